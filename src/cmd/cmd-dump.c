@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * reprise dump: the records of a trace, a line each, in the words of trace/words.h or as JSON. A
+ * damaged stream is refused as a whole, since any part of it may be wrong; with --force whatever
+ * can be decoded is shown.
+ */
+#include "cmd/cmd.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "cmd/show.h"
+#include "trace/dir.h"
+#include "trace/input.h"
+#include "trace/order.h"
+#include "trace/words.h"
+
+#define BYTES_SHOWN 32
+
+struct dump {
+	struct trace_dir dir;
+	const char *thread; /* NULL for all */
+	long rank;          /* -1 for all */
+	bool input;
+	bool json;
+	bool force;
+};
+
+/* The stream at work. */
+struct source {
+	const struct trace_stream_name *name;
+	unsigned rank;
+};
+
+/* "3@17", "3.0.2@17" for another thread, "3/1@17" for another process of the rank. */
+static void print_position(const struct source *from, uint64_t number)
+{
+	printf("%u", from->rank);
+	if (from->name->process)
+		printf("/%" PRIu32, from->name->process);
+	if (from->name->thread[0] && strcmp(from->name->thread, "0") != 0)
+		printf(".%s", from->name->thread);
+	printf("@%" PRIu64, number);
+}
+
+static json_t *json_record(const struct source *from, const char *key, uint64_t number,
+			   const char *kind)
+{
+	return json_pack("{s:I, s:I, s:s, s:I, s:s}", "rank", (json_int_t)from->rank, "process",
+			 (json_int_t)from->name->process, "thread", from->name->thread, key,
+			 (json_int_t)number, "kind", kind);
+}
+
+static void print_order(const struct dump *d, const struct source *from,
+			const struct trace_rec *rec, uint64_t event, uint64_t *post)
+{
+	char *words = trace_rec_words(rec, post);
+	json_t *object;
+
+	if (d->json) {
+		object = json_record(from, "event", event, trace_kind_word(rec->kind));
+		json_object_set_new(object, "a", json_integer((json_int_t)rec->a));
+		json_object_set_new(object, "b", json_integer((json_int_t)rec->b));
+		json_object_set_new(object, "text", cmd_show_json(words));
+		cmd_show_json_line(object, JSON_COMPACT);
+	} else {
+		print_position(from, event);
+		printf("\t%s\n", words);
+	}
+	free(words);
+}
+
+static int dump_order(const struct dump *d, const struct source *from,
+		      const struct trace_view *view)
+{
+	struct trace_order_reader *r = rp_alloc(1, sizeof(*r));
+	uint64_t post = TRACE_WORDS_FIRST_POST;
+	struct trace_rec rec;
+	int rc;
+
+	trace_order_reader_init(r, view);
+	while ((rc = trace_order_next(r, &rec)) == 1 && !ferror(stdout))
+		print_order(d, from, &rec, trace_order_event(r), &post);
+	free(r);
+	return rc < 0 ? rc : 0;
+}
+
+/* Text as it is; anything else in hexadecimal, at most BYTES_SHOWN bytes unless all are wanted. */
+static char *bytes_words(const struct trace_input_rec *rec, bool all)
+{
+	uint32_t n = all || rec->length <= BYTES_SHOWN ? rec->length : BYTES_SHOWN;
+	char *text, *shown;
+
+	if (rec->kind == TRACE_IN_NOTE || rec->kind == TRACE_IN_MODULE) {
+		text = rp_format("%.*s", (int)rec->length, (const char *)rec->bytes);
+		shown = cmd_show_text(text);
+		free(text);
+		return shown;
+	}
+	shown = rp_alloc((size_t)n * 2 + 4, 1);
+	for (uint32_t i = 0; i < n; i++)
+		sprintf(shown + (size_t)i * 2, "%02x", rec->bytes[i]);
+	if (n < rec->length)
+		strcat(shown, "…");
+	return shown;
+}
+
+static char *value_words(const struct trace_input_rec *rec)
+{
+	double wtime;
+
+	if (rec->kind == TRACE_IN_ERRNO)
+		return rp_format("%s", strerror((int)rec->value));
+	if (rec->kind == TRACE_IN_WTIME) {
+		memcpy(&wtime, &rec->value, sizeof(wtime));
+		return rp_format("%.9f", wtime);
+	}
+	if (rec->kind <= TRACE_IN_OTHERCLOCK)
+		return rp_format("%" PRIu64 ".%09" PRIu64, rec->value / 1000000000u,
+				 rec->value % 1000000000u);
+	return rp_format("%" PRIu64, rec->value);
+}
+
+static void print_input(const struct dump *d, const struct source *from,
+			const struct trace_input_rec *rec, uint64_t number)
+{
+	char *words = rec->bytes ? bytes_words(rec, d->json) : value_words(rec);
+	json_t *object;
+
+	if (d->json) {
+		object = json_record(from, "number", number, trace_input_word(rec->kind));
+		if (rec->bytes)
+			json_object_set_new(object, "length", json_integer(rec->length));
+		else
+			json_object_set_new(object, "value", json_integer((json_int_t)rec->value));
+		json_object_set_new(object, "text", cmd_show_json(words));
+		cmd_show_json_line(object, JSON_COMPACT);
+	} else {
+		print_position(from, number);
+		printf("\t%s %s\n", trace_input_word(rec->kind), words);
+	}
+	free(words);
+}
+
+static int dump_input(const struct dump *d, const struct source *from,
+		      const struct trace_view *view)
+{
+	struct trace_input_reader r;
+	struct trace_input_rec rec;
+	uint64_t number = 0;
+	int rc;
+
+	trace_input_reader_init(&r, view);
+	while ((rc = trace_input_next(&r, &rec)) == 1 && !ferror(stdout))
+		print_input(d, from, &rec, ++number);
+	return rc < 0 ? rc : 0;
+}
+
+static void dump_stdin(const struct dump *d, const struct source *from,
+		       const struct trace_view *view)
+{
+	json_t *object;
+
+	if (d->json) {
+		object = json_record(from, "number", 1, "stdin");
+		json_object_set_new(object, "length", json_integer((json_int_t)view->length));
+		cmd_show_json_line(object, JSON_COMPACT);
+	} else {
+		printf("%u\t%" PRIu64 " bytes of standard input\n", from->rank, view->length);
+	}
+}
+
+static int say_damaged(const struct dump *d, const struct source *from, const char *why)
+{
+	char name[TRACE_RANK_NAME_BYTES];
+
+	trace_dir_rank_name(from->rank, name);
+	fflush(stdout);
+	rp_say("%s/%s of the trace %s %s%s", name, from->name->name, d->dir.show, why,
+	       d->force ? "" : "; --force shows what is left");
+	return RP_EXIT_BAD_INPUT;
+}
+
+static int dump_stream(const struct dump *d, const struct source *from, int rankfd)
+{
+	const char *why;
+	struct trace_view view;
+	int rc = d->force ? trace_view_open_damaged(&view, rankfd, from->name->name, &why)
+			  : trace_view_open(&view, rankfd, from->name->name, &why);
+	int code = 0;
+
+	if (rc)
+		return say_damaged(d, from, why);
+	if (why)
+		code = say_damaged(d, from, why);
+	if (from->name->kind == TRACE_STREAM_ORDER)
+		rc = dump_order(d, from, &view);
+	else if (from->name->kind == TRACE_STREAM_INPUT)
+		rc = dump_input(d, from, &view);
+	else
+		dump_stdin(d, from, &view);
+	trace_view_close(&view);
+	return rc ? say_damaged(d, from, "makes no sense from here on") : code;
+}
+
+static bool is_wanted(const struct dump *d, const struct trace_stream_name *s)
+{
+	if (d->input == (s->kind == TRACE_STREAM_ORDER))
+		return false;
+	return !d->thread || !strcmp(d->thread, s->thread);
+}
+
+static int dump_rank(const struct dump *d, unsigned rank, size_t *found)
+{
+	struct trace_streams streams;
+	int rankfd, worst = 0;
+	int code = trace_dir_streams(&d->dir, rank, &streams, &rankfd);
+
+	if (code)
+		return code;
+	for (size_t i = 0; i < streams.n && !ferror(stdout); i++) {
+		struct source from = {&streams.stream[i], rank};
+
+		if (!is_wanted(d, from.name))
+			continue;
+		++*found;
+		code = dump_stream(d, &from, rankfd);
+		worst = code ? code : worst;
+	}
+	close(rankfd);
+	trace_streams_free(&streams);
+	return worst;
+}
+
+static int dump_all(const struct dump *d)
+{
+	struct trace_ranks ranks;
+	size_t found = 0;
+	int worst = 0, code = trace_dir_ranks(&d->dir, &ranks);
+
+	if (code)
+		return code;
+	for (size_t i = 0; i < ranks.n; i++) {
+		if (d->rank >= 0 && (unsigned long)d->rank != ranks.rank[i])
+			continue;
+		code = dump_rank(d, ranks.rank[i], &found);
+		worst = code ? code : worst;
+	}
+	trace_ranks_free(&ranks);
+	if (found || worst || (d->rank < 0 && !d->thread))
+		return worst;
+	rp_say("the trace %s has no such rank or thread; 'reprise info' lists them", d->dir.show);
+	return RP_EXIT_BAD_INPUT;
+}
+
+static int parse_rank(const char *text, long *rank)
+{
+	char *end;
+
+	*rank = strtol(text, &end, 10);
+	if (*text >= '0' && *text <= '9' && !*end && *rank <= INT_MAX)
+		return 0;
+	rp_say("'%s' is no rank: ranks are numbers from 0 on", text);
+	return RP_EXIT_BAD_INPUT;
+}
+
+static int parse(int argc, char **argv, struct dump *d)
+{
+	static const struct option options[] = {
+		{"rank", required_argument, NULL, 'r'},   {"thread", required_argument, NULL, 't'},
+		{"format", required_argument, NULL, 'f'}, {"input", no_argument, NULL, 'i'},
+		{"force", no_argument, NULL, 'F'},        {0}};
+	int c, code = 0;
+
+	opterr = 0;
+	optind = 1;
+	while (!code && (c = getopt_long(argc, argv, ":", options, NULL)) != -1) {
+		if (c == 'r')
+			code = parse_rank(optarg, &d->rank);
+		else if (c == 't')
+			d->thread = optarg;
+		else if (c == 'f')
+			code = cmd_show_format(optarg, &d->json);
+		else if (c == 'i')
+			d->input = true;
+		else if (c == 'F')
+			d->force = true;
+		else
+			code = cmd_bad_option(&cmd_dump, c, argv);
+	}
+	if (!code && argc - optind > 1) {
+		rp_say("dump takes one trace; see 'reprise help dump'");
+		code = RP_EXIT_BAD_INPUT;
+	}
+	return code;
+}
+
+static int run(int argc, char **argv)
+{
+	struct dump d = {.rank = -1};
+	int code = parse(argc, argv, &d);
+
+	if (code)
+		return code;
+	/* Whoever reads only the beginning wants no words about it. */
+	signal(SIGPIPE, SIG_DFL);
+	code = trace_dir_open(&d.dir, argv[optind]);
+	if (code)
+		return code;
+	code = dump_all(&d);
+	trace_dir_close(&d.dir);
+	return code;
+}
+
+const struct cmd_verb cmd_dump = {
+	.name = "dump",
+	.args = "[--rank R] [--thread T] [--input] [--force] [--format=json] [TRACE]",
+	.summary = "Prints every record of a trace, a line each",
+	.details =
+		"  --rank R       only this rank\n"
+		"  --thread T     only this thread: 0 is the main one, 0.1 its first child\n"
+		"  --input        what the outside world gave (clocks, random numbers, pids)\n"
+		"                 instead of the order of events\n"
+		"  --force        show what is left of a damaged stream\n"
+		"  --format=json  for scripts: one object per line\n\n"
+		"A line begins with its position R@E: just before event E of rank R; R.T@E for\n"
+		"thread T, R/P for another process of the rank. With --input E counts the values.\n"
+		"Without TRACE it is the latest one.\n",
+	.run = run,
+};

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * reprise info: what a trace holds and whether it can be replayed. Damaged files are named on
+ * stderr; everything else is still shown, and the exit code is 2 then.
+ */
+#include "cmd/cmd.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "cmd/info-json.h"
+#include "cmd/show.h"
+#include "trace/run.h"
+#include "trace/words.h"
+
+#define RANKS_IN_FULL 16
+
+static const char *mpi_name(const char *mpi)
+{
+	if (!strcmp(mpi, "openmpi"))
+		return "Open MPI";
+	if (!strcmp(mpi, "mpich"))
+		return "MPICH";
+	return !strcmp(mpi, "none") ? "no MPI" : "unknown MPI";
+}
+
+/* Takes the value. */
+static void print_field(const char *name, char *value)
+{
+	printf("  %-8s  %s\n", name, value);
+	free(value);
+}
+
+static char *ended(const struct trace_meta *meta)
+{
+	char *took, *how;
+
+	if (!meta->ended)
+		return rp_strdup("not yet, or its end was not seen");
+	how = trace_end_words(meta->ended == TRACE_ENDED_EXIT ? TRACE_END_EXIT : TRACE_END_SIGNAL,
+			      (uint64_t)meta->status);
+	took = rp_format("%s after %.2f s", how, meta->seconds);
+	free(how);
+	return took;
+}
+
+static void print_program(const struct trace_run_rank *rank)
+{
+	char *program = cmd_show_text(rank->start.program);
+
+	print_field("program", rp_format("%s, %s", program, mpi_name(rank->start.mpi)));
+	free(program);
+}
+
+static void print_run(const struct trace_run *run)
+{
+	char *obstacle = trace_run_obstacle(run);
+	char *trace = cmd_show_text(run->dir.show);
+	char *host, *start;
+
+	printf("%s\n", trace);
+	free(trace);
+	if (run->has_meta) {
+		start = cmd_show_text(run->meta.start);
+		host = cmd_show_text(run->meta.host);
+		print_field("command", cmd_show_command(run->meta.argv));
+		if (run->ranks && run->rank[0].has_start)
+			print_program(&run->rank[0]);
+		print_field("started", rp_format("%s on %s", start, host));
+		print_field("ended", ended(&run->meta));
+		if (run->meta.noisy)
+			print_field("noise", rp_format("seed %" PRIu64, run->meta.noise));
+		free(start);
+		free(host);
+	}
+	print_field("replay", obstacle ? rp_format("%s%s", run->damaged ? "no: " : "", obstacle)
+				       : rp_strdup("yes, all of it"));
+	free(obstacle);
+}
+
+static uint64_t all_bytes(const struct trace_run_rank *rank)
+{
+	uint64_t sum = 0;
+
+	for (size_t kind = 0; kind <= TRACE_STREAM_STDIN; kind++)
+		sum += rank->bytes[kind];
+	return sum;
+}
+
+static void print_each(const struct trace_run *run)
+{
+	printf("\n%6s %12s %12s %12s %12s %7s  %s\n", "rank", "events", "outcomes", "polls failed",
+	       "bytes", "threads", "ended");
+	for (size_t i = 0; i < run->ranks; i++) {
+		const struct trace_run_rank *rank = &run->rank[i];
+		char *end = trace_run_rank_end(run, rank, true);
+
+		printf("%6u %12" PRIu64 " %12" PRIu64 " %12" PRIu64 " %12" PRIu64 " %7zu  %s%s\n",
+		       rank->rank, rank->events, rank->outcomes, rank->polls, all_bytes(rank),
+		       rank->threads, end,
+		       rank->damaged && rank->last ? ", part of it damaged" : "");
+		free(end);
+	}
+}
+
+/* A text that several ranks share: sorted by text, equal ones are neighbours. */
+struct shared {
+	char *text;
+	const struct trace_run_rank *rank;
+};
+
+static int by_text(const void *a, const void *b)
+{
+	const struct shared *x = a, *y = b;
+	int order = strcmp(x->text, y->text);
+
+	return order ? order : (x->rank->rank > y->rank->rank) - (x->rank->rank < y->rank->rank);
+}
+
+/* "rank 3", "ranks 0-2,5": those of one text, each once. */
+static char *ranks_of(const struct shared *first, size_t n)
+{
+	unsigned *rank = rp_alloc(n, sizeof(*rank));
+	size_t count = 0;
+	char *list, *shown;
+
+	for (size_t i = 0; i < n; i++) {
+		if (!count || rank[count - 1] != first[i].rank->rank)
+			rank[count++] = first[i].rank->rank;
+	}
+	list = cmd_show_ranks(rank, count);
+	shown = rp_format("rank%s %s", count == 1 ? "" : "s", list);
+	free(list);
+	free(rank);
+	return shown;
+}
+
+static void print_state(const struct shared *first, size_t n)
+{
+	uint64_t least = UINT64_MAX, most = 0, bytes = 0;
+	char *ranks = ranks_of(first, n), *events;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct trace_run_rank *rank = first[i].rank;
+
+		least = rank->events < least ? rank->events : least;
+		most = rank->events > most ? rank->events : most;
+		bytes += all_bytes(rank);
+	}
+	events = least == most ? rp_format("%" PRIu64, least)
+			       : rp_format("%" PRIu64 "-%" PRIu64, least, most);
+	printf("%7zu %25s %14" PRIu64 "  %s (%s)\n", n, events, bytes, first->text, ranks);
+	free(events);
+	free(ranks);
+}
+
+/* Calls print for each group of equal texts; frees the texts. */
+static void print_groups(struct shared *list, size_t n,
+			 void (*print)(const struct shared *, size_t))
+{
+	if (n)
+		qsort(list, n, sizeof(*list), by_text);
+	for (size_t i = 0, end; i < n; i = end) {
+		for (end = i + 1; end < n && !strcmp(list[i].text, list[end].text);)
+			end++;
+		print(&list[i], end - i);
+	}
+	for (size_t i = 0; i < n; i++)
+		free(list[i].text);
+	free(list);
+}
+
+static void print_states(const struct trace_run *run)
+{
+	struct shared *list = rp_alloc(run->ranks, sizeof(*list));
+
+	printf("\n%7s %25s %14s  %s\n", "ranks", "events of each", "bytes", "ended");
+	for (size_t i = 0; i < run->ranks; i++) {
+		list[i].text = trace_run_rank_end(run, &run->rank[i], false);
+		list[i].rank = &run->rank[i];
+	}
+	print_groups(list, run->ranks, print_state);
+}
+
+static void print_note(const struct shared *first, size_t n)
+{
+	char *ranks = ranks_of(first, n), *text = cmd_show_text(first->text);
+
+	printf("  note      %s (%s)\n", text, ranks);
+	free(ranks);
+	free(text);
+}
+
+static void print_notes(const struct trace_run *run)
+{
+	struct shared *list = NULL;
+	size_t n = 0;
+
+	for (size_t i = 0; i < run->ranks; i++) {
+		char **notes = run->rank[i].notes;
+		size_t more = rp_strings_count(notes);
+
+		list = rp_realloc(list, n + more, sizeof(*list));
+		for (size_t k = 0; k < more; k++)
+			list[n++] = (struct shared){rp_strdup(notes[k]), &run->rank[i]};
+	}
+	print_groups(list, n, print_note);
+}
+
+static void print_totals(const struct trace_run *run)
+{
+	struct trace_run_rank sum;
+
+	trace_run_total(run, &sum);
+	printf("\n%zu rank%s, %" PRIu64 " events, %" PRIu64 " outcomes (%" PRIu64
+	       " of wildcards) in %" PRIu64 " bytes",
+	       run->ranks, run->ranks == 1 ? "" : "s", sum.events, sum.outcomes, sum.wildcards,
+	       sum.bytes[TRACE_STREAM_ORDER]);
+	if (sum.outcomes)
+		printf(", %.2f each", (double)sum.bytes[TRACE_STREAM_ORDER] / (double)sum.outcomes);
+	printf("; %" PRIu64 " failed polls; %" PRIu64 " inputs in %" PRIu64 " bytes\n", sum.polls,
+	       sum.inputs, sum.bytes[TRACE_STREAM_INPUT] + sum.bytes[TRACE_STREAM_STDIN]);
+}
+
+static void say_damage(const struct trace_run *run)
+{
+	char name[TRACE_RANK_NAME_BYTES];
+
+	for (size_t i = 0; i < run->ranks; i++) {
+		trace_dir_rank_name(run->rank[i].rank, name);
+		for (size_t k = 0; k < run->rank[i].streams; k++) {
+			const struct trace_run_stream *s = &run->rank[i].stream[k];
+
+			if (s->damage)
+				rp_say("%s/%s of the trace %s %s", name, s->name, run->dir.show,
+				       s->damage);
+		}
+	}
+}
+
+static int show(const char *trace, bool json, bool all)
+{
+	struct trace_run info;
+	int code = trace_run_open(&info, trace);
+
+	if (code)
+		return code;
+	if (json) {
+		cmd_show_json_line(cmd_info_json(&info), JSON_INDENT(1));
+	} else {
+		print_run(&info);
+		print_notes(&info);
+		if (all || info.ranks <= RANKS_IN_FULL)
+			print_each(&info);
+		else
+			print_states(&info);
+		print_totals(&info);
+	}
+	fflush(stdout);
+	say_damage(&info);
+	code = info.damaged ? RP_EXIT_BAD_INPUT : 0;
+	trace_run_close(&info);
+	return code;
+}
+
+static int run(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{"format", required_argument, NULL, 'f'}, {"all", no_argument, NULL, 'a'}, {0}};
+	bool json = false, all = false;
+	int c, code;
+
+	opterr = 0;
+	optind = 1;
+	while ((c = getopt_long(argc, argv, ":", options, NULL)) != -1) {
+		if (c == 'a') {
+			all = true;
+		} else if (c == 'f') {
+			code = cmd_show_format(optarg, &json);
+			if (code)
+				return code;
+		} else {
+			return cmd_bad_option(&cmd_info, c, argv);
+		}
+	}
+	if (argc - optind > 1) {
+		rp_say("info takes one trace; see 'reprise help info'");
+		return RP_EXIT_BAD_INPUT;
+	}
+	return show(argv[optind], json, all);
+}
+
+const struct cmd_verb cmd_info = {
+	.name = "info",
+	.args = "[--all] [--format=json] [TRACE]",
+	.summary = "Says what a trace holds, how the run ended and if it can be replayed",
+	.details =
+		"  --all          a line for each rank, however many there are\n"
+		"  --format=json  for scripts: one object, with every stream of every rank\n\n"
+		"Without TRACE it is the latest one. Damaged files are named, the rest is shown,\n"
+		"and the exit code is 2.\n",
+	.run = run,
+};

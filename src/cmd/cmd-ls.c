@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * reprise ls: the traces in one directory, oldest first. A trace is a directory that holds a
+ * meta.json; one that cannot be read is listed all the same, and the reason said.
+ */
+#include "cmd/cmd.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <libgen.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "cmd/show.h"
+#include "trace/dir.h"
+#include "trace/meta.h"
+#include "trace/words.h"
+
+struct entry {
+	char *path;
+	char *program; /* NULL if unknown */
+	bool damaged;
+	struct trace_meta meta; /* not if damaged */
+	size_t ranks;
+	uint64_t bytes;
+};
+
+/* Space taken below fd, which it closes. Links are not followed. */
+static uint64_t disk_usage(int fd)
+{
+	DIR *dir = fdopendir(fd);
+	struct dirent *d;
+	struct stat st;
+	uint64_t sum = 0;
+
+	if (!dir) {
+		close(fd);
+		return 0;
+	}
+	while ((d = readdir(dir))) {
+		int sub;
+
+		if (!strcmp(d->d_name, ".") || !strcmp(d->d_name, "..") ||
+		    fstatat(fd, d->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+			continue;
+		sum += (uint64_t)st.st_blocks * 512;
+		if (!S_ISDIR(st.st_mode))
+			continue;
+		sub = openat(fd, d->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (sub >= 0)
+			sum += disk_usage(sub);
+	}
+	closedir(dir);
+	return sum;
+}
+
+static char *program_of(const struct trace_dir *dir, unsigned rank)
+{
+	char file[TRACE_RANK_NAME_BYTES + 16], name[TRACE_RANK_NAME_BYTES];
+	struct trace_start start;
+	char *program;
+
+	trace_dir_rank_name(rank, name);
+	snprintf(file, sizeof(file), "%s/start.json", name);
+	/* A rank that is only just starting has none yet: that is no damage. */
+	if (faccessat(dir->fd, file, F_OK, 0) != 0)
+		return NULL;
+	if (trace_start_read(dir, rank, &start))
+		return NULL;
+	program = rp_strdup(basename(start.program));
+	trace_start_free(&start);
+	return program;
+}
+
+static void read_entry(struct entry *entry, const struct trace_dir *dir)
+{
+	struct trace_ranks ranks;
+	int fd = openat(dir->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	entry->bytes = fd < 0 ? 0 : disk_usage(fd);
+	entry->damaged = trace_meta_read(dir, &entry->meta) != 0;
+	if (trace_dir_ranks(dir, &ranks))
+		return;
+	entry->ranks = ranks.n;
+	if (ranks.n)
+		entry->program = program_of(dir, ranks.rank[0]);
+	trace_ranks_free(&ranks);
+}
+
+static void free_entry(struct entry *entry)
+{
+	free(entry->path);
+	free(entry->program);
+	if (!entry->damaged)
+		trace_meta_free(&entry->meta);
+}
+
+static bool is_trace(int parent, const char *name)
+{
+	struct stat st;
+	char *meta;
+	bool is;
+
+	if (name[0] == '.' || fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
+	    !S_ISDIR(st.st_mode))
+		return false;
+	meta = rp_format("%s/meta.json", name);
+	is = faccessat(parent, meta, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+	free(meta);
+	return is;
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+	int order = strcmp(x->damaged ? "" : x->meta.start, y->damaged ? "" : y->meta.start);
+
+	return order ? order : strverscmp(x->path, y->path);
+}
+
+/* All traces below `parent`; 0 or -errno. */
+static int find(const char *parent, struct entry **entries, size_t *n)
+{
+	DIR *dir = opendir(parent);
+	struct dirent *d;
+
+	*entries = NULL;
+	*n = 0;
+	if (!dir)
+		return -errno;
+	while ((d = readdir(dir))) {
+		struct trace_dir trace;
+		struct entry entry = {0};
+
+		if (!is_trace(dirfd(dir), d->d_name))
+			continue;
+		entry.path = strcmp(parent, ".") ? rp_format("%s/%s", parent, d->d_name)
+						 : rp_strdup(d->d_name);
+		if (trace_dir_enter(&trace, entry.path)) {
+			free(entry.path);
+			continue;
+		}
+		read_entry(&entry, &trace);
+		trace_dir_close(&trace);
+		*entries = rp_realloc(*entries, *n + 1, sizeof(entry));
+		(*entries)[(*n)++] = entry;
+	}
+	closedir(dir);
+	if (*n)
+		qsort(*entries, *n, sizeof(**entries), by_start);
+	return 0;
+}
+
+static char *ended(const struct entry *entry)
+{
+	if (entry->damaged)
+		return rp_strdup("damaged");
+	if (!entry->meta.ended)
+		return rp_strdup("running or killed");
+	return trace_end_words(entry->meta.ended == TRACE_ENDED_EXIT ? TRACE_END_EXIT
+								     : TRACE_END_SIGNAL,
+			       (uint64_t)entry->meta.status);
+}
+
+static void print_json(const struct entry *entries, size_t n)
+{
+	json_t *array = json_array();
+
+	for (size_t i = 0; i < n; i++) {
+		const struct entry *e = &entries[i];
+		char *end = ended(e);
+		json_t *object =
+			json_pack("{s:o, s:b, s:I, s:I, s:s}", "trace", cmd_show_json(e->path),
+				  "damaged", (int)e->damaged, "ranks", (json_int_t)e->ranks, "disk",
+				  (json_int_t)e->bytes, "ended", end);
+
+		free(end);
+		if (e->program)
+			json_object_set_new(object, "program", cmd_show_json(e->program));
+		if (!e->damaged) {
+			json_object_set_new(object, "start", cmd_show_json(e->meta.start));
+			json_object_set_new(object, "command", cmd_show_json_list(e->meta.argv));
+		}
+		json_array_append_new(array, object);
+	}
+	cmd_show_json_line(array, JSON_INDENT(1));
+}
+
+static int width_of(const struct entry *entries, size_t n)
+{
+	size_t width = strlen("TRACE");
+
+	for (size_t i = 0; i < n; i++) {
+		if (strlen(entries[i].path) > width)
+			width = strlen(entries[i].path);
+	}
+	return width < 60 ? (int)width : 60;
+}
+
+static void print_text(const struct entry *entries, size_t n)
+{
+	int width = width_of(entries, n);
+
+	printf("%-*s  %-16s  %5s  %-20s  %-17s  %10s\n", width, "TRACE", "PROGRAM", "RANKS",
+	       "STARTED", "ENDED", "SIZE");
+	for (size_t i = 0; i < n; i++) {
+		const struct entry *e = &entries[i];
+		char *path = cmd_show_text(e->path), *end = ended(e);
+		char *program = cmd_show_text(e->program ? e->program : "-");
+		char *start = cmd_show_text(e->damaged ? "-" : e->meta.start);
+		char *size = cmd_show_size(e->bytes);
+
+		printf("%-*s  %-16s  %5zu  %-20s  %-17s  %10s\n", width, path, program, e->ranks,
+		       start, end, size);
+		free(path);
+		free(end);
+		free(program);
+		free(start);
+		free(size);
+	}
+}
+
+static int list(bool json)
+{
+	const char *variable = getenv("REPRISE_TRACE_DIR");
+	const char *parent = variable && *variable ? variable : ".";
+	struct entry *entries;
+	size_t n;
+	int rc = find(parent, &entries, &n);
+
+	if (rc) {
+		rp_say("cannot list the traces in %s: %s", parent, strerror(-rc));
+		return RP_EXIT_BAD_INPUT;
+	}
+	if (json)
+		print_json(entries, n);
+	else if (n)
+		print_text(entries, n);
+	else
+		rp_say("no trace here; record one with 'reprise record COMMAND'");
+	for (size_t i = 0; i < n; i++)
+		free_entry(&entries[i]);
+	free(entries);
+	return 0;
+}
+
+static int run(int argc, char **argv)
+{
+	static const struct option options[] = {{"format", required_argument, NULL, 'f'}, {0}};
+	bool json = false;
+	int c, code;
+
+	opterr = 0;
+	optind = 1;
+	while ((c = getopt_long(argc, argv, ":", options, NULL)) != -1) {
+		if (c != 'f')
+			return cmd_bad_option(&cmd_ls, c, argv);
+		code = cmd_show_format(optarg, &json);
+		if (code)
+			return code;
+	}
+	if (optind < argc) {
+		rp_say("ls takes no argument; REPRISE_TRACE_DIR says where traces are");
+		return RP_EXIT_BAD_INPUT;
+	}
+	return list(json);
+}
+
+const struct cmd_verb cmd_ls = {
+	.name = "ls",
+	.args = "[--format=json]",
+	.summary = "Lists the traces here, or in REPRISE_TRACE_DIR",
+	.details = "  --format=json  for scripts: an array, one object per trace\n\n"
+		   "Traces are shown oldest first. One that is damaged is listed too.\n",
+	.run = run,
+};

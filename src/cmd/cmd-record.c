@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * reprise record: makes the trace directory and runs the command so that each of its ranks records
+ * itself into it. Before a launcher, or before a program of one process, it is the front and waits;
+ * behind a launcher there is one of it per rank, and each becomes its rank. Once the program runs,
+ * its exit status is what we return, whatever happens to the trace.
+ */
+#include "cmd/cmd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "launch/command.h"
+#include "launch/flavour.h"
+#include "launch/front.h"
+#include "launch/job.h"
+#include "launch/program.h"
+#include "launch/rank.h"
+#include "trace/dir.h"
+#include "trace/meta.h"
+
+struct options {
+	const char *output;
+	bool discard;
+	bool noisy, seeded;
+	uint64_t noise;
+	enum launch_mpi mpi;
+	char **argv;
+};
+
+static bool parse_seed(const char *text, uint64_t *seed)
+{
+	char *end;
+
+	errno = 0;
+	*seed = strtoull(text, &end, 10);
+	return *text >= '0' && *text <= '9' && !*end && !errno;
+}
+
+static int parse(int argc, char **argv, struct options *o)
+{
+	static const struct option options[] = {
+		{"output", required_argument, NULL, 'o'},
+		{"discard-on-success", no_argument, NULL, 'd'},
+		{"noise", optional_argument, NULL, 'n'},
+		{"mpi", required_argument, NULL, 'm'},
+		{NULL, 0, NULL, 0},
+	};
+	int c;
+
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, "+:o:", options, NULL)) != -1) {
+		if (c == 'o') {
+			o->output = optarg;
+		} else if (c == 'd') {
+			o->discard = true;
+		} else if (c == 'n') {
+			o->noisy = true;
+			o->seeded = optarg != NULL;
+			if (optarg && !parse_seed(optarg, &o->noise)) {
+				rp_say("--noise takes a number, not '%s'", optarg);
+				return RP_EXIT_BAD_INPUT;
+			}
+		} else if (c != 'm') {
+			return cmd_bad_option(&cmd_record, c, argv);
+		} else if (!launch_mpi_parse(optarg, &o->mpi)) {
+			rp_say("--mpi is openmpi, mpich or none, not '%s'", optarg);
+			return RP_EXIT_BAD_INPUT;
+		}
+	}
+	o->argv = argv + optind;
+	if (!o->argv[0] || (o->output && !*o->output)) {
+		rp_say(o->argv[0] ? "-o needs the name of a directory"
+				  : "record what? For example: reprise record mpirun -n 4 ./app");
+		return RP_EXIT_BAD_INPUT;
+	}
+	return 0;
+}
+
+static char *time_text(void)
+{
+	char text[32];
+	time_t now = time(NULL);
+	struct tm tm;
+
+	gmtime_r(&now, &tm);
+	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	return rp_strdup(text);
+}
+
+static void fill_meta(struct trace_meta *meta, const struct options *o,
+		      const struct launch_command *command, bool front)
+{
+	char *cwd = getcwd(NULL, 0);
+	size_t n = rp_strings_count(o->argv);
+
+	*meta = (struct trace_meta){
+		.version = rp_strdup(REPRISE_VERSION),
+		.argv = rp_alloc(n + 1, sizeof(char *)),
+		.mpi = rp_strdup(launch_mpi_name(o->mpi ? o->mpi : command->mpi)),
+		.front = front,
+		.cwd = cwd ? cwd : rp_strdup("."),
+		.host = launch_host(),
+		.start = time_text(),
+		.noisy = o->noisy,
+		.noise = o->noise,
+	};
+	for (size_t i = 0; i < n; i++)
+		meta->argv[i] = rp_strdup(o->argv[i]);
+}
+
+/* The launcher may look elsewhere than we can from here; its ranks will find the program. */
+static bool left_to_launcher(const struct launch_command *command, size_t i, const char *name)
+{
+	if (!command->has_launcher || command->segment[i].moved)
+		return command->has_launcher;
+	return command->mpi != LAUNCH_MPI_MPICH && !strchr(name, '/') && access(name, X_OK) == 0;
+}
+
+/* What can be refused before anything is made or started is refused here, once. */
+static int check_programs(const struct options *o, const struct launch_command *command)
+{
+	enum launch_mpi mpi;
+	char *path, *hook;
+	int code = 0;
+
+	if (command->has_launcher) {
+		code = launch_program_require(o->argv[0], &path);
+		if (!code)
+			free(path);
+	}
+	for (size_t i = 0; i < command->segments && !code; i++) {
+		const char *name = o->argv[command->segment[i].program];
+
+		if (left_to_launcher(command, i, name))
+			continue;
+		code = launch_program_require(name, &path);
+		if (code)
+			break;
+		code = launch_flavour_of(path, o->mpi, &mpi);
+		if (!code)
+			code = launch_hook_require(mpi, &hook);
+		if (!code)
+			free(hook);
+		free(path);
+	}
+	return code;
+}
+
+/* launcher … reprise rank --trace DIR … -- program … */
+static char **rank_command(const struct options *o, const struct launch_command *command,
+			   const struct trace_dir *dir)
+{
+	char *prefix[8] = {launch_self(), "rank", "--trace", dir->path};
+	size_t n = 4;
+
+	if (o->noisy)
+		prefix[n++] = rp_format("--noise=%" PRIu64, o->noise);
+	if (o->mpi)
+		prefix[n++] = rp_format("--mpi=%s", launch_mpi_name(o->mpi));
+	prefix[n++] = "--";
+	return launch_command_rewrite(command, o->argv, prefix);
+}
+
+static int become_rank(void *data)
+{
+	return launch_rank_run(data);
+}
+
+static int run_command(const struct options *o, const struct launch_command *command,
+		       const struct trace_dir *dir, struct launch_ended *ended)
+{
+	struct launch_rank how = {
+		.trace = dir->path,
+		.noisy = o->noisy,
+		.noise = o->noise,
+		.mpi = o->mpi,
+		.argv = o->argv,
+	};
+
+	if (command->has_launcher)
+		return launch_front_run(launch_front_exec, rank_command(o, command, dir), ended);
+	return launch_front_run(become_rank, &how, ended);
+}
+
+static bool has_vanished(const struct trace_dir *dir)
+{
+	struct stat ours, there;
+
+	return fstat(dir->fd, &ours) != 0 || stat(dir->path, &there) != 0 ||
+	       ours.st_dev != there.st_dev || ours.st_ino != there.st_ino;
+}
+
+static size_t count_recorded(const struct trace_dir *dir, const struct trace_ranks *ranks)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < ranks->n; i++) {
+		char name[TRACE_RANK_NAME_BYTES];
+		char *stream;
+
+		trace_dir_rank_name(ranks->rank[i], name);
+		stream = rp_format("%s/0.order", name);
+		n += faccessat(dir->fd, stream, F_OK, 0) == 0;
+		free(stream);
+	}
+	return n;
+}
+
+static void remove_trace(struct trace_dir *dir)
+{
+	int rc = trace_dir_remove(dir);
+
+	if (rc)
+		rp_say("cannot remove the trace %s: %s", dir->show, strerror(-rc));
+}
+
+static void say_recorded(const struct trace_dir *dir, size_t ranks, double seconds)
+{
+	rp_say("recorded in %s (%zu %s, %.*f s)", dir->show, ranks, ranks == 1 ? "rank" : "ranks",
+	       seconds < 10 ? 1 : 0, seconds);
+}
+
+/* After the run: says how it went with the trace, in one sentence. */
+static void finish(const struct options *o, struct trace_dir *dir, struct trace_meta *meta,
+		   const struct launch_ended *ended)
+{
+	struct trace_ranks ranks;
+	size_t recorded;
+	int rc;
+
+	if (has_vanished(dir)) {
+		rp_say("the trace directory %s has vanished: this run is not recorded", dir->show);
+		return;
+	}
+	meta->ended = ended->signaled ? TRACE_ENDED_SIGNAL : TRACE_ENDED_EXIT;
+	meta->status = ended->status;
+	meta->seconds = ended->seconds;
+	if (trace_dir_ranks(dir, &ranks))
+		return;
+	recorded = count_recorded(dir, &ranks);
+	if (o->discard && launch_ended_code(ended) == 0) {
+		remove_trace(dir);
+	} else if (ranks.n == 0) {
+		remove_trace(dir);
+		rp_say("nothing was recorded: %s started no rank", o->argv[0]);
+	} else {
+		rc = trace_meta_write(dir, meta);
+		if (rc)
+			rp_say("cannot write how the run ended to %s: %s", dir->show,
+			       strerror(-rc));
+		if (recorded)
+			say_recorded(dir, recorded, ended->seconds);
+		else
+			rp_say("nothing was recorded in %s: no rank loaded the hook library; see "
+			       "'reprise doctor'",
+			       dir->show);
+	}
+	trace_ranks_free(&ranks);
+}
+
+static int run_front(struct options *o, const struct launch_command *command)
+{
+	struct launch_ended ended;
+	struct trace_meta meta;
+	struct trace_dir dir;
+	int rc = check_programs(o, command);
+
+	if (rc)
+		return rc;
+	if (o->noisy && !o->seeded && getrandom(&o->noise, 4, 0) != 4)
+		o->noise = (uint64_t)getpid();
+	rc = trace_dir_create(&dir, o->output, o->argv[command->segment[0].program]);
+	if (rc)
+		return rc;
+	fill_meta(&meta, o, command, true);
+	rc = trace_meta_write(&dir, &meta);
+	if (rc) {
+		rp_say("cannot write to the trace directory %s: %s", dir.show, strerror(-rc));
+		remove_trace(&dir);
+		return RP_EXIT_FAILURE;
+	}
+	rc = run_command(o, command, &dir, &ended);
+	if (rc) {
+		rp_say("cannot start a process: %s", strerror(-rc));
+		remove_trace(&dir);
+		return RP_EXIT_FAILURE;
+	}
+	finish(o, &dir, &meta, &ended);
+	trace_meta_free(&meta);
+	trace_dir_close(&dir);
+	return launch_ended_code(&ended);
+}
+
+/* Behind a launcher: agree with the other ranks on a directory, then become the rank. */
+static int run_behind(struct options *o, const struct launch_command *command, unsigned rank)
+{
+	char *key = launch_job_key();
+	struct launch_rank how = {
+		.rank = rank,
+		.claimed = true,
+		.discard = o->discard,
+		.noisy = o->noisy,
+		.mpi = o->mpi,
+		.argv = o->argv,
+	};
+	struct trace_meta meta;
+	struct trace_dir dir;
+	bool first;
+	int rc;
+
+	rc = check_programs(o, command);
+	if (rc)
+		return rc;
+	if (o->noisy && !o->seeded)
+		o->noise = XXH64(key, strlen(key), 0);
+	how.noise = o->noise;
+	rc = trace_dir_join(&dir, o->output, o->argv[0], key, rank, &first);
+	if (rc)
+		return rc;
+	how.trace = dir.path;
+	if (first) {
+		fill_meta(&meta, o, command, false);
+		rc = trace_meta_write(&dir, &meta);
+		if (rc)
+			rp_say("cannot write meta.json to the trace %s: %s", dir.show,
+			       strerror(-rc));
+		trace_meta_free(&meta);
+	}
+	return launch_rank_run(&how);
+}
+
+static int run(int argc, char **argv)
+{
+	struct options o = {0};
+	struct launch_command command;
+	unsigned rank;
+	int code = parse(argc, argv, &o);
+
+	if (!code)
+		code = launch_command_parse(&command, o.argv);
+	if (code)
+		return code;
+	if (!command.has_launcher && launch_job_rank(&rank))
+		code = run_behind(&o, &command, rank);
+	else
+		code = run_front(&o, &command);
+	launch_command_free(&command);
+	return code;
+}
+
+const struct cmd_verb cmd_record = {
+	.name = "record",
+	.args = "[OPTION …] [--] COMMAND [ARG …]",
+	.summary = "Runs a command and records it",
+	.details = "COMMAND is a launcher with its program, or a program:\n\n"
+		   "  reprise record mpirun -n 4 ./app args\n"
+		   "  reprise record ./app args\n"
+		   "  mpirun -n 4 reprise record ./app args\n\n"
+		   "The trace goes to ./reprise-PROGRAM-N, or below $REPRISE_TRACE_DIR if that is "
+		   "set;\n"
+		   "reprise-latest beside it points to the newest. The exit status is the "
+		   "command's.\n\n"
+		   "  -o, --output DIR        name the trace directory; it must not exist\n"
+		   "  --discard-on-success    remove the trace if the command ends with status 0\n"
+		   "  --noise[=SEED]          delay events at random, so that rare orders show up\n"
+		   "  --mpi=MPI               openmpi, mpich or none, where it cannot be seen\n",
+	.run = run,
+};

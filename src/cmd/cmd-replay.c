@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * reprise replay: runs a recorded run again. Checks first that the trace is whole, so that
+ * nothing is started that cannot come to its end.
+ */
+#include "cmd/cmd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "launch/front.h"
+#include "launch/job.h"
+#include "launch/rank.h"
+#include "replay/front.h"
+
+#define PATIENCE 30.0
+
+static int parse_number(const char *text, double *value)
+{
+	char *end;
+
+	*value = strtod(text, &end);
+	return *text && !*end && *value > 0 && *value < 1e9 ? 0 : -EINVAL;
+}
+
+static int parse_noise(struct replay_front *f, const char *text)
+{
+	char *end;
+
+	f->noisy = true;
+	if (!text) {
+		if (getrandom(&f->noise, 4, 0) != 4)
+			f->noise = 1;
+		return 0;
+	}
+	f->noise = strtoull(text, &end, 10);
+	if (*text >= '0' && *text <= '9' && !*end)
+		return 0;
+	rp_say("--noise takes a number, not '%s'", text);
+	return RP_EXIT_BAD_INPUT;
+}
+
+static int parse(int argc, char **argv, struct replay_front *f, const char **trace)
+{
+	static const struct option options[] = {
+		{"force", no_argument, NULL, 'f'},
+		{"noise", optional_argument, NULL, 'n'},
+		{"patience", required_argument, NULL, 'p'},
+		{NULL, 0, NULL, 0},
+	};
+	int c, rc;
+
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, "+:", options, NULL)) != -1) {
+		if (c == 'f') {
+			f->force = true;
+		} else if (c == 'n') {
+			rc = parse_noise(f, optarg);
+			if (rc)
+				return rc;
+		} else if (c != 'p') {
+			return cmd_bad_option(&cmd_replay, c, argv);
+		} else if (parse_number(optarg, &f->patience)) {
+			rp_say("--patience takes a number of seconds, not '%s'", optarg);
+			return RP_EXIT_BAD_INPUT;
+		}
+	}
+	argv += optind;
+	/* getopt swallows the first "--"; what stands behind it is the command. */
+	if (*argv && strcmp(argv[-1], "--") != 0)
+		*trace = *argv++;
+	if (*argv && strcmp(*argv, "--") == 0)
+		argv++;
+	else if (*argv && strcmp(argv[-1], "--") != 0) {
+		rp_say("'%s' is too much: give one trace, or a command after --", *argv);
+		return RP_EXIT_BAD_INPUT;
+	}
+	if (*argv)
+		f->command = argv;
+	return 0;
+}
+
+/* Says what keeps the trace from being replayed; 0 if nothing does. */
+static int check_trace(const struct replay_front *f)
+{
+	const struct trace_run *run = f->run;
+
+	if (!run->has_meta)
+		return RP_EXIT_BAD_INPUT;
+	if (run->ranks == 0) {
+		rp_say("%s holds no rank: nothing was recorded", run->dir.show);
+		return RP_EXIT_BAD_INPUT;
+	}
+	for (size_t i = 0; i < run->ranks; i++) {
+		const struct trace_run_rank *rank = &run->rank[i];
+
+		if (!rank->has_start)
+			return RP_EXIT_BAD_INPUT;
+		for (size_t k = 0; k < rank->streams; k++) {
+			if (!rank->stream[k].damage)
+				continue;
+			rp_say("cannot replay: %s/rank-%04u/%s %s", run->dir.show, rank->rank,
+			       rank->stream[k].name, rank->stream[k].damage);
+			return RP_EXIT_BAD_INPUT;
+		}
+		if (rank->streams == 0) {
+			rp_say("cannot replay: rank %u of %s recorded nothing", rank->rank,
+			       run->dir.show);
+			return RP_EXIT_BAD_INPUT;
+		}
+		if (rank->world && rank->world != run->ranks) {
+			rp_say("cannot replay: the run had %u ranks, %s holds %zu of them",
+			       rank->world, run->dir.show, run->ranks);
+			return RP_EXIT_BAD_INPUT;
+		}
+	}
+	if (!run->contiguous) {
+		rp_say("cannot replay: ranks are missing in %s", run->dir.show);
+		return RP_EXIT_BAD_INPUT;
+	}
+	return 0;
+}
+
+static int start_words(void *data)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	return launch_front_exec(data);
+}
+
+static int start_alone(void *data)
+{
+	const struct replay_front *f = data;
+	struct launch_rank how = {
+		.trace = f->run->dir.path,
+		.session = f->session,
+		.force = f->force,
+		.noisy = f->noisy,
+		.noise = f->noise,
+		.argv = f->command ? f->command : f->run->rank[0].start.argv,
+	};
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	return launch_rank_run(&how);
+}
+
+static int replay(struct replay_front *f)
+{
+	char **words = NULL;
+	bool alone;
+	pid_t pid;
+	int code = replay_session_open(f, f->run->dir.path);
+
+	if (code)
+		return code;
+	code = replay_plan(f, &words, &alone);
+	if (code)
+		goto close_session;
+	if (f->run->meta.cwd && chdir(f->run->meta.cwd) != 0)
+		rp_say("cannot go to %s, where the run was started: %s", f->run->meta.cwd,
+		       strerror(errno));
+	pid = alone ? launch_front_start(start_alone, f) : launch_front_start(start_words, words);
+	if (pid < 0) {
+		rp_say("cannot start a process: %s", strerror((int)-pid));
+		code = RP_EXIT_FAILURE;
+	} else {
+		code = replay_watch(f, pid);
+	}
+close_session:
+	replay_session_close(f);
+	return code;
+}
+
+static int run(int argc, char **argv)
+{
+	struct replay_front f = {.patience = PATIENCE};
+	struct trace_run trace;
+	const char *path = NULL;
+	unsigned rank;
+	int code = parse(argc, argv, &f, &path);
+
+	if (code)
+		return code;
+	if (launch_job_rank(&rank)) {
+		rp_say("replay starts the launcher itself: run 'reprise replay' without mpirun");
+		return RP_EXIT_BAD_INPUT;
+	}
+	code = trace_run_open(&trace, path);
+	if (code)
+		return code;
+	f.run = &trace;
+	f.ranks = trace.ranks;
+	code = check_trace(&f);
+	if (!code)
+		code = replay(&f);
+	trace_run_close(&trace);
+	return code;
+}
+
+const struct cmd_verb cmd_replay = {
+	.name = "replay",
+	.args = "[OPTION …] [TRACE] [-- COMMAND [ARG …]]",
+	.summary = "Runs a recorded run again, exactly",
+	.details =
+		"TRACE is a trace directory; without it the newest (reprise-latest) is taken. "
+		"The\n"
+		"recorded command is started again in its directory and environment; COMMAND, if\n"
+		"given, must run the same program with the same arguments, but may start it in\n"
+		"another way. The exit status is the recorded one; 120 if the program did not do\n"
+		"what it did when it was recorded.\n\n"
+		"  --force             replay although the program or a library has changed\n"
+		"  --noise[=SEED]      delay events at random; the outcome must not change\n"
+		"  --patience=SECONDS  how long nothing may happen before it is called a hang "
+		"(30)\n",
+	.run = run,
+};

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How verbs show things: sizes, command lines, sets of ranks, text of unknown origin. Whoever gets
+ * a char * frees it; none holds a control character, whatever went in.
+ */
+#ifndef CMD_SHOW_H
+#define CMD_SHOW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+/* Text fit for a terminal: control characters and bytes that are not UTF-8 become '?'. */
+char *cmd_show_text(const char *text);
+
+/* As one would type it in a shell. */
+char *cmd_show_command(char *const *argv);
+
+/* "912 B", "1.2 MiB". */
+char *cmd_show_size(uint64_t bytes);
+
+/* "0-3,5,7-9" for sorted ranks; cut with "…" where it gets long. */
+char *cmd_show_ranks(const unsigned *rank, size_t n);
+
+/* A JSON string; bytes that are not UTF-8 become U+FFFD. */
+json_t *cmd_show_json(const char *text);
+json_t *cmd_show_json_list(char *const *list);
+
+/* Prints the value and a newline, and lets go of it. */
+void cmd_show_json_line(json_t *value, size_t flags);
+
+/* For --format=: 0, or the exit code after saying that there is no such format. */
+int cmd_show_format(const char *value, bool *json) __attribute__((warn_unused_result));
+
+#endif

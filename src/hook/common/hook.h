@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What all hooks share: is this process recorded or replayed, which of its threads are the
+ * program's own, and where a thread's streams are.
+ *
+ * hook_depth decides everything a wrapper does first: it is 0 only in a thread of the program
+ * while it runs the program's own code. It starts at 1 in every thread, and stays so in inert
+ * processes, in threads the MPI library made, and in forked children; it is 1 or more while a
+ * wrapper is at work, so that what MPI or our own code calls goes straight through.
+ */
+#ifndef HOOK_HOOK_H
+#define HOOK_HOOK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "trace/input.h"
+#include "trace/order.h"
+
+#define HOOK_EXPORT __attribute__((visibility("default")))
+
+enum hook_mode { HOOK_INERT, HOOK_RECORD, HOOK_REPLAY };
+
+struct hook_process {
+	enum hook_mode mode;
+	uint32_t rank;
+	uint32_t process; /* n-th process of this rank that claimed streams */
+	int pid;          /* the real one */
+	int rank_fd;      /* directory of the rank */
+	bool claimed;     /* this process is recorded or replayed */
+	bool discard;     /* the last rank that ends well removes the trace */
+	bool mpi_open;    /* between MPI_Init and MPI_Finalize */
+	int world;        /* ranks, 1 without MPI */
+	bool ended;       /* the end of this process is written */
+	uint64_t noise;   /* seed, 0 for none */
+	char dir[1024];
+	char session[1024];
+};
+
+struct hook_thread {
+	char name[TRACE_NAME_BYTES]; /* "0", "0.1", … */
+	uint32_t children;
+	int passive; /* what hook_depth returns to: 1 once recording has stopped */
+	bool opened; /* its order stream is open */
+	void *(*start)(void *);
+	void *start_arg;
+	uint64_t noise;
+	/* the MPI call at work */
+	uint32_t call;
+	int peer, tag;
+	const void *site; /* where the program called it */
+	uint64_t digest;  /* of all calls so far */
+	uint64_t turn;    /* the turn this thread expects next, see hook/mpi/turn.c */
+	void *scratch[3];
+	size_t scratch_size[3];
+	/* recording */
+	struct trace_order_writer order;
+	struct trace_input_writer input;
+	uint64_t last_wild; /* number of the wildcard post last written, plus 1 */
+	/* replaying */
+	struct trace_view order_view;
+	struct trace_order_reader order_reader;
+	struct trace_rec next; /* the record to come */
+	uint64_t next_event;   /* its event */
+	bool more;             /* there is one */
+	bool final;            /* in the call the recording never saw return */
+	uint64_t events;
+	struct trace_view input_view;
+	struct trace_input_reader input_reader;
+};
+
+extern struct hook_process hook_process;
+extern __thread int hook_depth;
+
+/* The calling thread's state, made at first use; only where hook_depth was 0. */
+struct hook_thread *hook_thread_self(void);
+
+/* The real function behind a wrapper: the next definition after ours. Never NULL for libc. */
+void *hook_real(const char *name);
+
+/* The file name of a stream of thread t: "0.order", "p1-0.2.input". */
+void hook_stream_name(const struct hook_thread *t, const char *what, char *out, size_t size);
+
+/*
+ * Recording cannot go on in this thread: a trailer is written, one line said (once per process),
+ * and the program runs on. `what` is a sentence part: "the disk is full".
+ */
+void hook_stop_recording(struct hook_thread *t, uint32_t reason, uint64_t detail, const char *what);
+
+/* Replay: the program asked for something else than recorded; does not return. */
+void hook_diverged(struct hook_thread *t, const char *call, const char *expected, const char *found)
+	__attribute__((noreturn));
+
+/* Replay: this thread's recording ends here; does not return. */
+void hook_end_of_recording(struct hook_thread *t, const char *call) __attribute__((noreturn));
+
+/* Replay: the hook cannot go on; does not return. */
+void hook_failed(struct hook_thread *t, const char *text) __attribute__((noreturn));
+
+/* One line on stderr, prefixed "reprise: ", without stdio. Arguments end with NULL. */
+void hook_say(const char *a, ...) __attribute__((sentinel));
+
+/* The same, but by the first of all processes of the run that says it: `key` names the line. */
+void hook_say_once(const char *key, const char *a, ...) __attribute__((sentinel));
+
+#endif

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Start and end of a process that has the hook library in it. The constructor finds out whether
+ * this process is to be recorded or replayed; __libc_start_main wakes the hooks just before the
+ * program's own code runs, so that what libraries do at load time is not taken for the program's.
+ * Invariant: a process that claims no streams behaves as if we were not there.
+ */
+#include "hook/common/process.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "hook/common/end.h"
+#include "hook/common/session.h"
+#include "hook/common/text.h"
+#include "hook/common/thread.h"
+#include "hook/input/input.h"
+
+#define MAX_PROCESSES 10000
+
+struct hook_process hook_process = {.rank_fd = -1};
+__thread int hook_depth = 1;
+
+static int (*real_main)(int, char **, char **);
+
+void *hook_real(const char *name)
+{
+	void *p = dlsym(RTLD_NEXT, name);
+
+	return p ? p : dlsym(RTLD_DEFAULT, name);
+}
+
+void hook_stream_name(const struct hook_thread *t, const char *what, char *out, size_t size)
+{
+	struct hook_text text = hook_text_in(out, size);
+
+	if (hook_process.process) {
+		hook_text_add(&text, "p");
+		hook_text_number(&text, hook_process.process);
+		hook_text_add(&text, "-");
+	}
+	hook_text_add(&text, t->name);
+	hook_text_add(&text, ".");
+	hook_text_add(&text, what);
+}
+
+static bool copy_env(const char *name, char *out, size_t size)
+{
+	const char *value = getenv(name);
+
+	if (!value || strlen(value) >= size)
+		return false;
+	strcpy(out, value);
+	return true;
+}
+
+static int open_high(int fd)
+{
+	int high = fcntl(fd, F_DUPFD_CLOEXEC, 700);
+
+	if (high < 0)
+		return fd;
+	close(fd);
+	return high;
+}
+
+static bool read_environment(void)
+{
+	const char *mode = getenv("REPRISE_MODE");
+	const char *rank = getenv("REPRISE_RANK");
+	const char *noise = getenv("REPRISE_NOISE");
+	const char *fault = getenv("REPRISE_FAULT");
+	char path[1100];
+	struct hook_text text = hook_text_in(path, sizeof(path));
+	int fd;
+
+	if (!mode || !rank || !copy_env("REPRISE_DIR", hook_process.dir, sizeof(hook_process.dir)))
+		return false;
+	hook_process.rank = (uint32_t)strtoul(rank, NULL, 10);
+	hook_process.noise = noise ? strtoull(noise, NULL, 10) : 0;
+	hook_process.discard = getenv("REPRISE_DISCARD") != NULL;
+	hook_process.pid = (int)syscall(SYS_getpid);
+	if (fault && strcmp(fault, "nospace") == 0)
+		trace_stream_limit = 0;
+	hook_text_add(&text, hook_process.dir);
+	hook_text_add(&text, "/rank-");
+	hook_text_padded(&text, hook_process.rank, 4);
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0) {
+		hook_say("rank ", rank, ": cannot open ", path, ": ", strerror(errno),
+			 "; the program runs on without us", NULL);
+		return false;
+	}
+	hook_process.rank_fd = open_high(fd);
+	if (strcmp(mode, "record") == 0) {
+		hook_process.mode = HOOK_RECORD;
+	} else if (strcmp(mode, "replay") == 0 && copy_env("REPRISE_SESSION", hook_process.session,
+							   sizeof(hook_process.session))) {
+		hook_process.mode = HOOK_REPLAY;
+	}
+	return hook_process.mode != HOOK_INERT;
+}
+
+static bool mpi_is_linked(void)
+{
+	return dlsym(RTLD_DEFAULT, "PMPI_Get_version") != NULL;
+}
+
+/*
+ * Takes the next free number among the processes of this rank. The first process takes 0; later
+ * ones only if they are the same process after exec, or programs of MPI, or `late` (in MPI_Init).
+ */
+static bool claim(bool late)
+{
+	bool may = late || mpi_is_linked();
+
+	for (uint32_t k = 0; k < MAX_PROCESSES; k++) {
+		int holder = hook_session_claim(k);
+
+		if (holder == 0) {
+			hook_process.process = k;
+			hook_process.claimed = true;
+			return true;
+		}
+		if (holder < 0)
+			return false;
+		may = may || holder == hook_process.pid;
+		if (!may)
+			return false;
+	}
+	return false;
+}
+
+bool hook_process_claim_late(void)
+{
+	if (hook_process.mode == HOOK_INERT || hook_process.claimed || !claim(true))
+		return false;
+	hook_thread_adopt_main();
+	return true;
+}
+
+static void in_child(void)
+{
+	hook_thread_forget();
+	hook_process.mode = HOOK_INERT;
+	hook_process.claimed = false;
+	hook_depth = 1;
+}
+
+__attribute__((constructor)) static void start(void)
+{
+	hook_input_resolve();
+	if (!read_environment() || !claim(false))
+		return;
+	pthread_atfork(NULL, NULL, in_child);
+}
+
+static void at_exit(int status, void *unused)
+{
+	(void)unused;
+	hook_end_by_exit(status);
+}
+
+static int start_main(int argc, char **argv, char **envp)
+{
+	on_exit(at_exit, NULL);
+	return real_main(argc, argv, envp);
+}
+
+HOOK_EXPORT int __libc_start_main(int (*main)(int, char **, char **), int argc, char **argv,
+				  void (*init)(void), void (*fini)(void), void (*rtld_fini)(void),
+				  void *stack_end);
+
+HOOK_EXPORT int __libc_start_main(int (*main)(int, char **, char **), int argc, char **argv,
+				  void (*init)(void), void (*fini)(void), void (*rtld_fini)(void),
+				  void *stack_end)
+{
+	__typeof__(__libc_start_main) *real = hook_real("__libc_start_main");
+
+	if (hook_process.claimed) {
+		real_main = main;
+		main = start_main;
+		hook_thread_adopt_main();
+	}
+	return real(main, argc, argv, init, fini, rtld_fini, stack_end);
+}
+
+HOOK_EXPORT void _exit(int status)
+{
+	/* A child of vfork shares our memory, but not our end. */
+	if (hook_process.claimed && hook_depth == 0 && syscall(SYS_getpid) == hook_process.pid)
+		hook_end_by_exit(status);
+	syscall(SYS_exit_group, status);
+	__builtin_unreachable();
+}
+
+HOOK_EXPORT void _Exit(int status) __attribute__((alias("_exit")));

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The process: is it one of ours, see hook.h. */
+#ifndef HOOK_PROCESS_H
+#define HOOK_PROCESS_H
+
+#include "hook/common/hook.h"
+
+/* In MPI_Init of a process that stayed inert so far: true if it is recorded from here on. */
+bool hook_process_claim_late(void);
+
+#endif

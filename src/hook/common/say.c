@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Words to the user from inside the program: one write(2) per line, errno untouched. */
+#include "hook/common/hook.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "hook/common/text.h"
+
+static void say(const char *a, va_list ap)
+{
+	char line[2048];
+	struct hook_text text = hook_text_in(line, sizeof(line) - 1);
+	int saved = errno;
+
+	hook_text_add(&text, "reprise: ");
+	for (; a; a = va_arg(ap, const char *))
+		hook_text_add(&text, a);
+	*text.at++ = '\n';
+	syscall(SYS_write, STDERR_FILENO, line, (size_t)(text.at - line));
+	errno = saved;
+}
+
+void hook_say(const char *a, ...)
+{
+	va_list ap;
+
+	va_start(ap, a);
+	say(a, ap);
+	va_end(ap);
+}
+
+void hook_say_once(const char *key, const char *a, ...)
+{
+	char path[1200];
+	struct hook_text text = hook_text_in(path, sizeof(path));
+	int saved = errno;
+	va_list ap;
+	int fd;
+
+	hook_text_add(&text, hook_process.dir);
+	hook_text_add(&text, "/said-");
+	hook_text_add(&text, key);
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd >= 0) {
+		close(fd);
+		va_start(ap, a);
+		say(a, ap);
+		va_end(ap);
+	}
+	errno = saved;
+}

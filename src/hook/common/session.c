@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Everything here is safe in a signal handler but hook_session_map: plain system calls on paths
+ * built in fixed buffers.
+ */
+#include "hook/common/session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "hook/common/text.h"
+
+static struct replay_slot no_slot;
+struct replay_slot *hook_slot = &no_slot;
+
+static struct hook_text session_path(char *out, size_t size, const char *name)
+{
+	struct hook_text text = hook_text_in(out, size);
+
+	hook_text_add(&text, hook_process.session);
+	hook_text_add(&text, "/");
+	hook_text_add(&text, name);
+	return text;
+}
+
+/* Recording: the claim is the order stream itself, made later by the same O_EXCL. */
+static int record_claim(uint32_t k)
+{
+	struct hook_thread *t = hook_thread_self();
+	struct trace_header header;
+	char name[TRACE_NAME_BYTES + 16];
+	int fd, rc;
+
+	hook_process.process = k;
+	hook_stream_name(t, "order", name, sizeof(name));
+	rc = trace_stream_create(&t->order.stream, hook_process.rank_fd, name, TRACE_STREAM_ORDER,
+				 hook_process.rank, k, t->name);
+	if (rc == 0)
+		return 0;
+	if (rc != -EEXIST) {
+		hook_say("cannot record: ", hook_process.dir, ": ", strerror(-rc),
+			 "; the program runs on without us", NULL);
+		return rc;
+	}
+	fd = openat(hook_process.rank_fd, name, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	rc = pread(fd, &header, sizeof(header), 0) == (ssize_t)sizeof(header) ? (int)header.pid : 1;
+	close(fd);
+	return rc > 0 ? rc : 1;
+}
+
+static int replay_claim(uint32_t k)
+{
+	struct hook_thread *t = hook_thread_self();
+	char path[1100], pid[16] = "";
+	struct hook_text text = session_path(path, sizeof(path), "claim-");
+	struct hook_text number = hook_text_in(pid, sizeof(pid));
+	int fd;
+
+	hook_process.process = k;
+	hook_stream_name(t, "order", path, sizeof(path));
+	if (faccessat(hook_process.rank_fd, path, F_OK, 0) != 0)
+		return -errno;
+	text = session_path(path, sizeof(path), "claim-");
+	hook_text_padded(&text, hook_process.rank, 4);
+	hook_text_add(&text, "-");
+	hook_text_number(&text, k);
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd >= 0) {
+		hook_text_number(&number, hook_process.pid);
+		if (write(fd, pid, strlen(pid)) < 0)
+			pid[0] = 0;
+		close(fd);
+		return 0;
+	}
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (read(fd, pid, sizeof(pid) - 1) < 0)
+		pid[0] = 0;
+	close(fd);
+	return atoi(pid) > 0 ? atoi(pid) : 1;
+}
+
+int hook_session_claim(uint32_t k)
+{
+	return hook_process.mode == HOOK_RECORD ? record_claim(k) : replay_claim(k);
+}
+
+void hook_session_map(void)
+{
+	char path[1100];
+	struct replay_state_file *file;
+	struct stat st;
+	int fd;
+
+	session_path(path, sizeof(path), "state");
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	if (fstat(fd, &st) == 0 && (size_t)st.st_size >= sizeof(*file)) {
+		file = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		if (file != MAP_FAILED && file->magic == REPLAY_STATE_MAGIC &&
+		    hook_process.rank < file->ranks &&
+		    sizeof(*file) + file->ranks * sizeof(file->slot[0]) <= (size_t)st.st_size)
+			hook_slot = &file->slot[hook_process.rank];
+	}
+	close(fd);
+}
+
+struct place {
+	uintptr_t address;
+	struct hook_text *out;
+};
+
+static int add_place(struct dl_phdr_info *info, size_t size, void *data)
+{
+	struct place *place = data;
+	const char *name = info->dlpi_name;
+	char self[1024];
+	ssize_t n;
+
+	(void)size;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		uintptr_t start = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+
+		if (info->dlpi_phdr[i].p_type != PT_LOAD || place->address < start ||
+		    place->address >= start + info->dlpi_phdr[i].p_memsz)
+			continue;
+		if (!name[0]) {
+			n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+			self[n > 0 ? n : 0] = 0;
+			name = self;
+		}
+		hook_text_add(place->out, "where=");
+		hook_text_add(place->out, name);
+		hook_text_add(place->out, "+");
+		hook_text_hex(place->out, place->address - info->dlpi_addr);
+		hook_text_add(place->out, "\n");
+		return 1;
+	}
+	return 0;
+}
+
+static void add_line(struct hook_text *out, const char *key, const char *value)
+{
+	hook_text_add(out, key);
+	hook_text_add(out, "=");
+	hook_text_add(out, value);
+	hook_text_add(out, "\n");
+}
+
+static void add_number(struct hook_text *out, const char *key, int64_t value)
+{
+	hook_text_add(out, key);
+	hook_text_add(out, "=");
+	hook_text_number(out, value);
+	hook_text_add(out, "\n");
+}
+
+static void publish(const char *bytes, size_t n)
+{
+	char path[1100], temp[1100];
+	struct hook_text text = session_path(path, sizeof(path), "end-");
+	struct hook_text other = session_path(temp, sizeof(temp), "word-");
+	int fd;
+
+	hook_text_padded(&text, hook_process.rank, 4);
+	hook_text_padded(&other, hook_process.rank, 4);
+	fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return;
+	if (write(fd, bytes, n) == (ssize_t)n && link(temp, path) == 0)
+		hook_slot->state = REPLAY_AT_END;
+	close(fd);
+	unlink(temp);
+}
+
+void hook_session_last_word(const struct hook_thread *t, const char *why, const char *call,
+			    int64_t value, const char *text, void *const *frames, int count)
+{
+	char buffer[8192];
+	struct hook_text out = hook_text_in(buffer, sizeof(buffer));
+
+	add_line(&out, "why", why);
+	add_line(&out, "thread", t->name);
+	add_number(&out, "event", (int64_t)t->events);
+	add_line(&out, "call", call);
+	add_number(&out, "value", value);
+	add_line(&out, "text", text);
+	for (int i = 0; i < count; i++) {
+		struct place place = {(uintptr_t)frames[i], &out};
+
+		dl_iterate_phdr(add_place, &place);
+	}
+	publish(buffer, (size_t)(out.at - buffer));
+}
+
+bool hook_session_all_ended(void)
+{
+	char path[1100];
+
+	session_path(path, sizeof(path), "all");
+	return access(path, F_OK) == 0;
+}

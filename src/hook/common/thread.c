@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A thread is one of the program's own if the program itself made it: pthread_create called with
+ * hook_depth 0. It is named by its place in the tree of threads ("0.2" is the second child of the
+ * main thread), which is the same in every run, and not by a number the kernel gives.
+ */
+#include "hook/common/thread.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "hook/common/modules.h"
+#include "hook/common/session.h"
+#include "hook/common/text.h"
+
+static __thread struct hook_thread *self;
+
+static struct hook_thread *thread_new(void)
+{
+	struct hook_thread *t =
+		mmap(NULL, sizeof(*t), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (t == MAP_FAILED)
+		return NULL;
+	t->noise = hook_process.noise * 0x9e3779b97f4a7c15ull + hook_process.rank + 1;
+	return t;
+}
+
+struct hook_thread *hook_thread_self(void)
+{
+	static struct hook_thread last_resort = {.name = "0", .passive = 1};
+
+	if (__builtin_expect(!self, 0)) {
+		self = thread_new();
+		if (!self)
+			self = &last_resort;
+		strcpy(self->name, "0");
+	}
+	return self;
+}
+
+static void record_open(struct hook_thread *t)
+{
+	char name[TRACE_NAME_BYTES + 16];
+	int rc;
+
+	if (t->order.stream.header)
+		return;
+	hook_stream_name(t, "order", name, sizeof(name));
+	rc = trace_stream_create(&t->order.stream, hook_process.rank_fd, name, TRACE_STREAM_ORDER,
+				 hook_process.rank, hook_process.process, t->name);
+	if (rc)
+		hook_stop_recording(t, TRACE_STOP_NOSPACE, (uint64_t)-rc, strerror(-rc));
+}
+
+void hook_thread_advance(struct hook_thread *t)
+{
+	int rc = trace_order_next(&t->order_reader, &t->next);
+
+	if (rc < 0)
+		hook_failed(t, "the recording makes no sense here");
+	t->more = rc == 1;
+	t->next_event = trace_order_event(&t->order_reader);
+}
+
+static void replay_open(struct hook_thread *t)
+{
+	char name[TRACE_NAME_BYTES + 16];
+	const char *why;
+
+	hook_stream_name(t, "order", name, sizeof(name));
+	if (trace_view_open(&t->order_view, hook_process.rank_fd, name, &why)) {
+		if (strcmp(t->name, "0") == 0)
+			hook_failed(t, why);
+		return;
+	}
+	trace_order_reader_init(&t->order_reader, &t->order_view);
+	hook_thread_advance(t);
+}
+
+void hook_thread_open(struct hook_thread *t)
+{
+	if (t->opened)
+		return;
+	t->opened = true;
+	if (hook_process.mode == HOOK_RECORD)
+		record_open(t);
+	else
+		replay_open(t);
+}
+
+void hook_thread_adopt_main(void)
+{
+	struct hook_thread *t = hook_thread_self();
+
+	if (hook_process.mode == HOOK_REPLAY) {
+		hook_session_map();
+		hook_slot->pid = hook_process.pid;
+		hook_slot->state = REPLAY_RUNNING;
+	}
+	hook_thread_open(t);
+	if (hook_process.mode == HOOK_REPLAY)
+		hook_slot->limit = t->order_view.events << 1 | t->order_view.inside;
+	hook_modules_start();
+	hook_depth = t->passive;
+}
+
+void hook_thread_forget(void)
+{
+	if (!self)
+		return;
+	trace_stream_forget(&self->order.stream);
+	trace_stream_forget(&self->input.stream);
+}
+
+static void thread_close(void *arg)
+{
+	struct hook_thread *t = arg;
+
+	hook_depth = 1;
+	trace_stream_close(&t->order.stream);
+	trace_stream_close(&t->input.stream);
+	trace_view_close(&t->order_view);
+	trace_view_close(&t->input_view);
+	for (int i = 0; i < 3; i++) {
+		if (t->scratch[i])
+			munmap(t->scratch[i], t->scratch_size[i]);
+	}
+	self = NULL;
+	munmap(t, sizeof(*t));
+}
+
+static void *thread_main(void *arg)
+{
+	struct hook_thread *t = arg;
+	void *result;
+
+	self = t;
+	hook_depth = t->passive;
+	pthread_cleanup_push(thread_close, t);
+	result = t->start(t->start_arg);
+	pthread_cleanup_pop(1);
+	return result;
+}
+
+static struct hook_thread *thread_child(struct hook_thread *parent)
+{
+	struct hook_thread *t = thread_new();
+	struct hook_text name;
+
+	if (!t)
+		return NULL;
+	name = hook_text_in(t->name, sizeof(t->name));
+	hook_text_add(&name, parent->name);
+	hook_text_add(&name, ".");
+	hook_text_number(&name, ++parent->children);
+	t->passive = parent->passive;
+	return t;
+}
+
+HOOK_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
+			       void *(*start)(void *), void *arg)
+{
+	static int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+	struct hook_thread *t;
+	int rc;
+
+	if (!real)
+		real = hook_real("pthread_create");
+	if (hook_depth)
+		return real(thread, attr, start, arg);
+	hook_depth++;
+	if (hook_process.mode == HOOK_RECORD)
+		hook_say_once("threads",
+			      "the program starts threads: their MPI calls are recorded,",
+			      " their own synchronisation is not yet; a replay may diverge", NULL);
+	t = thread_child(hook_thread_self());
+	if (!t) {
+		rc = real(thread, attr, start, arg);
+		goto leave;
+	}
+	t->start = start;
+	t->start_arg = arg;
+	rc = real(thread, attr, thread_main, t);
+	if (rc)
+		munmap(t, sizeof(*t));
+leave:
+	hook_depth--;
+	return rc;
+}

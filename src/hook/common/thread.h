@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Threads of the program: their state, names and streams. */
+#ifndef HOOK_THREAD_H
+#define HOOK_THREAD_H
+
+#include "hook/common/hook.h"
+
+/* The main thread starts to run the program's code. */
+void hook_thread_adopt_main(void);
+
+/* Makes sure that the order stream of t is open; in replay the first record is read. */
+void hook_thread_open(struct hook_thread *t);
+
+/* Replay: moves t->next on. */
+void hook_thread_advance(struct hook_thread *t);
+
+/* In a forked child: lets go of streams that belong to the parent. */
+void hook_thread_forget(void);
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Stdio on /dev/random and /dev/urandom. libc reads without calling any function we could stand
+ * in for, so such a FILE is replaced by one whose reads are ours (fopencookie): every stdio
+ * function, present and future, then works on it. It is unbuffered: what is recorded is what the
+ * program asked for, not what a buffer holds.
+ */
+#undef _FORTIFY_SOURCE
+#include <string.h>
+
+#include "hook/input/device.h"
+#include "hook/input/input.h"
+#include "hook/input/real.h"
+
+static ssize_t file_read(void *inner, char *buffer, size_t n)
+{
+	int fd = fileno(inner);
+
+	return hook_depth ? REAL(read)(fd, buffer, n)
+			  : hook_input_device_read(fd, "fread", buffer, n);
+}
+
+static ssize_t file_write(void *inner, const char *bytes, size_t n)
+{
+	return write(fileno(inner), bytes, n);
+}
+
+static int file_seek(void *inner, off64_t *offset, int whence)
+{
+	(void)inner;
+	(void)whence;
+	*offset = 0;
+	return 0;
+}
+
+static int file_close(void *inner)
+{
+	hook_input_device_forget(fileno(inner));
+	return fclose(inner);
+}
+
+static FILE *wrap(FILE *inner, const char *mode)
+{
+	static const cookie_io_functions_t functions = {file_read, file_write, file_seek,
+							file_close};
+	FILE *outer = fopencookie(inner, mode, functions);
+
+	if (!outer)
+		return inner;
+	setvbuf(outer, NULL, _IONBF, 0);
+	/* fileno() works on it, as before: libstdc++ reads by descriptor. */
+	outer->_fileno = fileno(inner);
+	return outer;
+}
+
+static bool reads(const char *mode)
+{
+	return mode[0] == 'r' || strchr(mode, '+');
+}
+
+static FILE *opened(FILE *f, const char *path, const char *mode)
+{
+	if (!f || hook_depth || !reads(mode) || !hook_input_device_opened(fileno(f), path))
+		return f;
+	return wrap(f, mode);
+}
+
+HOOK_EXPORT FILE *fopen(const char *path, const char *mode)
+{
+	char buffer[HOOK_INPUT_PATH];
+
+	path = hook_input_real_path(path, buffer);
+	return opened(REAL(fopen)(path, mode), path, mode);
+}
+
+HOOK_EXPORT FILE *fopen64(const char *path, const char *mode)
+{
+	char buffer[HOOK_INPUT_PATH];
+
+	path = hook_input_real_path(path, buffer);
+	return opened(REAL(fopen64)(path, mode), path, mode);
+}
+
+HOOK_EXPORT FILE *fdopen(int fd, const char *mode)
+{
+	FILE *f = REAL(fdopen)(fd, mode);
+
+	if (!f || !hook_input_devices || !reads(mode) || !hook_input_device_is(fd))
+		return f;
+	return wrap(f, mode);
+}

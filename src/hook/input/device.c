@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads from /dev/random and /dev/urandom by descriptor. Calls that open and duplicate mark
+ * descriptors; calls that read look at the count of marks first, as they are often hot. A mark is
+ * a hint, since libc closes behind our back: the device behind a descriptor is asked for before a
+ * read is taken for an input, and a mark that lies is dropped.
+ */
+#undef _FORTIFY_SOURCE /* its inline functions stand in the way of the definitions here */
+#include "hook/input/device.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "hook/input/input.h"
+#include "hook/input/real.h"
+
+#define MARKS 1024
+#define WORD_BITS (sizeof(unsigned long) * CHAR_BIT)
+
+/* Descriptors from the last one on share a mark, which is never taken back. */
+static unsigned long marks[MARKS / WORD_BITS];
+int hook_input_devices;
+
+static unsigned long *word_of(int fd, unsigned long *bit)
+{
+	size_t i = fd < MARKS ? (size_t)fd : MARKS - 1;
+
+	*bit = 1ul << i % WORD_BITS;
+	return &marks[i / WORD_BITS];
+}
+
+static bool is_marked(int fd)
+{
+	unsigned long bit;
+
+	return fd >= 0 && __atomic_load_n(word_of(fd, &bit), __ATOMIC_RELAXED) & bit;
+}
+
+static void mark(int fd)
+{
+	unsigned long bit, *word = word_of(fd, &bit);
+
+	if (!(__atomic_fetch_or(word, bit, __ATOMIC_RELAXED) & bit))
+		__atomic_fetch_add(&hook_input_devices, 1, __ATOMIC_RELAXED);
+}
+
+void hook_input_device_forget(int fd)
+{
+	unsigned long bit, *word;
+
+	/* A vfork child closes its own descriptors, but shares our marks. */
+	if (!is_marked(fd) || fd >= MARKS - 1 || REAL(getpid)() != hook_process.pid)
+		return;
+	word = word_of(fd, &bit);
+	if (__atomic_fetch_and(word, ~bit, __ATOMIC_RELAXED) & bit)
+		__atomic_fetch_sub(&hook_input_devices, 1, __ATOMIC_RELAXED);
+}
+
+static bool is_device(int fd)
+{
+	int error = errno;
+	struct stat st;
+	bool is = fstat(fd, &st) == 0 && S_ISCHR(st.st_mode) && major(st.st_rdev) == 1 &&
+		  (minor(st.st_rdev) == 8 || minor(st.st_rdev) == 9);
+
+	errno = error;
+	return is;
+}
+
+bool hook_input_device_opened(int fd, const char *path)
+{
+	size_t n = strlen(path);
+
+	if (n < 6 || memcmp(path + n - 6, "random", 6) != 0 || !is_device(fd))
+		return false;
+	mark(fd);
+	return true;
+}
+
+bool hook_input_device_is(int fd)
+{
+	if (hook_depth || !is_marked(fd))
+		return false;
+	if (is_device(fd))
+		return true;
+	hook_input_device_forget(fd);
+	return false;
+}
+
+static ssize_t fetch_read(void *ctx, void *buffer, size_t size)
+{
+	ssize_t n = REAL(read)(*(int *)ctx, buffer, size);
+
+	return n < 0 ? -errno : n;
+}
+
+ssize_t hook_input_device_read(int fd, const char *call, void *buffer, size_t n)
+{
+	return hook_input_bytes(TRACE_IN_RANDOM, call, fetch_read, &fd, buffer, n);
+}
+
+static int opened(int fd, const char *path)
+{
+	if (fd >= 0 && !hook_depth)
+		hook_input_device_opened(fd, path);
+	return fd;
+}
+
+static mode_t mode_of(int flags, va_list args)
+{
+	return flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE ? va_arg(args, mode_t) : 0;
+}
+
+#define DEFINE_OPEN(name)                                                                          \
+	HOOK_EXPORT int name(const char *path, int flags, ...)                                     \
+	{                                                                                          \
+		char buffer[HOOK_INPUT_PATH];                                                      \
+		va_list args;                                                                      \
+		mode_t mode;                                                                       \
+                                                                                                   \
+		va_start(args, flags);                                                             \
+		mode = mode_of(flags, args);                                                       \
+		va_end(args);                                                                      \
+		path = hook_input_real_path(path, buffer);                                         \
+		return opened(REAL(name)(path, flags, mode), path);                                \
+	}
+
+#define DEFINE_OPENAT(name)                                                                        \
+	HOOK_EXPORT int name(int dir, const char *path, int flags, ...)                            \
+	{                                                                                          \
+		char buffer[HOOK_INPUT_PATH];                                                      \
+		va_list args;                                                                      \
+		mode_t mode;                                                                       \
+                                                                                                   \
+		va_start(args, flags);                                                             \
+		mode = mode_of(flags, args);                                                       \
+		va_end(args);                                                                      \
+		path = hook_input_real_path(path, buffer);                                         \
+		return opened(REAL(name)(dir, path, flags, mode), path);                           \
+	}
+
+DEFINE_OPEN(open)
+DEFINE_OPEN(open64)
+DEFINE_OPENAT(openat)
+DEFINE_OPENAT(openat64)
+
+HOOK_EXPORT int __open_2(const char *path, int flags)
+{
+	char buffer[HOOK_INPUT_PATH];
+
+	path = hook_input_real_path(path, buffer);
+	return opened(REAL(__open_2)(path, flags), path);
+}
+
+HOOK_EXPORT int __open64_2(const char *path, int flags)
+{
+	char buffer[HOOK_INPUT_PATH];
+
+	path = hook_input_real_path(path, buffer);
+	return opened(REAL(__open64_2)(path, flags), path);
+}
+
+HOOK_EXPORT int __openat_2(int dir, const char *path, int flags)
+{
+	char buffer[HOOK_INPUT_PATH];
+
+	path = hook_input_real_path(path, buffer);
+	return opened(REAL(__openat_2)(dir, path, flags), path);
+}
+
+HOOK_EXPORT int __openat64_2(int dir, const char *path, int flags)
+{
+	char buffer[HOOK_INPUT_PATH];
+
+	path = hook_input_real_path(path, buffer);
+	return opened(REAL(__openat64_2)(dir, path, flags), path);
+}
+
+HOOK_EXPORT int close(int fd)
+{
+	if (hook_input_devices)
+		hook_input_device_forget(fd);
+	return REAL(close)(fd);
+}
+
+static int duplicated(int from, int to)
+{
+	if (to < 0 || !hook_input_devices)
+		return to;
+	if (hook_input_device_is(from))
+		mark(to);
+	else if (from != to)
+		hook_input_device_forget(to);
+	return to;
+}
+
+HOOK_EXPORT int dup(int fd)
+{
+	return duplicated(fd, REAL(dup)(fd));
+}
+
+HOOK_EXPORT int dup2(int fd, int to)
+{
+	return duplicated(fd, REAL(dup2)(fd, to));
+}
+
+HOOK_EXPORT int dup3(int fd, int to, int flags)
+{
+	return duplicated(fd, REAL(dup3)(fd, to, flags));
+}
+
+HOOK_EXPORT ssize_t read(int fd, void *buffer, size_t n)
+{
+	if (__builtin_expect(!hook_input_devices, 1) || !hook_input_device_is(fd))
+		return REAL(read)(fd, buffer, n);
+	return hook_input_device_read(fd, "read", buffer, n);
+}
+
+HOOK_EXPORT ssize_t __read_chk(int fd, void *buffer, size_t n, size_t room)
+{
+	if (__builtin_expect(!hook_input_devices, 1) || n > room || !hook_input_device_is(fd))
+		return REAL(__read_chk)(fd, buffer, n, room);
+	return hook_input_device_read(fd, "read", buffer, n);
+}
+
+HOOK_EXPORT ssize_t readv(int fd, const struct iovec *parts, int count)
+{
+	ssize_t sum = 0;
+
+	if (__builtin_expect(!hook_input_devices, 1) || count <= 0 || !hook_input_device_is(fd))
+		return REAL(readv)(fd, parts, count);
+	for (int i = 0; i < count; i++) {
+		ssize_t n =
+			hook_input_device_read(fd, "readv", parts[i].iov_base, parts[i].iov_len);
+
+		if (n < 0)
+			return sum ? sum : -1;
+		sum += n;
+		if ((size_t)n < parts[i].iov_len)
+			break;
+	}
+	return sum;
+}
+
+/* These devices have no positions. */
+#define DEFINE_PREAD(name, offset)                                                                 \
+	HOOK_EXPORT ssize_t name(int fd, void *buffer, size_t n, offset at)                        \
+	{                                                                                          \
+		if (__builtin_expect(!hook_input_devices, 1) || !hook_input_device_is(fd))         \
+			return REAL(name)(fd, buffer, n, at);                                      \
+		return hook_input_device_read(fd, "pread", buffer, n);                             \
+	}                                                                                          \
+	HOOK_EXPORT ssize_t __##name##_chk(int fd, void *buffer, size_t n, offset at, size_t room) \
+	{                                                                                          \
+		if (__builtin_expect(!hook_input_devices, 1) || n > room ||                        \
+		    !hook_input_device_is(fd))                                                     \
+			return REAL(__##name##_chk)(fd, buffer, n, at, room);                      \
+		return hook_input_device_read(fd, "pread", buffer, n);                             \
+	}
+
+DEFINE_PREAD(pread, off_t)
+DEFINE_PREAD(pread64, off64_t)

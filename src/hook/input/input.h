@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Inputs: values the outside world gives to the program. A wrapper says how to get the value; the
+ * mode decides whether that is done and noted (record) or the noted value is given back (replay).
+ * Wrappers call these only where hook_depth was 0; the depth is raised while they work.
+ */
+#ifndef HOOK_INPUT_H
+#define HOOK_INPUT_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "hook/common/hook.h"
+
+/* Looks up all real functions; called at start, so that no wrapper has to do it later. */
+void hook_input_resolve(void);
+
+/* How the real value is had: 0 (or a number of bytes), or -errno. */
+typedef int hook_input_number_fn(void *ctx, uint64_t *value);
+typedef ssize_t hook_input_bytes_fn(void *ctx, void *buffer, size_t size);
+
+/* 0 and *value, or -1 and errno. `kind` is a number kind of enum trace_input_kind. */
+int hook_input_number(uint32_t kind, const char *call, hook_input_number_fn *fetch, void *ctx,
+		      uint64_t *value);
+
+/* Bytes put in the buffer, or -1 and errno. `kind` is a bytes kind. */
+ssize_t hook_input_bytes(uint32_t kind, const char *call, hook_input_bytes_fn *fetch, void *ctx,
+			 void *buffer, size_t size);
+
+/* Recording: a record that is no input, see TRACE_IN_MODULE and TRACE_IN_NOTE. */
+void hook_input_note(uint32_t kind, const char *text);
+
+/* Replay: the calling thread's recorded inputs; empty if it had none. */
+const struct trace_view *hook_input_view(void);
+
+/*
+ * Replay gave out recorded pids. A path below /proc/PID with such a pid is turned into the one it
+ * stands for, in `buffer`; any other path is returned as it is.
+ */
+#define HOOK_INPUT_PATH 128
+const char *hook_input_real_path(const char *path, char buffer[HOOK_INPUT_PATH]);
+
+#endif

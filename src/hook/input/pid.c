@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Process ids. A replayed program gets the recorded ones; what it does to them must hit the
+ * process they stand for, not whoever has that number today. In a recording the numbers are the
+ * real ones, and nothing is ever translated.
+ */
+#include <limits.h>
+#include <string.h>
+
+#include "hook/common/text.h"
+#include "hook/input/input.h"
+#include "hook/input/real.h"
+
+struct alias {
+	pid_t given; /* 0: none */
+	pid_t real;
+};
+
+static struct alias self, parent;
+
+/* `real` is stored first: who sees the alias sees what it stands for. */
+static void remember(struct alias *alias, pid_t given, pid_t real)
+{
+	if (given == real)
+		return;
+	__atomic_store_n(&alias->real, real, __ATOMIC_RELAXED);
+	__atomic_store_n(&alias->given, given, __ATOMIC_RELEASE);
+}
+
+static int fetch_getpid(void *ctx, uint64_t *value)
+{
+	(void)ctx;
+	*value = (uint64_t)REAL(getpid)();
+	return 0;
+}
+
+HOOK_EXPORT pid_t getpid(void)
+{
+	uint64_t value;
+
+	if (hook_depth)
+		return REAL(getpid)();
+	hook_input_number(TRACE_IN_PID, "getpid", fetch_getpid, NULL, &value);
+	/* A vfork child runs in our memory, but its pid is not the program's. */
+	if ((pid_t)value != hook_process.pid && REAL(getpid)() == hook_process.pid)
+		remember(&self, (pid_t)value, hook_process.pid);
+	return (pid_t)value;
+}
+
+static int fetch_getppid(void *ctx, uint64_t *value)
+{
+	(void)ctx;
+	*value = (uint64_t)REAL(getppid)();
+	return 0;
+}
+
+HOOK_EXPORT pid_t getppid(void)
+{
+	uint64_t value;
+
+	if (hook_depth)
+		return REAL(getppid)();
+	hook_input_number(TRACE_IN_PPID, "getppid", fetch_getppid, NULL, &value);
+	if (REAL(getpid)() == hook_process.pid)
+		remember(&parent, (pid_t)value, REAL(getppid)());
+	return (pid_t)value;
+}
+
+/* Code of libraries knows real numbers only; a forked child has ours from before the fork. */
+static bool knows_aliases(void)
+{
+	return hook_depth == 0 || REAL(getpid)() != hook_process.pid;
+}
+
+static pid_t real_pid(pid_t pid)
+{
+	pid_t own = __atomic_load_n(&self.given, __ATOMIC_ACQUIRE);
+	pid_t above = __atomic_load_n(&parent.given, __ATOMIC_ACQUIRE);
+
+	if (pid <= 0 || (pid != own && pid != above) || !knows_aliases())
+		return pid;
+	return pid == own ? self.real : parent.real;
+}
+
+const char *hook_input_real_path(const char *path, char buffer[HOOK_INPUT_PATH])
+{
+	static const char prefix[] = "/proc/";
+	struct hook_text out = hook_text_in(buffer, HOOK_INPUT_PATH);
+	pid_t pid = 0;
+	const char *p;
+
+	if ((!self.given && !parent.given) || strncmp(path, prefix, sizeof(prefix) - 1) != 0)
+		return path;
+	for (p = path + sizeof(prefix) - 1; *p >= '0' && *p <= '9' && pid < INT_MAX / 10; p++)
+		pid = pid * 10 + (*p - '0');
+	if ((*p && *p != '/') || strlen(p) > HOOK_INPUT_PATH / 2 || real_pid(pid) == pid)
+		return path;
+	hook_text_add(&out, prefix);
+	hook_text_number(&out, real_pid(pid));
+	hook_text_add(&out, p);
+	return buffer;
+}
+
+HOOK_EXPORT int kill(pid_t pid, int signal)
+{
+	if (pid < -1)
+		return REAL(kill)(-real_pid(-pid), signal);
+	return REAL(kill)(real_pid(pid), signal);
+}
+
+HOOK_EXPORT int killpg(pid_t group, int signal)
+{
+	return REAL(killpg)(real_pid(group), signal);
+}
+
+HOOK_EXPORT int tgkill(pid_t pid, pid_t tid, int signal)
+{
+	return REAL(tgkill)(real_pid(pid), tid, signal);
+}
+
+HOOK_EXPORT pid_t getpgid(pid_t pid)
+{
+	return REAL(getpgid)(real_pid(pid));
+}
+
+HOOK_EXPORT pid_t getsid(pid_t pid)
+{
+	return REAL(getsid)(real_pid(pid));
+}
+
+HOOK_EXPORT int setpgid(pid_t pid, pid_t group)
+{
+	return REAL(setpgid)(real_pid(pid), real_pid(group));
+}
+
+HOOK_EXPORT int getpriority(__priority_which_t which, id_t who)
+{
+	if (which == PRIO_PROCESS)
+		who = (id_t)real_pid((pid_t)who);
+	return REAL(getpriority)(which, who);
+}
+
+HOOK_EXPORT int setpriority(__priority_which_t which, id_t who, int value)
+{
+	if (which == PRIO_PROCESS)
+		who = (id_t)real_pid((pid_t)who);
+	return REAL(setpriority)(which, who, value);
+}
+
+HOOK_EXPORT int prlimit(pid_t pid, __rlimit_resource_t resource, const struct rlimit *set,
+			struct rlimit *old)
+{
+	return REAL(prlimit)(real_pid(pid), resource, set, old);
+}
+
+HOOK_EXPORT int prlimit64(pid_t pid, __rlimit_resource_t resource, const struct rlimit64 *set,
+			  struct rlimit64 *old)
+{
+	return REAL(prlimit64)(real_pid(pid), resource, set, old);
+}
+
+HOOK_EXPORT int sched_getaffinity(pid_t pid, size_t size, cpu_set_t *set)
+{
+	return REAL(sched_getaffinity)(real_pid(pid), size, set);
+}
+
+HOOK_EXPORT int sched_setaffinity(pid_t pid, size_t size, const cpu_set_t *set)
+{
+	return REAL(sched_setaffinity)(real_pid(pid), size, set);
+}
+
+HOOK_EXPORT int sched_getscheduler(pid_t pid)
+{
+	return REAL(sched_getscheduler)(real_pid(pid));
+}
+
+HOOK_EXPORT int sched_setscheduler(pid_t pid, int policy, const struct sched_param *param)
+{
+	return REAL(sched_setscheduler)(real_pid(pid), policy, param);
+}
+
+HOOK_EXPORT int sched_getparam(pid_t pid, struct sched_param *param)
+{
+	return REAL(sched_getparam)(real_pid(pid), param);
+}
+
+HOOK_EXPORT int sched_setparam(pid_t pid, const struct sched_param *param)
+{
+	return REAL(sched_setparam)(real_pid(pid), param);
+}

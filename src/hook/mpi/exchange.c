@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Blocking calls as both modes make them. Where threads take turns a blocking call would keep its
+ * turn for as long as it blocks; so it is made of a post in its turn and a wait outside.
+ */
+#include "hook/mpi/mpi.h"
+
+#include <stdlib.h>
+
+int hook_mpi_recv(void *buf, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+		  MPI_Status *status)
+{
+#ifdef HOOK_FLAVOUR_MPICH
+	if (count > INT_MAX)
+		return hook_mpi_real.Recv_c(buf, count, type, source, tag, comm, status);
+#endif
+	return hook_mpi_real.Recv(buf, (int)count, type, source, tag, comm, status);
+}
+
+int hook_mpi_irecv(void *buf, MPI_Count count, MPI_Datatype type, int source, int tag,
+		   MPI_Comm comm, MPI_Request *request)
+{
+#ifdef HOOK_FLAVOUR_MPICH
+	if (count > INT_MAX)
+		return hook_mpi_real.Irecv_c(buf, count, type, source, tag, comm, request);
+#endif
+	return hook_mpi_real.Irecv(buf, (int)count, type, source, tag, comm, request);
+}
+
+int hook_mpi_isend(const void *buf, MPI_Count count, MPI_Datatype type, int dest, int tag,
+		   MPI_Comm comm, MPI_Request *request)
+{
+#ifdef HOOK_FLAVOUR_MPICH
+	if (count > INT_MAX)
+		return hook_mpi_real.Isend_c(buf, count, type, dest, tag, comm, request);
+#endif
+	return hook_mpi_real.Isend(buf, (int)count, type, dest, tag, comm, request);
+}
+
+int hook_mpi_do_recv(struct hook_thread *t, void *buf, MPI_Count count, MPI_Datatype type,
+		     int source, int tag, MPI_Comm comm, MPI_Status *status)
+{
+	MPI_Request request;
+	int rc;
+
+	hook_mpi_turn_take(t);
+	source = hook_mpi_mode->source(t, source);
+	if (!hook_mpi_turns)
+		return hook_mpi_recv(buf, count, type, source, tag, comm, status);
+	rc = hook_mpi_irecv(buf, count, type, source, tag, comm, &request);
+	hook_mpi_turn_pass(t);
+	return rc == MPI_SUCCESS ? hook_mpi_real.Wait(&request, status) : rc;
+}
+
+/* Waits for [receive, send] so that an error of either is returned as the blocking call would. */
+static int wait_both(MPI_Request requests[2], MPI_Status *status)
+{
+	int first = hook_mpi_real.Wait(&requests[0], status);
+	int second = hook_mpi_real.Wait(&requests[1], MPI_STATUS_IGNORE);
+
+	return first != MPI_SUCCESS ? first : second;
+}
+
+int hook_mpi_do_sendrecv(struct hook_thread *t, const struct hook_mpi_exchange *x,
+			 MPI_Status *status)
+{
+	MPI_Request requests[2];
+	int source, rc;
+
+	hook_mpi_turn_take(t);
+	source = hook_mpi_mode->source(t, x->source);
+	if (!hook_mpi_turns && x->sendcount <= INT_MAX && x->recvcount <= INT_MAX)
+		return hook_mpi_real.Sendrecv(x->sendbuf, (int)x->sendcount, x->sendtype, x->dest,
+					      x->sendtag, x->recvbuf, (int)x->recvcount,
+					      x->recvtype, source, x->recvtag, x->comm, status);
+	rc = hook_mpi_irecv(x->recvbuf, x->recvcount, x->recvtype, source, x->recvtag, x->comm,
+			    &requests[0]);
+	if (rc == MPI_SUCCESS)
+		rc = hook_mpi_isend(x->sendbuf, x->sendcount, x->sendtype, x->dest, x->sendtag,
+				    x->comm, &requests[1]);
+	hook_mpi_turn_pass(t);
+	return rc == MPI_SUCCESS ? wait_both(requests, status) : rc;
+}
+
+/* What is sent is packed first, because its place is where the receive writes. */
+static int replace_by_parts(struct hook_thread *t, const struct hook_mpi_exchange *x,
+			    MPI_Status *status)
+{
+	struct hook_mpi_exchange parts = *x;
+	int size = 0, packed = 0, rc;
+	void *copy;
+
+	rc = hook_mpi_real.Pack_size((int)x->sendcount, x->sendtype, x->comm, &size);
+	if (rc != MPI_SUCCESS)
+		return rc;
+	copy = malloc(size > 0 ? (size_t)size : 1);
+	if (!copy)
+		return MPI_ERR_NO_MEM;
+	rc = hook_mpi_real.Pack(x->sendbuf, (int)x->sendcount, x->sendtype, copy, size, &packed,
+				x->comm);
+	if (rc == MPI_SUCCESS) {
+		parts.sendbuf = copy;
+		parts.sendcount = packed;
+		parts.sendtype = MPI_PACKED;
+		rc = hook_mpi_do_sendrecv(t, &parts, status);
+	}
+	free(copy);
+	return rc;
+}
+
+int hook_mpi_do_sendrecv_replace(struct hook_thread *t, const struct hook_mpi_exchange *x,
+				 MPI_Status *status)
+{
+	int source;
+
+	if (hook_mpi_turns)
+		return replace_by_parts(t, x, status);
+	source = hook_mpi_mode->source(t, x->source);
+#ifdef HOOK_FLAVOUR_MPICH
+	if (x->recvcount > INT_MAX)
+		return hook_mpi_real.Sendrecv_replace_c(x->recvbuf, x->recvcount, x->recvtype,
+							x->dest, x->sendtag, source, x->recvtag,
+							x->comm, status);
+#endif
+	return hook_mpi_real.Sendrecv_replace(x->recvbuf, (int)x->recvcount, x->recvtype, x->dest,
+					      x->sendtag, source, x->recvtag, x->comm, status);
+}
+
+#ifdef HOOK_FLAVOUR_MPICH
+int hook_mpi_isendrecv(const struct hook_mpi_exchange *x, bool replace, MPI_Request *request)
+{
+	if (replace)
+		return hook_mpi_real.Isendrecv_replace_c(x->recvbuf, x->recvcount, x->recvtype,
+							 x->dest, x->sendtag, x->source, x->recvtag,
+							 x->comm, request);
+	return hook_mpi_real.Isendrecv_c(x->sendbuf, x->sendcount, x->sendtype, x->dest, x->sendtag,
+					 x->recvbuf, x->recvcount, x->recvtype, x->source,
+					 x->recvtag, x->comm, request);
+}
+#endif

@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the MPI wrappers of one flavour, or the list of call names, from calls.tbl.
+
+generate.py calls.tbl openmpi|mpich OUT.c OUT.h
+generate.py calls.tbl names OUT.c
+"""
+import re
+import sys
+
+PEERS = ("dest", "source", "root")
+TAGS = ("tag", "sendtag")
+EXTRAS = ("count", "sendcount", "recvcount", "incount", "recvtag", "color", "key")
+NONBLOCKING = {"Send": "Isend", "Ssend": "Issend", "Rsend": "Irsend", "Bsend": "Ibsend"}
+
+
+class Call:
+    def __init__(self, number, line):
+        self.kind, self.flavour, prototype = line.split("\t")
+        match = re.fullmatch(r"(\w+) (\w+)\((.*)\)", prototype)
+        if not match:
+            sys.exit(f"calls.tbl: not a prototype: {prototype}")
+        self.number = number
+        self.result, self.name, self.params = match.groups()
+        self.names = []
+        if self.params != "void":
+            self.names = [re.search(r"(\w+)(\[\w*\])*$", p.strip()).group(1)
+                          for p in self.params.split(",")]
+
+    def args(self, *first):
+        return ", ".join(list(first) + self.names)
+
+    def mode_name(self):
+        return self.name.removesuffix("_c")
+
+    def mode_params(self):
+        params = re.sub(r"\bint (count|sendcount|recvcount)\b", r"MPI_Count \1", self.params)
+        if self.name == "Startall" or "array_of_requests" in params:
+            params = self.params
+        return params
+
+    def pick(self, names, default):
+        found = [n for n in names if n in self.names]
+        return found[0] if found else default
+
+    def extras(self):
+        terms = []
+        params = dict(zip(self.names, self.params.split(",")))
+        for i, name in enumerate(n for n in EXTRAS if n in self.names):
+            if "[" in params[name] or "*" in params[name]:
+                continue
+            terms.append(f"(uint64_t){name} * {2 * i + 3}u")
+        return " + ".join(terms) or "0"
+
+    def begin(self):
+        peer = self.pick(PEERS, "HOOK_NO_PEER")
+        tag = self.pick(TAGS, "HOOK_NO_TAG")
+        return (f"\tt = hook_mpi_enter(CALL_{self.name}, __builtin_return_address(0));\n"
+                f"\thook_mpi_begin(t, {peer}, {tag}, {self.extras()});\n")
+
+
+def read(path):
+    with open(path, encoding="utf-8") as table:
+        rows = [r for r in table.read().splitlines() if r and not r.startswith("#")]
+    return [Call(i + 1, row) for i, row in enumerate(rows)]
+
+
+def body(call):
+    real = f"hook_mpi_real.{call.name}({call.args()})"
+    if call.kind == "pass":
+        return ("\tint rc;\n\n"
+                f"\tif (hook_depth)\n\t\treturn {real};\n"
+                "\thook_depth++;\n"
+                f"\trc = {real};\n"
+                "\thook_depth--;\n\treturn rc;\n")
+    text = f"\tstruct hook_thread *t;\n\tint rc;\n\n\tif (hook_depth)\n\t\treturn {real};\n"
+    if call.kind == "mode":
+        return (text
+                + f"\tt = hook_mpi_enter(CALL_{call.name}, __builtin_return_address(0));\n"
+                f"\trc = hook_mpi_mode->{call.mode_name()}({call.args('t')});\n"
+                "\thook_mpi_leave(t);\n\treturn rc;\n")
+    text += call.begin()
+    if call.kind == "refuse":
+        text += f"\thook_mpi_mode->refuse(t);\n\trc = {real};\n"
+    elif call.kind == "post":
+        text += f"\thook_mpi_turn_take(t);\n\trc = {real};\n\thook_mpi_turn_pass(t);\n"
+    elif call.kind == "send":
+        suffix = "_c" if call.name.endswith("_c") else ""
+        post = NONBLOCKING[call.mode_name()] + suffix
+        text += ("\tif (hook_mpi_turns) {\n\t\tMPI_Request request;\n\n"
+                 "\t\thook_mpi_turn_take(t);\n"
+                 f"\t\trc = hook_mpi_real.{post}({call.args()}, &request);\n"
+                 "\t\thook_mpi_turn_pass(t);\n"
+                 "\t\tif (rc == MPI_SUCCESS)\n"
+                 "\t\t\trc = hook_mpi_real.Wait(&request, MPI_STATUS_IGNORE);\n"
+                 f"\t}} else {{\n\t\trc = {real};\n\t}}\n")
+    else:
+        text += f"\trc = {real};\n"
+    return text + "\thook_mpi_end(t);\n\thook_mpi_leave(t);\n\treturn rc;\n"
+
+
+def wrappers(calls):
+    out = ["/* Generated from calls.tbl by generate.py. */",
+           '#include "hook/mpi/mpi.h"', "",
+           "struct hook_mpi_real hook_mpi_real;", "",
+           "void hook_mpi_resolve_all(void *(*find)(const char *name))", "{"]
+    for call in calls:
+        out.append(f"\t*(void **)&hook_mpi_real.{call.name} = find(\"PMPI_{call.name}\");")
+    out += ["}", ""]
+    for call in calls:
+        if call.kind in ("hand", "use"):
+            continue
+        out += [f"HOOK_EXPORT {call.result} MPI_{call.name}({call.params})", "{",
+                body(call) + "}",
+                f"HOOK_EXPORT {call.result} PMPI_{call.name}({call.params})"
+                f" __attribute__((alias(\"MPI_{call.name}\")));", ""]
+    return "\n".join(out)
+
+
+def header(calls):
+    out = ["/* Generated from calls.tbl by generate.py. */", "#ifndef HOOK_MPI_CALLS_H",
+           "#define HOOK_MPI_CALLS_H", "", "enum hook_mpi_call {"]
+    out += [f"\tCALL_{call.name} = {call.number}," for call in calls]
+    out += ["};", "", "struct hook_mpi_real {"]
+    out += [f"\t{call.result} (*{call.name})({call.params});" for call in calls]
+    out += ["};", "", "/* The calls whose fate the mode decides. */", "#define HOOK_MPI_MODE_CALLS \\"]
+    for call in calls:
+        if call.kind == "mode" and not call.name.endswith("_c"):
+            out.append(f"\t{call.result} (*{call.name})(struct hook_thread *t, "
+                       f"{call.mode_params()}); \\")
+    out += ["", "#endif", ""]
+    return "\n".join(out)
+
+
+def names(calls):
+    out = ["/* Generated from calls.tbl by generate.py. */", '#include "trace/calls.h"', "",
+           "static const char *const names[] = {"]
+    out += [f"\t[{call.number}] = \"MPI_{call.name}\"," for call in calls]
+    out += ["};", "", "const char *trace_call_name(uint32_t call)", "{",
+            "\tif (call >= sizeof(names) / sizeof(names[0]) || !names[call])",
+            "\t\treturn \"an unknown call\";", "\treturn names[call];", "}", ""]
+    return "\n".join(out)
+
+
+def write(path, text):
+    with open(path, "w", encoding="utf-8") as out:
+        out.write(text)
+
+
+def main():
+    calls = read(sys.argv[1])
+    if sys.argv[2] == "names":
+        write(sys.argv[3], names(calls))
+        return
+    mine = [c for c in calls if c.flavour in ("both", sys.argv[2])]
+    write(sys.argv[3], wrappers(mine))
+    write(sys.argv[4], header(mine))
+
+
+main()

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * MPI_Init, MPI_Finalize, MPI_Abort and MPI_Wtime: the calls that are not like others. The real
+ * functions are found in MPI_Init, in the MPI library itself, because a library that was loaded
+ * by a library (Python's mpi4py) is not among those that come "next".
+ */
+#include "hook/mpi/mpi.h"
+
+#include <dlfcn.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "hook/common/end.h"
+#include "hook/common/modules.h"
+#include "hook/common/process.h"
+#include "hook/input/input.h"
+#include "trace/calls.h"
+
+#ifdef HOOK_FLAVOUR_OPENMPI
+#define MPI_SONAME "libmpi.so.40"
+#define MPI_NAME "Open MPI"
+#else
+#define MPI_SONAME "libmpich.so.12"
+#define MPI_NAME "MPICH"
+#endif
+
+const struct hook_mpi_mode *hook_mpi_mode = &hook_mpi_record;
+bool hook_mpi_turns;
+
+static void *mpi_library;
+static MPI_Comm progress_comm = MPI_COMM_NULL;
+
+static void *find(const char *name)
+{
+	void *p = mpi_library ? dlsym(mpi_library, name) : NULL;
+
+	return p ? p : hook_real(name);
+}
+
+/* false: the program uses another MPI than this library was made for. */
+static bool resolve(void)
+{
+	if (!mpi_library) {
+		mpi_library = dlopen(MPI_SONAME, RTLD_LAZY | RTLD_NOLOAD);
+		hook_mpi_resolve_all(find);
+	}
+	return mpi_library != NULL;
+}
+
+const char *hook_mpi_call_name(uint32_t call)
+{
+	return trace_call_name(call);
+}
+
+void hook_mpi_noise(struct hook_thread *t)
+{
+	struct timespec ts = {0, 0};
+	uint64_t x = t->noise;
+
+	x ^= x << 13;
+	x ^= x >> 7;
+	x ^= x << 17;
+	t->noise = x;
+	if (x % 8 > 1)
+		return;
+	if (x % 8 == 1) {
+		sched_yield();
+		return;
+	}
+	ts.tv_nsec = (long)((x >> 8) % 200000);
+	nanosleep(&ts, NULL);
+}
+
+void *hook_mpi_scratch(struct hook_thread *t, int which, size_t n)
+{
+	size_t size = (n + 65535) & ~(size_t)65535;
+	void *p;
+
+	if (n <= t->scratch_size[which])
+		return t->scratch[which];
+	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p == MAP_FAILED)
+		return NULL;
+	if (t->scratch[which])
+		munmap(t->scratch[which], t->scratch_size[which]);
+	t->scratch[which] = p;
+	t->scratch_size[which] = size;
+	return p;
+}
+
+static void progress(void)
+{
+	int flag;
+
+	if (progress_comm != MPI_COMM_NULL)
+		hook_mpi_real.Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, progress_comm, &flag,
+				     MPI_STATUS_IGNORE);
+}
+
+static void note_version(void)
+{
+	char text[MPI_MAX_LIBRARY_VERSION_STRING + 8] = "mpi=";
+	int n;
+
+	if (hook_mpi_real.Get_library_version(text + 4, &n) == MPI_SUCCESS)
+		hook_modules_note(text);
+}
+
+static void opened(struct hook_thread *t, int level)
+{
+	int size = 1;
+
+	hook_mpi_turns = level >= MPI_THREAD_SERIALIZED;
+	hook_mpi_real.Comm_size(MPI_COMM_WORLD, &size);
+	hook_process.world = size;
+	hook_process.mpi_open = true;
+	if (hook_process.mode == HOOK_REPLAY) {
+		hook_mpi_real.Comm_dup(MPI_COMM_SELF, &progress_comm);
+		hook_end_progress = progress;
+	}
+	note_version();
+	hook_mpi_mode->opened(t, size, level);
+	hook_end_watch_signals();
+}
+
+/* Both ways to start; required < 0 stands for MPI_Init. */
+static int init(int *argc, char ***argv, int required, int *provided, const void *site)
+{
+	struct hook_thread *t;
+	int level = MPI_THREAD_SINGLE;
+	bool ours = resolve();
+	int rc;
+
+	if (hook_depth && !(ours && hook_process_claim_late()))
+		return required < 0 ? hook_mpi_real.Init(argc, argv)
+				    : hook_mpi_real.Init_thread(argc, argv, required, provided);
+	if (!ours) {
+		hook_say("the program does not use ", MPI_NAME,
+			 ": it runs on, unrecorded; see --mpi", NULL);
+		hook_depth = 1;
+		return required < 0 ? hook_mpi_real.Init(argc, argv)
+				    : hook_mpi_real.Init_thread(argc, argv, required, provided);
+	}
+	if (hook_process.mode == HOOK_REPLAY)
+		hook_mpi_mode = &hook_mpi_replay;
+	t = hook_mpi_enter(required < 0 ? CALL_Init : CALL_Init_thread, site);
+	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, 0);
+	if (required < 0) {
+		rc = hook_mpi_real.Init(argc, argv);
+	} else {
+		rc = hook_mpi_real.Init_thread(argc, argv, required, provided);
+		level = *provided;
+	}
+	if (rc == MPI_SUCCESS)
+		opened(t, level);
+	hook_mpi_end(t);
+	hook_mpi_leave(t);
+	return rc;
+}
+
+HOOK_EXPORT int MPI_Init(int *argc, char ***argv)
+{
+	return init(argc, argv, -1, NULL, __builtin_return_address(0));
+}
+
+HOOK_EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
+{
+	return init(argc, argv, required, provided, __builtin_return_address(0));
+}
+
+HOOK_EXPORT int MPI_Finalize(void)
+{
+	struct hook_thread *t;
+	int rc;
+
+	if (hook_depth)
+		return hook_mpi_real.Finalize();
+	t = hook_mpi_enter(CALL_Finalize, __builtin_return_address(0));
+	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, 0);
+	hook_mpi_mode->closing(t);
+	hook_end_progress = NULL;
+	if (progress_comm != MPI_COMM_NULL)
+		hook_mpi_real.Comm_free(&progress_comm);
+	rc = hook_mpi_real.Finalize();
+	hook_process.mpi_open = false;
+	hook_mpi_end(t);
+	hook_mpi_leave(t);
+	return rc;
+}
+
+/* Also from inside MPI: an error handler of the program may call it there. */
+HOOK_EXPORT int MPI_Abort(MPI_Comm comm, int code)
+{
+	if (hook_process.claimed && hook_process.mpi_open) {
+		struct hook_thread *t = hook_thread_self();
+
+		hook_depth++;
+		t->call = CALL_Abort;
+		hook_end_by_abort(t, code);
+	}
+	return hook_mpi_real.Abort(comm, code);
+}
+
+static int fetch_wtime(void *unused, uint64_t *bits)
+{
+	double seconds = hook_mpi_real.Wtime();
+
+	(void)unused;
+	memcpy(bits, &seconds, sizeof(*bits));
+	return 0;
+}
+
+HOOK_EXPORT double MPI_Wtime(void)
+{
+	uint64_t bits = 0;
+	double seconds;
+
+	if (!hook_mpi_real.Wtime)
+		resolve();
+	if (hook_depth)
+		return hook_mpi_real.Wtime();
+	if (hook_input_number(TRACE_IN_WTIME, "MPI_Wtime", fetch_wtime, NULL, &bits))
+		return 0;
+	memcpy(&seconds, &bits, sizeof(seconds));
+	return seconds;
+}
+
+HOOK_EXPORT int PMPI_Init(int *argc, char ***argv) __attribute__((alias("MPI_Init")));
+HOOK_EXPORT int PMPI_Init_thread(int *argc, char ***argv, int required, int *provided)
+	__attribute__((alias("MPI_Init_thread")));
+HOOK_EXPORT int PMPI_Finalize(void) __attribute__((alias("MPI_Finalize")));
+HOOK_EXPORT int PMPI_Abort(MPI_Comm comm, int code) __attribute__((alias("MPI_Abort")));
+HOOK_EXPORT double PMPI_Wtime(void) __attribute__((alias("MPI_Wtime")));

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * MPI hooks. Wrappers (generated, see calls.tbl) raise events: hook_mpi_enter names the call,
+ * hook_mpi_begin counts it as an event, hook_mpi_end says that it returned, hook_mpi_leave gives
+ * control back to the program. What a nondeterministic call does is decided by the mode: one
+ * table of functions, chosen in MPI_Init. Failed polls are no events.
+ */
+#ifndef HOOK_MPI_H
+#define HOOK_MPI_H
+
+#include <limits.h>
+#include <mpi.h>
+
+#include "hook/common/hook.h"
+#include "hook/common/thread.h"
+#include HOOK_MPI_HEADER
+
+#define HOOK_NO_PEER INT_MIN
+#define HOOK_NO_TAG INT_MIN
+
+struct hook_mpi_mode {
+	void (*begin)(struct hook_thread *t);
+	void (*end)(struct hook_thread *t);
+	/* the call at work cannot be replayed */
+	void (*refuse)(struct hook_thread *t);
+	/* turns among threads */
+	void (*turn_take)(struct hook_thread *t);
+	void (*turn_pass)(struct hook_thread *t);
+	/* the source to ask for where the program gave this one; in the turn, if any */
+	int (*source)(struct hook_thread *t, int source);
+	/* MPI_Init has returned, MPI_Finalize is about to be called */
+	void (*opened)(struct hook_thread *t, int world, int level);
+	void (*closing)(struct hook_thread *t);
+	HOOK_MPI_MODE_CALLS
+};
+
+extern struct hook_mpi_real hook_mpi_real;
+extern const struct hook_mpi_mode *hook_mpi_mode;
+extern const struct hook_mpi_mode hook_mpi_record, hook_mpi_replay;
+
+/* Several threads may be inside MPI: what they post takes turns. */
+extern bool hook_mpi_turns;
+
+void hook_mpi_resolve_all(void *(*find)(const char *name));
+const char *hook_mpi_call_name(uint32_t call);
+
+static inline struct hook_thread *hook_mpi_enter(uint32_t call, const void *site)
+{
+	struct hook_thread *t = hook_thread_self();
+
+	hook_depth = 1;
+	t->call = call;
+	t->site = site;
+	t->peer = HOOK_NO_PEER;
+	if (__builtin_expect(!t->opened, 0))
+		hook_thread_open(t);
+	return t;
+}
+
+static inline void hook_mpi_leave(struct hook_thread *t)
+{
+	hook_depth = t->passive;
+}
+
+static inline void hook_mpi_begin(struct hook_thread *t, int peer, int tag, uint64_t extra)
+{
+	uint64_t x = t->call + ((uint64_t)(uint32_t)peer << 16) + ((uint64_t)(uint32_t)tag << 32);
+
+	t->peer = peer;
+	t->tag = tag;
+	t->digest = (t->digest ^ x ^ extra << 7) * 0x9e3779b97f4a7c15ull;
+	hook_mpi_mode->begin(t);
+}
+
+static inline void hook_mpi_end(struct hook_thread *t)
+{
+	hook_mpi_mode->end(t);
+}
+
+/*
+ * Where several threads may be inside MPI, what they post takes turns: take, post, pass. Nothing
+ * may block between take and pass. See turn.c.
+ */
+static inline void hook_mpi_turn_take(struct hook_thread *t)
+{
+	if (hook_mpi_turns)
+		hook_mpi_mode->turn_take(t);
+}
+
+static inline void hook_mpi_turn_pass(struct hook_thread *t)
+{
+	if (hook_mpi_turns)
+		hook_mpi_mode->turn_pass(t);
+}
+
+/* A random delay, if the user asked for noise. */
+void hook_mpi_noise(struct hook_thread *t);
+
+/* Room for n bytes that lasts until the next call with the same `which` (0, 1 or 2). */
+void *hook_mpi_scratch(struct hook_thread *t, int which, size_t n);
+
+/* Messages larger than an int counts go through the calls of MPI 4 where there are any. */
+int hook_mpi_recv(void *buf, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+		  MPI_Status *status);
+int hook_mpi_irecv(void *buf, MPI_Count count, MPI_Datatype type, int source, int tag,
+		   MPI_Comm comm, MPI_Request *request);
+int hook_mpi_isend(const void *buf, MPI_Count count, MPI_Datatype type, int dest, int tag,
+		   MPI_Comm comm, MPI_Request *request);
+
+/* The blocking calls, in a turn where threads take turns. Shared by the modes. */
+struct hook_mpi_exchange {
+	const void *sendbuf;
+	MPI_Count sendcount;
+	MPI_Datatype sendtype;
+	int dest, sendtag;
+	void *recvbuf;
+	MPI_Count recvcount;
+	MPI_Datatype recvtype;
+	int source, recvtag;
+	MPI_Comm comm;
+};
+
+int hook_mpi_do_recv(struct hook_thread *t, void *buf, MPI_Count count, MPI_Datatype type,
+		     int source, int tag, MPI_Comm comm, MPI_Status *status);
+int hook_mpi_do_sendrecv(struct hook_thread *t, const struct hook_mpi_exchange *x,
+			 MPI_Status *status);
+int hook_mpi_do_sendrecv_replace(struct hook_thread *t, const struct hook_mpi_exchange *x,
+				 MPI_Status *status);
+#ifdef HOOK_FLAVOUR_MPICH
+int hook_mpi_isendrecv(const struct hook_mpi_exchange *x, bool replace, MPI_Request *request);
+#endif
+
+#endif

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A source is written when a receive completes, but needed when it is posted. The table is dense:
+ * four bytes per wildcard receive posted by the process. Cancelled receives of other kinds are rare
+ * and kept in a list.
+ */
+#include "hook/mpi/posts.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/varint.h"
+
+#define MAX_POSTS (1ull << 30)
+
+struct array {
+	void *items;
+	size_t bytes; /* mapped; what was never set is 0 */
+};
+
+static struct array wilds, cancels;
+static size_t cancel_count;
+
+static bool array_fit(struct array *a, size_t bytes)
+{
+	size_t size = a->bytes ? a->bytes : 65536;
+	void *p;
+
+	if (bytes <= a->bytes)
+		return true;
+	while (size < bytes)
+		size *= 2;
+	p = a->items ? mremap(a->items, a->bytes, size, MREMAP_MAYMOVE)
+		     : mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p == MAP_FAILED)
+		return false;
+	a->items = p;
+	a->bytes = size;
+	return true;
+}
+
+static const char *add_wild(uint64_t number, uint64_t code)
+{
+	if (number >= MAX_POSTS || code > INT32_MAX)
+		return "makes no sense: a receive has an impossible number or source";
+	if (!array_fit(&wilds, (size_t)(number + 1) * sizeof(uint32_t)))
+		return "does not fit into memory";
+	((uint32_t *)wilds.items)[number] = (uint32_t)code;
+	return NULL;
+}
+
+static const char *add_cancel(uint64_t number)
+{
+	if (!array_fit(&cancels, (cancel_count + 1) * sizeof(uint64_t)))
+		return "does not fit into memory";
+	((uint64_t *)cancels.items)[cancel_count++] = number;
+	return NULL;
+}
+
+static const char *scan(const struct trace_view *view)
+{
+	static struct trace_order_reader reader;
+	struct trace_rec rec;
+	const char *why = NULL;
+	uint64_t next = 0;
+	int rc;
+
+	trace_order_reader_init(&reader, view);
+	while (!why && (rc = trace_order_next(&reader, &rec)) == 1) {
+		if (rec.kind == TRACE_POST) {
+			next += (uint64_t)rp_unzigzag(rec.b);
+			why = add_wild(next, rec.a);
+			next++;
+		} else if (rec.kind == TRACE_CANCEL) {
+			why = add_cancel(rec.a);
+		}
+	}
+	return !why && rc < 0 ? "makes no sense" : why;
+}
+
+/* "0.order", "0.1.order" are ours if we are process 0, "p1-0.order" if we are process 1. */
+static bool is_ours(const char *name)
+{
+	char prefix[16] = "";
+	size_t n = strlen(name);
+
+	if (n < 6 || strcmp(name + n - 6, ".order") != 0)
+		return false;
+	if (hook_process.process)
+		snprintf(prefix, sizeof(prefix), "p%u-", hook_process.process);
+	return prefix[0] ? strncmp(name, prefix, strlen(prefix)) == 0 : name[0] != 'p';
+}
+
+const char *hook_posts_load(void)
+{
+	int copy = openat(hook_process.rank_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
+	const char *why = NULL;
+	struct dirent *entry;
+
+	if (!dir)
+		return strerror(errno);
+	while (!why && (entry = readdir(dir))) {
+		struct trace_view view;
+
+		if (!is_ours(entry->d_name) ||
+		    trace_view_open(&view, hook_process.rank_fd, entry->d_name, &why))
+			continue;
+		why = scan(&view);
+		trace_view_close(&view);
+	}
+	closedir(dir);
+	return why;
+}
+
+uint32_t hook_posts_wild(uint64_t number)
+{
+	if ((number + 1) * sizeof(uint32_t) > wilds.bytes)
+		return TRACE_POST_UNKNOWN;
+	return ((uint32_t *)wilds.items)[number];
+}
+
+bool hook_posts_cancelled(uint64_t number)
+{
+	for (size_t i = 0; i < cancel_count; i++) {
+		if (((uint64_t *)cancels.items)[i] == number)
+			return true;
+	}
+	return false;
+}

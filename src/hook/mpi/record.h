@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Recording: what its files share. */
+#ifndef HOOK_MPI_RECORD_H
+#define HOOK_MPI_RECORD_H
+
+#include "hook/mpi/requests.h"
+
+/* Writes one record; if that fails recording ends, and the program goes on. */
+void record_note(struct hook_thread *t, uint32_t kind, uint64_t a, uint64_t b);
+void record_failed_poll(struct hook_thread *t);
+
+/* A receive posted before `post` that matches (comm, tag) must have been matched: learn by whom. */
+void record_older(struct hook_thread *t, MPI_Comm comm, int tag, uint64_t post);
+
+/* A receive was posted as *request. */
+void record_posted(struct hook_thread *t, MPI_Request request, uint32_t flags, int source, int tag,
+		   MPI_Comm comm);
+
+/* The request that was `before` has completed with this status. */
+void record_completed(struct hook_thread *t, MPI_Request before, MPI_Status *status);
+
+/* The functions of the table, by file. */
+int record_Wait(struct hook_thread *t, MPI_Request *request, MPI_Status *status);
+int record_Waitany(struct hook_thread *t, int count, MPI_Request requests[], int *index,
+		   MPI_Status *status);
+int record_Waitsome(struct hook_thread *t, int incount, MPI_Request requests[], int *outcount,
+		    int indices[], MPI_Status statuses[]);
+int record_Waitall(struct hook_thread *t, int count, MPI_Request requests[], MPI_Status *statuses);
+int record_Test(struct hook_thread *t, MPI_Request *request, int *flag, MPI_Status *status);
+int record_Testany(struct hook_thread *t, int count, MPI_Request requests[], int *index, int *flag,
+		   MPI_Status *status);
+int record_Testsome(struct hook_thread *t, int incount, MPI_Request requests[], int *outcount,
+		    int indices[], MPI_Status statuses[]);
+int record_Testall(struct hook_thread *t, int count, MPI_Request requests[], int *flag,
+		   MPI_Status statuses[]);
+int record_Request_get_status(struct hook_thread *t, MPI_Request request, int *flag,
+			      MPI_Status *status);
+int record_Request_free(struct hook_thread *t, MPI_Request *request);
+int record_Cancel(struct hook_thread *t, MPI_Request *request);
+int record_Test_cancelled(struct hook_thread *t, const MPI_Status *status, int *flag);
+#ifdef HOOK_FLAVOUR_MPICH
+int record_Parrived(struct hook_thread *t, MPI_Request request, int partition, int *flag);
+#endif
+
+#endif

@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Replay, part two: completion. Calls that may choose become waits for what was chosen.
+ *
+ * A persistent wildcard receive cannot be started with a source; so a nonblocking receive, its
+ * shadow, is posted instead. The program keeps its own handle: arrays of requests are copied with
+ * shadows in the place of their owners, and copied back.
+ */
+#include "hook/mpi/replay.h"
+
+#include <sched.h>
+#include <string.h>
+
+static int shadows; /* how many are active; none: the program's arrays are used as they are */
+
+static int start_receive(struct hook_request *r)
+{
+	uint32_t flags = 0;
+	int rc;
+
+	rc = replay_post(r->buf, r->count, r->type, r->source, r->tag, r->comm, &r->shadow, &flags);
+	if (rc != MPI_SUCCESS)
+		return rc;
+	hook_requests_post(r);
+	r->flags |= flags;
+	shadows++;
+	return rc;
+}
+
+static int start_one(MPI_Request *request)
+{
+	struct hook_request *r;
+	int rc;
+
+	hook_requests_lock();
+	r = hook_requests_find(*request);
+	rc = r ? start_receive(r) : hook_mpi_real.Start(request);
+	hook_requests_unlock();
+	return rc;
+}
+
+int replay_Startall(struct hook_thread *t, int count, MPI_Request requests[])
+{
+	int rc = MPI_SUCCESS;
+
+	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, (uint64_t)count);
+	hook_mpi_turn_take(t);
+	for (int i = 0; i < count && rc == MPI_SUCCESS; i++)
+		rc = start_one(&requests[i]);
+	hook_mpi_turn_pass(t);
+	hook_mpi_end(t);
+	return rc;
+}
+
+int replay_Start(struct hook_thread *t, MPI_Request *request)
+{
+	int rc;
+
+	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, 0);
+	hook_mpi_turn_take(t);
+	rc = start_one(request);
+	hook_mpi_turn_pass(t);
+	hook_mpi_end(t);
+	return rc;
+}
+
+/* Requests as MPI knows them. */
+struct batch {
+	int count;
+	MPI_Request *user, *real, *before;
+};
+
+static struct batch batch_open(struct hook_thread *t, int count, MPI_Request requests[])
+{
+	struct batch b = {.count = count, .user = requests, .real = requests};
+
+	if (!hook_requests_count() || count <= 0)
+		return b;
+	b.before = hook_mpi_scratch(t, 0, (size_t)count * sizeof(*b.before));
+	if (!b.before)
+		hook_failed(t, "out of memory for requests");
+	memcpy(b.before, requests, (size_t)count * sizeof(*b.before));
+	if (!shadows)
+		return b;
+	b.real = hook_mpi_scratch(t, 2, (size_t)count * sizeof(*b.real));
+	if (!b.real)
+		hook_failed(t, "out of memory for requests");
+	hook_requests_lock();
+	for (int i = 0; i < count; i++) {
+		struct hook_request *r = hook_requests_find(requests[i]);
+
+		b.real[i] = r && r->shadow != MPI_REQUEST_NULL ? r->shadow : requests[i];
+	}
+	hook_requests_unlock();
+	return b;
+}
+
+static void batch_one(struct batch *b, int i)
+{
+	struct hook_request *r = hook_requests_find(b->before[i]);
+	bool done = b->real[i] == MPI_REQUEST_NULL;
+
+	if (!r || !(r->flags & REQUEST_ACTIVE)) {
+		b->user[i] = b->real[i];
+		return;
+	}
+	b->user[i] = r->flags & REQUEST_PERSISTENT ? b->before[i] : b->real[i];
+	if (done && r->shadow != MPI_REQUEST_NULL)
+		shadows--;
+	if (done)
+		hook_requests_retire(r);
+}
+
+static void batch_close(struct batch *b)
+{
+	if (!b->before)
+		return;
+	hook_requests_lock();
+	for (int i = 0; i < b->count; i++)
+		batch_one(b, i);
+	hook_requests_unlock();
+}
+
+int replay_Wait(struct hook_thread *t, MPI_Request *request, MPI_Status *status)
+{
+	struct batch b = batch_open(t, 1, request);
+	int rc;
+
+	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, 0);
+	rc = hook_mpi_real.Wait(b.real, status);
+	batch_close(&b);
+	hook_mpi_end(t);
+	return rc;
+}
+
+int replay_Waitall(struct hook_thread *t, int count, MPI_Request requests[], MPI_Status *statuses)
+{
+	struct batch b = batch_open(t, count, requests);
+	int rc;
+
+	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, (uint64_t)count);
+	rc = hook_mpi_real.Waitall(count, b.real, statuses);
+	batch_close(&b);
+	hook_mpi_end(t);
+	return rc;
+}
+
+/* An index from the recording must be one of the array at hand. */
+static int checked_index(struct hook_thread *t, const struct trace_rec *rec, int count)
+{
+	if (rec->a > (uint64_t)count)
+		hook_diverged(t, hook_mpi_call_name(t->call), "a longer array of requests",
+			      "one that does not have the recorded index");
+	return (int)rec->a - 1;
+}
+
+/* Waits for the recorded one; without a record, or if none was active, MPI decides again. */
+static int wait_index(struct hook_thread *t, int count, MPI_Request requests[], int *index,
+		      MPI_Status *status)
+{
+	struct batch b = batch_open(t, count, requests);
+	struct trace_rec rec;
+	int rc;
+
+	if (!replay_take(t, TRACE_INDEX, &rec) || rec.a == 0) {
+		rc = hook_mpi_real.Waitany(count, b.real, index, status);
+	} else {
+		*index = checked_index(t, &rec, count);
+		rc = hook_mpi_real.Wait(&b.real[*index], status);
+	}
+	batch_close(&b);
+	return rc;
+}
+
+int replay_Waitany(struct hook_thread *t, int count, MPI_Request requests[], int *index,
+		   MPI_Status *status)
+{
+	int rc;
+
+	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, (uint64_t)count);
+	rc = wait_index(t, count, requests, index, status);
+	hook_mpi_end(t);
+	return rc;
+}
+
+int replay_Testany(struct hook_thread *t, int count, MPI_Request requests[], int *index, int *flag,
+		   MPI_Status *status)
+{
+	int rc;
+
+	if (replay_poll_fails(t)) {
+		*flag = 0;
+		*index = MPI_UNDEFINED;
+		return MPI_SUCCESS;
+	}
+	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, (uint64_t)count);
+	rc = wait_index(t, count, requests, index, status);
+	*flag = 1;
+	hook_mpi_end(t);
+	return rc;
+}
+
+static int wait_indices(struct hook_thread *t, struct batch *b, int n, int indices[],
+			MPI_Status statuses[])
+{
+	struct trace_rec rec;
+	int rc = MPI_SUCCESS;
+
+	for (int i = 0; i < n; i++) {
+		MPI_Status *status = MPI_STATUS_IGNORE;
+		int one;
+
+		if (!replay_take(t, TRACE_INDEX, &rec))
+			break;
+		indices[i] = checked_index(t, &rec, b->count);
+		if (statuses != MPI_STATUSES_IGNORE)
+			status = &statuses[i];
+		one = hook_mpi_real.Wait(&b->real[indices[i]], status);
+		if (one != MPI_SUCCESS)
+			rc = MPI_ERR_IN_STATUS;
+		if (one != MPI_SUCCESS && statuses != MPI_STATUSES_IGNORE)
+			status->MPI_ERROR = one;
+	}
+	return rc;
+}
+
+static int wait_some(struct hook_thread *t, int incount, MPI_Request requests[], int *outcount,
+		     int indices[], MPI_Status statuses[])
+{
+	struct batch b = batch_open(t, incount, requests);
+	struct trace_rec rec;
+	int rc;
+
+	if (!replay_take(t, TRACE_SOME, &rec) || rec.a == 0) {
+		rc = hook_mpi_real.Waitsome(incount, b.real, outcount, indices, statuses);
+	} else {
+		*outcount = checked_index(t, &rec, incount + 1);
+		rc = wait_indices(t, &b, *outcount, indices, statuses);
+	}
+	batch_close(&b);
+	return rc;
+}
+
+int replay_Waitsome(struct hook_thread *t, int incount, MPI_Request requests[], int *outcount,
+		    int indices[], MPI_Status statuses[])
+{
+	int rc;
+
+	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, (uint64_t)incount);
+	rc = wait_some(t, incount, requests, outcount, indices, statuses);
+	hook_mpi_end(t);
+	return rc;
+}
+
+int replay_Testsome(struct hook_thread *t, int incount, MPI_Request requests[], int *outcount,
+		    int indices[], MPI_Status statuses[])
+{
+	int rc;
+
+	if (replay_poll_fails(t)) {
+		*outcount = 0;
+		return MPI_SUCCESS;
+	}
+	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, (uint64_t)incount);
+	rc = wait_some(t, incount, requests, outcount, indices, statuses);
+	hook_mpi_end(t);
+	return rc;
+}
+
+int replay_Test(struct hook_thread *t, MPI_Request *request, int *flag, MPI_Status *status)
+{
+	struct trace_rec rec;
+	struct batch b;
+	int rc;
+
+	if (replay_poll_fails(t)) {
+		*flag = 0;
+		return MPI_SUCCESS;
+	}
+	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, 0);
+	b = batch_open(t, 1, request);
+	replay_take(t, TRACE_HIT, &rec);
+	rc = hook_mpi_real.Wait(b.real, status);
+	batch_close(&b);
+	*flag = 1;
+	hook_mpi_end(t);
+	return rc;
+}
+
+int replay_Testall(struct hook_thread *t, int count, MPI_Request requests[], int *flag,
+		   MPI_Status statuses[])
+{
+	struct trace_rec rec;
+	struct batch b;
+	int rc;
+
+	if (replay_poll_fails(t)) {
+		*flag = 0;
+		return MPI_SUCCESS;
+	}
+	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, (uint64_t)count);
+	b = batch_open(t, count, requests);
+	replay_take(t, TRACE_HIT, &rec);
+	rc = hook_mpi_real.Waitall(count, b.real, statuses);
+	batch_close(&b);
+	*flag = 1;
+	hook_mpi_end(t);
+	return rc;
+}
+
+int replay_Request_get_status(struct hook_thread *t, MPI_Request request, int *flag,
+			      MPI_Status *status)
+{
+	struct trace_rec rec;
+	struct batch b;
+	int rc;
+
+	if (replay_poll_fails(t)) {
+		*flag = 0;
+		return MPI_SUCCESS;
+	}
+	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, 0);
+	b = batch_open(t, 1, &request);
+	replay_take(t, TRACE_HIT, &rec);
+	while ((rc = hook_mpi_real.Request_get_status(*b.real, flag, status)) == MPI_SUCCESS &&
+	       !*flag)
+		sched_yield();
+	hook_mpi_end(t);
+	return rc;
+}
+
+#ifdef HOOK_FLAVOUR_MPICH
+int replay_Parrived(struct hook_thread *t, MPI_Request request, int partition, int *flag)
+{
+	struct trace_rec rec;
+	int rc;
+
+	if (replay_poll_fails(t)) {
+		*flag = 0;
+		return MPI_SUCCESS;
+	}
+	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, (uint64_t)partition);
+	replay_take(t, TRACE_HIT, &rec);
+	while ((rc = hook_mpi_real.Parrived(request, partition, flag)) == MPI_SUCCESS && !*flag)
+		sched_yield();
+	hook_mpi_end(t);
+	return rc;
+}
+#endif
+
+/* What is posted nowhere would never complete, and MPI_Finalize might wait for it. */
+static void drop(MPI_Request *request, bool posted_nowhere)
+{
+	if (posted_nowhere)
+		hook_mpi_real.Cancel(request);
+	hook_mpi_real.Request_free(request);
+}
+
+int replay_Request_free(struct hook_thread *t, MPI_Request *request)
+{
+	struct hook_request *r;
+	int rc = MPI_SUCCESS;
+
+	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, 0);
+	hook_requests_lock();
+	r = hook_requests_find(*request);
+	if (!r) {
+		rc = hook_mpi_real.Request_free(request);
+		goto unlock;
+	}
+	if (r->shadow != MPI_REQUEST_NULL) {
+		drop(&r->shadow, r->flags & REQUEST_NOWHERE);
+		shadows--;
+	}
+	if (r->flags & REQUEST_PERSISTENT) {
+		hook_mpi_real.Type_free(&r->type);
+		rc = hook_mpi_real.Request_free(request);
+	} else {
+		drop(request, r->flags & REQUEST_NOWHERE);
+	}
+	hook_requests_remove(r);
+unlock:
+	hook_requests_unlock();
+	hook_mpi_end(t);
+	return rc;
+}
+
+/* A receive that got its message in spite of MPI_Cancel must get it again. */
+int replay_Cancel(struct hook_thread *t, MPI_Request *request)
+{
+	struct hook_request *r;
+	int rc = MPI_SUCCESS;
+
+	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, 0);
+	hook_requests_lock();
+	r = hook_requests_find(*request);
+	if (!r)
+		rc = hook_mpi_real.Cancel(request);
+	else if (r->flags & REQUEST_NOWHERE)
+		rc = hook_mpi_real.Cancel(r->shadow != MPI_REQUEST_NULL ? &r->shadow : request);
+	hook_requests_unlock();
+	hook_mpi_end(t);
+	return rc;
+}
+
+int replay_Test_cancelled(struct hook_thread *t, const MPI_Status *status, int *flag)
+{
+	struct trace_rec rec;
+	int rc;
+
+	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, 0);
+	rc = hook_mpi_real.Test_cancelled(status, flag);
+	if (replay_take(t, TRACE_FLAG, &rec))
+		*flag = (int)rec.a;
+	hook_mpi_end(t);
+	return rc;
+}

@@ -1,0 +1,521 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Replay, part one: the program runs again and every choice MPI had is taken from the recording:
+ * wildcards become the recorded source, polls fail as often as they failed and then wait.
+ * Invariant: t->next is the first record not yet obeyed; a record that the program passes by, or an
+ * outcome it asks for that is not next, is divergence and ends the replay with a report.
+ */
+#include "hook/mpi/replay.h"
+
+#include <string.h>
+
+#include "hook/common/end.h"
+#include "hook/common/session.h"
+#include "hook/common/text.h"
+#include "hook/mpi/posts.h"
+#include "hook/mpi/turn.h"
+
+#define NOWHERE_TAG 1
+
+static MPI_Comm nowhere = MPI_COMM_NULL;
+
+static const char *const expectations[TRACE_KINDS] = {
+	[TRACE_SRC] = "a wildcard receive or probe",
+	[TRACE_INDEX] = "MPI_Waitany or MPI_Testany",
+	[TRACE_FAIL] = "polls that fail",
+	[TRACE_HIT] = "a poll that succeeds",
+	[TRACE_SOME] = "MPI_Waitsome or MPI_Testsome",
+	[TRACE_FLAG] = "MPI_Test_cancelled",
+	[TRACE_TURN] = "a call in another thread's turn",
+	[TRACE_CHECK] = "the same calls with the same arguments as recorded",
+	[TRACE_STOP] = "the end of the recording",
+	[TRACE_WORLD] = "MPI_Init",
+};
+
+static void describe_found(const struct hook_thread *t, struct hook_text *out)
+{
+	hook_text_add(out, hook_mpi_call_name(t->call));
+	if (t->peer != HOOK_NO_PEER) {
+		hook_text_add(out, t->peer == MPI_ANY_SOURCE ? " with any source" : " with rank ");
+		if (t->peer != MPI_ANY_SOURCE)
+			hook_text_number(out, t->peer);
+	}
+	if (t->peer != HOOK_NO_PEER && t->tag != HOOK_NO_TAG) {
+		hook_text_add(out, t->tag == MPI_ANY_TAG ? ", any tag" : ", tag ");
+		if (t->tag != MPI_ANY_TAG)
+			hook_text_number(out, t->tag);
+	}
+	hook_text_add(out, " as event ");
+	hook_text_number(out, (int64_t)t->events);
+}
+
+static void describe_expected(const struct hook_thread *t, struct hook_text *out)
+{
+	static const char *const ends[] = {
+		[TRACE_END_EXIT] = "the end of the program with status ",
+		[TRACE_END_EARLY] = "the end of the program with status ",
+		[TRACE_END_SIGNAL] = "the program to die of signal ",
+		[TRACE_END_ABORT] = "MPI_Abort with code ",
+	};
+
+	if (!t->more) {
+		hook_text_add(out, "no further outcome");
+		return;
+	}
+	if (t->next.kind == TRACE_END && t->next.a >= TRACE_END_EXIT &&
+	    t->next.a <= TRACE_END_ABORT) {
+		hook_text_add(out, ends[t->next.a]);
+		hook_text_number(out, (int64_t)t->next.b);
+	} else {
+		hook_text_add(out, expectations[t->next.kind] ? expectations[t->next.kind]
+							      : "something else");
+	}
+	if (t->next.kind != TRACE_FAIL) {
+		hook_text_add(out, " at event ");
+		hook_text_number(out, (int64_t)t->next_event);
+	}
+}
+
+static void __attribute__((noreturn)) diverged(struct hook_thread *t)
+{
+	char expected[256], found[256];
+	struct hook_text e = hook_text_in(expected, sizeof(expected));
+	struct hook_text f = hook_text_in(found, sizeof(found));
+
+	describe_expected(t, &e);
+	describe_found(t, &f);
+	hook_diverged(t, hook_mpi_call_name(t->call), expected, found);
+}
+
+/* Posts and cancellations were read in advance. */
+static void advance(struct hook_thread *t)
+{
+	do
+		hook_thread_advance(t);
+	while (t->more && (t->next.kind == TRACE_POST || t->next.kind == TRACE_CANCEL));
+}
+
+static void skip_posts(struct hook_thread *t)
+{
+	if (t->more && (t->next.kind == TRACE_POST || t->next.kind == TRACE_CANCEL))
+		advance(t);
+}
+
+bool replay_take(struct hook_thread *t, uint32_t kind, struct trace_rec *rec)
+{
+	skip_posts(t);
+	if (t->more && t->next.kind == kind && t->next_event == t->events) {
+		*rec = t->next;
+		advance(t);
+		return true;
+	}
+	if (t->final)
+		return false;
+	if (t->more && t->next.kind == TRACE_STOP)
+		hook_end_of_recording(t, hook_mpi_call_name(t->call));
+	diverged(t);
+}
+
+bool replay_poll_fails(struct hook_thread *t)
+{
+	if (hook_process.noise)
+		hook_mpi_noise(t);
+	skip_posts(t);
+	if (t->more && t->next.kind == TRACE_FAIL) {
+		if (--t->next.a == 0)
+			advance(t);
+		return true;
+	}
+	if (!t->more && t->events >= t->order_view.events)
+		hook_end_of_recording(t, hook_mpi_call_name(t->call));
+	return false;
+}
+
+static void check_digest(struct hook_thread *t)
+{
+	if (t->next.a != (uint32_t)t->digest)
+		diverged(t);
+	advance(t);
+}
+
+/* The recorded run did not get past this event, or not beyond it. */
+static void at_limit(struct hook_thread *t)
+{
+	skip_posts(t);
+	if (t->events > t->order_view.events) {
+		if (t->more && t->next.kind == TRACE_CHECK)
+			advance(t);
+		if (t->more && t->next.kind == TRACE_END)
+			diverged(t);
+		t->events--;
+		hook_end_of_recording(t, hook_mpi_call_name(t->call));
+	}
+	if (t->order_view.inside) {
+		t->final = true;
+		hook_end_announce(t, hook_mpi_call_name(t->call));
+	}
+}
+
+static bool is_main(const struct hook_thread *t)
+{
+	return t->name[1] == 0;
+}
+
+static void begin(struct hook_thread *t)
+{
+	t->events++;
+	if (is_main(t)) {
+		hook_slot->call = t->call;
+		hook_slot->peer = t->peer;
+		hook_slot->tag = t->tag;
+		hook_slot->events = t->events << 1 | 1;
+	}
+	if (t->events >= t->order_view.events)
+		at_limit(t);
+	if (t->more && t->next_event <= t->events) {
+		skip_posts(t);
+		if (t->more && t->next.kind == TRACE_CHECK && t->next_event == t->events)
+			check_digest(t);
+		if (t->more && t->next_event < t->events && t->next.kind != TRACE_FAIL)
+			diverged(t);
+	}
+	if (hook_process.noise)
+		hook_mpi_noise(t);
+}
+
+static void end(struct hook_thread *t)
+{
+	if (is_main(t))
+		hook_slot->events = t->events << 1;
+	if (t->final)
+		hook_end_of_recording(t, hook_mpi_call_name(t->call));
+}
+
+static void refuse(struct hook_thread *t)
+{
+	hook_end_of_recording(t, hook_mpi_call_name(t->call));
+}
+
+static void turn_take(struct hook_thread *t)
+{
+	struct trace_rec rec = {0};
+
+	skip_posts(t);
+	if (t->more && t->next.kind == TRACE_TURN && t->next_event == t->events) {
+		rec = t->next;
+		advance(t);
+	}
+	hook_turn_wait(t->turn + rec.a);
+	t->turn += rec.a + 1;
+}
+
+static void turn_pass(struct hook_thread *t)
+{
+	(void)t;
+	hook_turn_done();
+}
+
+static void opened(struct hook_thread *t, int world, int level)
+{
+	struct trace_rec rec;
+	const char *why;
+
+	(void)level;
+	if (replay_take(t, TRACE_WORLD, &rec) && rec.a != (uint64_t)world)
+		hook_failed(t, "the number of ranks is not the recorded one");
+	why = hook_posts_load();
+	if (why)
+		hook_failed(t, why);
+	hook_mpi_real.Comm_dup(MPI_COMM_SELF, &nowhere);
+}
+
+static void closing(struct hook_thread *t)
+{
+	(void)t;
+	hook_mpi_real.Comm_free(&nowhere);
+}
+
+int replay_post(void *buf, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+		MPI_Request *request, uint32_t *flags)
+{
+	uint32_t code = TRACE_POST_SOURCE;
+
+	if (source == MPI_ANY_SOURCE) {
+		*flags |= REQUEST_WILD;
+		code = hook_posts_wild(hook_requests_next_wild());
+		if (code >= TRACE_POST_SOURCE)
+			source = (int)(code - TRACE_POST_SOURCE);
+	} else if (hook_posts_cancelled(hook_requests_next_post())) {
+		code = TRACE_POST_CANCELLED;
+	}
+	if (code < TRACE_POST_SOURCE) {
+		*flags |= REQUEST_NOWHERE;
+		return hook_mpi_irecv(buf, count, type, 0, NOWHERE_TAG, nowhere, request);
+	}
+	return hook_mpi_irecv(buf, count, type, source, tag, comm, request);
+}
+
+/* Adds the request just posted; its flags must survive the post's own. */
+static void posted(struct hook_thread *t, MPI_Request request, uint32_t flags)
+{
+	struct hook_request *r;
+
+	hook_requests_lock();
+	r = hook_requests_add(request, flags);
+	if (r) {
+		hook_requests_post(r);
+		r->flags |= flags;
+	}
+	hook_requests_unlock();
+	if (!r)
+		hook_failed(t, "out of memory for open receives");
+}
+
+/* A source that the recording could not name stays a wildcard. */
+static int known_source(const struct trace_rec *rec)
+{
+	return rec->a > INT32_MAX ? MPI_ANY_SOURCE : (int)rec->a;
+}
+
+static int source_of(struct hook_thread *t, int source)
+{
+	struct trace_rec rec;
+
+	if (source != MPI_ANY_SOURCE || !replay_take(t, TRACE_SRC, &rec))
+		return source;
+	return known_source(&rec);
+}
+
+static int replay_Recv(struct hook_thread *t, void *buf, MPI_Count count, MPI_Datatype type,
+		       int source, int tag, MPI_Comm comm, MPI_Status *status)
+{
+	int rc;
+
+	hook_mpi_begin(t, source, tag, (uint64_t)count);
+	rc = hook_mpi_do_recv(t, buf, count, type, source, tag, comm, status);
+	hook_mpi_end(t);
+	return rc;
+}
+
+static int replay_exchange(struct hook_thread *t, const struct hook_mpi_exchange *x, bool replace,
+			   MPI_Status *status)
+{
+	int rc;
+
+	hook_mpi_begin(t, x->source, x->recvtag, (uint64_t)x->recvcount + (uint64_t)x->dest * 3);
+	rc = replace ? hook_mpi_do_sendrecv_replace(t, x, status)
+		     : hook_mpi_do_sendrecv(t, x, status);
+	hook_mpi_end(t);
+	return rc;
+}
+
+static int replay_Sendrecv(struct hook_thread *t, const void *sendbuf, MPI_Count sendcount,
+			   MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf,
+			   MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag,
+			   MPI_Comm comm, MPI_Status *status)
+{
+	struct hook_mpi_exchange x = {sendbuf,   sendcount, sendtype, dest,    sendtag, recvbuf,
+				      recvcount, recvtype,  source,   recvtag, comm};
+
+	return replay_exchange(t, &x, false, status);
+}
+
+static int replay_Sendrecv_replace(struct hook_thread *t, void *buf, MPI_Count count,
+				   MPI_Datatype type, int dest, int sendtag, int source,
+				   int recvtag, MPI_Comm comm, MPI_Status *status)
+{
+	struct hook_mpi_exchange x = {buf,   count, type,   dest,    sendtag, buf,
+				      count, type,  source, recvtag, comm};
+
+	return replay_exchange(t, &x, true, status);
+}
+
+static int replay_Irecv(struct hook_thread *t, void *buf, MPI_Count count, MPI_Datatype type,
+			int source, int tag, MPI_Comm comm, MPI_Request *request)
+{
+	uint32_t flags = 0;
+	int rc;
+
+	hook_mpi_begin(t, source, tag, (uint64_t)count);
+	hook_mpi_turn_take(t);
+	rc = replay_post(buf, count, type, source, tag, comm, request, &flags);
+	if (rc == MPI_SUCCESS && source != MPI_PROC_NULL)
+		posted(t, *request, flags);
+	hook_mpi_turn_pass(t);
+	hook_mpi_end(t);
+	return rc;
+}
+
+#ifdef HOOK_FLAVOUR_MPICH
+/* One request for a send and a receive: what was never matched has to stay a wildcard. */
+static int replay_iexchange(struct hook_thread *t, struct hook_mpi_exchange *x, bool replace,
+			    MPI_Request *request)
+{
+	uint32_t flags = x->source == MPI_ANY_SOURCE ? REQUEST_WILD : 0;
+	uint32_t code;
+	int rc;
+
+	hook_mpi_begin(t, x->source, x->recvtag, (uint64_t)x->recvcount + (uint64_t)x->dest * 3);
+	hook_mpi_turn_take(t);
+	code = hook_posts_wild(hook_requests_next_wild());
+	if (flags && code >= TRACE_POST_SOURCE)
+		x->source = (int)(code - TRACE_POST_SOURCE);
+	rc = hook_mpi_isendrecv(x, replace, request);
+	if (rc == MPI_SUCCESS && x->source != MPI_PROC_NULL)
+		posted(t, *request, flags);
+	hook_mpi_turn_pass(t);
+	hook_mpi_end(t);
+	return rc;
+}
+
+static int replay_Isendrecv(struct hook_thread *t, const void *sendbuf, MPI_Count sendcount,
+			    MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf,
+			    MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag,
+			    MPI_Comm comm, MPI_Request *request)
+{
+	struct hook_mpi_exchange x = {sendbuf,   sendcount, sendtype, dest,    sendtag, recvbuf,
+				      recvcount, recvtype,  source,   recvtag, comm};
+
+	return replay_iexchange(t, &x, false, request);
+}
+
+static int replay_Isendrecv_replace(struct hook_thread *t, void *buf, MPI_Count count,
+				    MPI_Datatype type, int dest, int sendtag, int source,
+				    int recvtag, MPI_Comm comm, MPI_Request *request)
+{
+	struct hook_mpi_exchange x = {buf,   count, type,   dest,    sendtag, buf,
+				      count, type,  source, recvtag, comm};
+
+	return replay_iexchange(t, &x, true, request);
+}
+#endif
+
+/* In its turn: the recorded message had arrived by then, so this does not wait for a thread. */
+static int replay_look(struct hook_thread *t, int source, int tag, MPI_Comm comm,
+		       MPI_Message *message, MPI_Status *status)
+{
+	int rc;
+
+	if (message)
+		rc = hook_mpi_real.Mprobe(source, tag, comm, message, status);
+	else
+		rc = hook_mpi_real.Probe(source, tag, comm, status);
+	hook_mpi_turn_pass(t);
+	return rc;
+}
+
+static int replay_Mprobe(struct hook_thread *t, int source, int tag, MPI_Comm comm,
+			 MPI_Message *message, MPI_Status *status)
+{
+	int rc;
+
+	hook_mpi_begin(t, source, tag, 0);
+	hook_mpi_turn_take(t);
+	rc = replay_look(t, source_of(t, source), tag, comm, message, status);
+	hook_mpi_end(t);
+	return rc;
+}
+
+static int replay_Probe(struct hook_thread *t, int source, int tag, MPI_Comm comm,
+			MPI_Status *status)
+{
+	return replay_Mprobe(t, source, tag, comm, NULL, status);
+}
+
+static int replay_Improbe(struct hook_thread *t, int source, int tag, MPI_Comm comm, int *flag,
+			  MPI_Message *message, MPI_Status *status)
+{
+	struct trace_rec rec;
+	int rc;
+
+	if (replay_poll_fails(t)) {
+		*flag = 0;
+		return MPI_SUCCESS;
+	}
+	hook_mpi_begin(t, source, tag, 0);
+	hook_mpi_turn_take(t);
+	if (replay_take(t, TRACE_HIT, &rec) && rec.a)
+		source = (int)rec.a - 1;
+	rc = replay_look(t, source, tag, comm, message, status);
+	*flag = 1;
+	hook_mpi_end(t);
+	return rc;
+}
+
+static int replay_Iprobe(struct hook_thread *t, int source, int tag, MPI_Comm comm, int *flag,
+			 MPI_Status *status)
+{
+	return replay_Improbe(t, source, tag, comm, flag, NULL, status);
+}
+
+/* The arguments are kept: where a start cannot be this request, another one stands in for it. */
+static int replay_Recv_init(struct hook_thread *t, void *buf, MPI_Count count, MPI_Datatype type,
+			    int source, int tag, MPI_Comm comm, MPI_Request *request)
+{
+	struct hook_request *r = NULL;
+	int rc;
+
+	hook_mpi_begin(t, source, tag, (uint64_t)count);
+#ifdef HOOK_FLAVOUR_MPICH
+	rc = hook_mpi_real.Recv_init_c(buf, count, type, source, tag, comm, request);
+#else
+	rc = hook_mpi_real.Recv_init(buf, (int)count, type, source, tag, comm, request);
+#endif
+	if (rc == MPI_SUCCESS && source != MPI_PROC_NULL) {
+		hook_requests_lock();
+		r = hook_requests_add(*request, REQUEST_PERSISTENT);
+		if (r) {
+			r->flags |= source == MPI_ANY_SOURCE ? REQUEST_WILD : 0;
+			r->buf = buf;
+			r->count = count;
+			r->source = source;
+			r->tag = tag;
+			r->comm = comm;
+			hook_mpi_real.Type_dup(type, &r->type);
+		}
+		hook_requests_unlock();
+		if (!r)
+			hook_failed(t, "out of memory for open receives");
+	}
+	hook_mpi_end(t);
+	return rc;
+}
+
+const struct hook_mpi_mode hook_mpi_replay = {
+	.begin = begin,
+	.end = end,
+	.refuse = refuse,
+	.turn_take = turn_take,
+	.turn_pass = turn_pass,
+	.source = source_of,
+	.opened = opened,
+	.closing = closing,
+	.Recv = replay_Recv,
+	.Irecv = replay_Irecv,
+	.Sendrecv = replay_Sendrecv,
+	.Sendrecv_replace = replay_Sendrecv_replace,
+#ifdef HOOK_FLAVOUR_MPICH
+	.Isendrecv = replay_Isendrecv,
+	.Isendrecv_replace = replay_Isendrecv_replace,
+	.Parrived = replay_Parrived,
+#endif
+	.Probe = replay_Probe,
+	.Iprobe = replay_Iprobe,
+	.Mprobe = replay_Mprobe,
+	.Improbe = replay_Improbe,
+	.Recv_init = replay_Recv_init,
+	.Start = replay_Start,
+	.Startall = replay_Startall,
+	.Wait = replay_Wait,
+	.Waitany = replay_Waitany,
+	.Waitsome = replay_Waitsome,
+	.Waitall = replay_Waitall,
+	.Test = replay_Test,
+	.Testany = replay_Testany,
+	.Testsome = replay_Testsome,
+	.Testall = replay_Testall,
+	.Request_get_status = replay_Request_get_status,
+	.Request_free = replay_Request_free,
+	.Cancel = replay_Cancel,
+	.Test_cancelled = replay_Test_cancelled,
+};

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Replay: what its files share. */
+#ifndef HOOK_MPI_REPLAY_H
+#define HOOK_MPI_REPLAY_H
+
+#include "hook/mpi/requests.h"
+
+/*
+ * The outcome of the event at work: true and *rec; false if this is the call that the recording
+ * never saw return, which is then made as the program made it. Anything else is divergence.
+ */
+bool replay_take(struct hook_thread *t, uint32_t kind, struct trace_rec *rec);
+
+/* A poll: true if it was answered "no" in the recording. */
+bool replay_poll_fails(struct hook_thread *t);
+
+/* Posts a receive as it was matched; in its turn, before hook_requests_post. */
+int replay_post(void *buf, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+		MPI_Request *request, uint32_t *flags);
+
+int replay_Start(struct hook_thread *t, MPI_Request *request);
+int replay_Startall(struct hook_thread *t, int count, MPI_Request requests[]);
+int replay_Wait(struct hook_thread *t, MPI_Request *request, MPI_Status *status);
+int replay_Waitany(struct hook_thread *t, int count, MPI_Request requests[], int *index,
+		   MPI_Status *status);
+int replay_Waitsome(struct hook_thread *t, int incount, MPI_Request requests[], int *outcount,
+		    int indices[], MPI_Status statuses[]);
+int replay_Waitall(struct hook_thread *t, int count, MPI_Request requests[], MPI_Status *statuses);
+int replay_Test(struct hook_thread *t, MPI_Request *request, int *flag, MPI_Status *status);
+int replay_Testany(struct hook_thread *t, int count, MPI_Request requests[], int *index, int *flag,
+		   MPI_Status *status);
+int replay_Testsome(struct hook_thread *t, int incount, MPI_Request requests[], int *outcount,
+		    int indices[], MPI_Status statuses[]);
+int replay_Testall(struct hook_thread *t, int count, MPI_Request requests[], int *flag,
+		   MPI_Status statuses[]);
+int replay_Request_get_status(struct hook_thread *t, MPI_Request request, int *flag,
+			      MPI_Status *status);
+int replay_Request_free(struct hook_thread *t, MPI_Request *request);
+int replay_Cancel(struct hook_thread *t, MPI_Request *request);
+int replay_Test_cancelled(struct hook_thread *t, const MPI_Status *status, int *flag);
+#ifdef HOOK_FLAVOUR_MPICH
+int replay_Parrived(struct hook_thread *t, MPI_Request request, int partition, int *flag);
+#endif
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The order in which the threads of a process post to MPI: one sequence of turns for the whole
+ * process. A thread writes only how many turns others took since its last one, and only if any did.
+ */
+#ifndef HOOK_TURN_H
+#define HOOK_TURN_H
+
+#include "hook/common/hook.h"
+
+/* Recording: keeps others from posting; the number of the turn that would be taken. */
+uint64_t hook_turn_lock(void);
+/* taken: the turn is used up. */
+void hook_turn_unlock(bool taken);
+
+/* Replay: waits for the turn; taken back by hook_turn_done. */
+void hook_turn_wait(uint64_t turn);
+void hook_turn_done(void);
+
+#endif

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The kernel puts path, environment and argument strings at the top of the stack, aligns to 16,
+ * and puts below them an array with a pointer to each. Where main() finds its stack depends on the
+ * sum alone if the strings end on an alignment boundary and the number of pointers is even.
+ */
+#include "launch/environ.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "launch/job.h"
+
+#define PAD "REPRISE_PAD="
+#define PAD_SECOND "REPRISE_PAD2="
+#define ROOM 2048 /* launchers' variables grow and shrink by a few bytes from run to run */
+#define STEP 4096
+#define TOP 8 /* bytes the kernel leaves free above the strings */
+
+void launch_environ_restore(char *const *recorded)
+{
+	size_t n = 0, now = rp_strings_count(environ);
+	char **list = rp_alloc(now + rp_strings_count(recorded) + 1, sizeof(*list));
+
+	for (size_t i = 0; recorded[i]; i++) {
+		if (!launch_job_owns(recorded[i]))
+			list[n++] = rp_strdup(recorded[i]);
+	}
+	for (size_t i = 0; i < now; i++) {
+		if (launch_job_owns(environ[i]))
+			list[n++] = environ[i];
+	}
+	environ = list;
+}
+
+static void prepend(const char *name, const char *value)
+{
+	const char *old = getenv(name);
+	char *joined = old && *old ? rp_format("%s:%s", value, old) : rp_strdup(value);
+
+	setenv(name, joined, 1);
+	free(joined);
+}
+
+int launch_environ_preload(const char *library)
+{
+	const char *slash = strrchr(library, '/');
+	char *dir;
+
+	if (!strpbrk(library, " :")) {
+		prepend("LD_PRELOAD", library);
+		return 0;
+	}
+	if (strpbrk(library, ":;") || !slash) {
+		rp_say("the path %s has a colon or semicolon in it, which the dynamic loader "
+		       "cannot take; "
+		       "move Reprise",
+		       library);
+		return RP_EXIT_FAILURE;
+	}
+	/* LD_PRELOAD knows no quoting, but a library path may have spaces. */
+	dir = rp_format("%.*s", (int)(slash - library), library);
+	prepend("LD_LIBRARY_PATH", dir);
+	prepend("LD_PRELOAD", slash + 1);
+	free(dir);
+	return 0;
+}
+
+static uint64_t strings_size(char *const *list, uint64_t *pointers)
+{
+	uint64_t size = 0;
+
+	for (; *list; list++) {
+		size += strlen(*list) + 1;
+		++*pointers;
+	}
+	return size;
+}
+
+uint64_t launch_environ_pad(const char *path, char *const *argv, uint64_t size)
+{
+	uint64_t pointers = 0, strings, needed, pad;
+	size_t n;
+	char **list;
+
+	unsetenv("REPRISE_PAD");
+	unsetenv("REPRISE_PAD2");
+	strings =
+		strlen(path) + 1 + strings_size(argv, &pointers) + strings_size(environ, &pointers);
+	n = rp_strings_count(environ);
+	list = rp_alloc(n + 3, sizeof(*list));
+	memcpy(list, environ, n * sizeof(*list));
+	if (pointers % 2 == 0) {
+		list[n++] = rp_strdup(PAD_SECOND);
+		strings += sizeof(PAD_SECOND);
+		pointers++;
+	}
+	strings += sizeof(PAD);
+	pointers++;
+	needed = strings + pointers * sizeof(char *);
+	if (size < needed || size % 16 != TOP)
+		size = (needed + ROOM + STEP - 1) / STEP * STEP + TOP;
+	pad = size - needed;
+	list[n] = rp_alloc(pad + sizeof(PAD), 1);
+	memcpy(list[n], PAD, sizeof(PAD) - 1);
+	memset(list[n] + sizeof(PAD) - 1, '.', pad);
+	environ = list;
+	return size;
+}

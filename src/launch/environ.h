@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The environment of the program, in the variable `environ` of this process. */
+#ifndef LAUNCH_ENVIRON_H
+#define LAUNCH_ENVIRON_H
+
+#include <stdint.h>
+
+/* Replaces environ: the recorded variables, but the launcher's and ours as they are now. */
+void launch_environ_restore(char *const *recorded);
+
+/* Puts the hook library before whatever is preloaded. 0, or the exit code after saying why not. */
+int launch_environ_preload(const char *library) __attribute__((warn_unused_result));
+
+/*
+ * Adds a variable of such a length that arguments and environment take `size` bytes of the
+ * initial stack, whatever else is in them: without ASLR, the stack of the program is then at the
+ * same addresses in each run. With size 0, or if it is too small, a good size is taken.
+ */
+uint64_t launch_environ_pad(const char *path, char *const *argv, uint64_t size);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which MPI a program uses, and with it which hook library it needs. */
+#ifndef LAUNCH_FLAVOUR_H
+#define LAUNCH_FLAVOUR_H
+
+#include <stdbool.h>
+
+enum launch_mpi {
+	LAUNCH_MPI_UNKNOWN = 0,
+	LAUNCH_MPI_NONE,
+	LAUNCH_MPI_OPENMPI,
+	LAUNCH_MPI_MPICH,
+};
+
+/* "openmpi", "mpich", "none"; "" for unknown. */
+const char *launch_mpi_name(enum launch_mpi mpi);
+bool launch_mpi_parse(const char *name, enum launch_mpi *mpi);
+
+/*
+ * The MPI of the program at `path`: the user's word `told` if there is one, the libraries the
+ * program needs, or the launcher's variables in the environment. 0, or the exit code after saying
+ * why this program cannot be recorded (static, other word size, set-user-id).
+ */
+int launch_flavour_of(const char *path, enum launch_mpi told, enum launch_mpi *mpi)
+	__attribute__((warn_unused_result));
+
+/* The path of the hook library, from malloc; NULL if it is not installed. */
+char *launch_hook_find(enum launch_mpi mpi);
+
+/* The same, or the exit code after saying that it is missing. */
+int launch_hook_require(enum launch_mpi mpi, char **path) __attribute__((warn_unused_result));
+
+#endif

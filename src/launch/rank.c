@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Both ways lead to one exec, so no process of ours stays between the launcher and the program.
+ * A rank that cannot write its part of the trace runs all the same, unrecorded: at this point the
+ * user's job is under way. A rank that cannot be replayed faithfully does not run.
+ */
+#include "launch/rank.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/personality.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "launch/environ.h"
+#include "launch/job.h"
+#include "launch/program.h"
+#include "launch/stdin.h"
+#include "trace/dir.h"
+#include "trace/meta.h"
+
+static void fix_addresses(unsigned rank)
+{
+	int now = personality(0xffffffff);
+
+	if (now >= 0 && personality((unsigned long)now | ADDR_NO_RANDOMIZE) >= 0)
+		return;
+	if (rank == 0)
+		rp_say("the system does not allow fixed addresses (%s): pointers will differ from "
+		       "run to run",
+		       strerror(errno));
+}
+
+static int become(const char *path, char *const *argv)
+{
+	execvpe(path, argv, environ);
+	rp_say("cannot start %s: %s", argv[0], strerror(errno));
+	return errno == ENOENT ? RP_EXIT_NOT_FOUND : RP_EXIT_CANNOT_EXEC;
+}
+
+static void set_number(const char *name, uint64_t value)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%" PRIu64, value);
+	setenv(name, text, 1);
+}
+
+static void clear_variables(void)
+{
+	static const char *const ours[] = {"REPRISE_MODE",    "REPRISE_DIR",   "REPRISE_RANK",
+					   "REPRISE_SESSION", "REPRISE_NOISE", "REPRISE_DISCARD"};
+
+	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
+		unsetenv(ours[i]);
+}
+
+static int set_variables(const struct launch_rank *how, const char *dir, const char *hook)
+{
+	clear_variables();
+	setenv("REPRISE_MODE", how->session ? "replay" : "record", 1);
+	setenv("REPRISE_DIR", dir, 1);
+	set_number("REPRISE_RANK", how->rank);
+	if (how->session)
+		setenv("REPRISE_SESSION", how->session, 1);
+	if (how->noisy)
+		set_number("REPRISE_NOISE", how->noise);
+	if (how->discard)
+		setenv("REPRISE_DISCARD", "1", 1);
+	return launch_environ_preload(hook);
+}
+
+static char *absolute(const char *path)
+{
+	char *real = realpath(path, NULL);
+
+	return real ? real : rp_strdup(path);
+}
+
+static char *working_directory(void)
+{
+	char *cwd = getcwd(NULL, 0);
+
+	return cwd ? cwd : rp_strdup(".");
+}
+
+/* The identity of what runs: the binary's, or the script's. */
+static void identify(const char *path, char id[LAUNCH_BUILD_ID_BYTES])
+{
+	if (launch_build_id(path, id) != 0)
+		snprintf(id, LAUNCH_BUILD_ID_BYTES, "unknown");
+}
+
+/* The rank's directory: a descriptor or -errno. */
+static int enter_rank(const struct launch_rank *how, struct trace_dir *dir)
+{
+	char name[TRACE_RANK_NAME_BYTES];
+	int rc = trace_dir_enter(dir, how->trace);
+
+	if (rc)
+		return rc;
+	if (!how->claimed && !how->session)
+		return trace_dir_claim_rank(dir, how->rank);
+	trace_dir_rank_name(how->rank, name);
+	rc = openat(dir->fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return rc < 0 ? -errno : rc;
+}
+
+static int run_unrecorded(const struct launch_rank *how, const char *path, int why)
+{
+	rp_say("rank %u cannot write to the trace %s (%s) and runs unrecorded", how->rank,
+	       how->trace, strerror(-why));
+	clear_variables();
+	return become(path, how->argv);
+}
+
+/* Fills and writes start.json; environ is final but for the padding, `env` is as it was found. */
+static int write_start(const struct launch_rank *how, int rankfd, const char *path, char **env,
+		       enum launch_mpi mpi, const char *input, uint64_t stack)
+{
+	char id[LAUNCH_BUILD_ID_BYTES];
+	struct trace_start start = {
+		.rank = how->rank,
+		.argv = how->argv,
+		.env = env,
+		.cwd = working_directory(),
+		.host = launch_host(),
+		.program = absolute(path),
+		.build_id = id,
+		.mpi = (char *)launch_mpi_name(mpi),
+		.input = (char *)input,
+		.stack = stack,
+	};
+	int rc;
+
+	identify(path, id);
+	rc = trace_start_write(rankfd, &start);
+	free(start.cwd);
+	free(start.host);
+	free(start.program);
+	return rc;
+}
+
+static char **copy_environ(void)
+{
+	size_t n = rp_strings_count(environ);
+	char **copy = rp_alloc(n + 1, sizeof(*copy));
+
+	for (size_t i = 0; i < n; i++)
+		copy[i] = rp_strdup(environ[i]);
+	return copy;
+}
+
+static int record(const struct launch_rank *how, const char *path, enum launch_mpi mpi,
+		  const char *hook)
+{
+	struct trace_dir dir = {.fd = -1};
+	int rankfd = enter_rank(how, &dir);
+	char **env = copy_environ();
+	const char *input;
+	uint64_t stack;
+	int rc;
+
+	if (rankfd < 0)
+		return run_unrecorded(how, path, rankfd);
+	rc = set_variables(how, dir.path, hook);
+	if (rc)
+		return rc;
+	input = launch_stdin_keep(rankfd, how->rank);
+	stack = launch_environ_pad(path, how->argv, 0);
+	rc = write_start(how, rankfd, path, env, mpi, input, stack);
+	if (rc) {
+		environ = env;
+		return run_unrecorded(how, path, rc);
+	}
+	fix_addresses(how->rank);
+	return become(path, how->argv);
+}
+
+static int check_unchanged(const struct launch_rank *how, const struct trace_start *start,
+			   const char *path)
+{
+	char id[LAUNCH_BUILD_ID_BYTES];
+
+	identify(path, id);
+	if (how->force || !strcmp(id, start->build_id))
+		return 0;
+	rp_say("%s has changed since it was recorded (build-id %s, now %s); record it again, or "
+	       "use "
+	       "--force",
+	       how->argv[0], start->build_id, id);
+	return RP_EXIT_BAD_INPUT;
+}
+
+/* The recorded place and environment come first: the program is looked for from there. */
+static int restore_place(const struct trace_start *start)
+{
+	launch_environ_restore(start->env);
+	if (chdir(start->cwd) == 0)
+		return 0;
+	rp_say("cannot go to %s, where the program was recorded: %s", start->cwd, strerror(errno));
+	return RP_EXIT_BAD_INPUT;
+}
+
+static int replay(const struct launch_rank *how)
+{
+	struct trace_dir dir = {.fd = -1};
+	struct trace_start start;
+	enum launch_mpi mpi;
+	char *path, *hook;
+	int rankfd = enter_rank(how, &dir);
+	int rc;
+
+	if (rankfd < 0) {
+		rp_say("the trace %s has no rank %u: replay with the recorded number of ranks",
+		       how->trace, how->rank);
+		return RP_EXIT_BAD_INPUT;
+	}
+	rc = trace_start_read(&dir, how->rank, &start);
+	if (!rc)
+		rc = restore_place(&start);
+	if (!rc)
+		rc = launch_program_require(how->argv[0], &path);
+	if (!rc)
+		rc = check_unchanged(how, &start, path);
+	if (rc)
+		return rc;
+	if (!launch_mpi_parse(start.mpi, &mpi)) {
+		rp_say("the trace %s names an MPI that this Reprise does not know: %s", how->trace,
+		       start.mpi);
+		return RP_EXIT_BAD_INPUT;
+	}
+	rc = launch_hook_require(mpi, &hook);
+	if (!rc)
+		rc = set_variables(how, dir.path, hook);
+	if (!rc)
+		rc = launch_stdin_restore(rankfd, start.input);
+	if (rc)
+		return rc;
+	launch_environ_pad(path, how->argv, start.stack);
+	fix_addresses(how->rank);
+	return become(path, how->argv);
+}
+
+int launch_rank_run(const struct launch_rank *how)
+{
+	enum launch_mpi mpi;
+	char *path, *hook;
+	int rc;
+
+	if (how->session)
+		return replay(how);
+	rc = launch_program_require(how->argv[0], &path);
+	if (!rc)
+		rc = launch_flavour_of(path, how->mpi, &mpi);
+	if (!rc)
+		rc = launch_hook_require(mpi, &hook);
+	return rc ? rc : record(how, path, mpi, hook);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The last steps of a process on its way to become a rank of the recorded or replayed program. */
+#ifndef LAUNCH_RANK_H
+#define LAUNCH_RANK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "launch/flavour.h"
+
+struct launch_rank {
+	const char *trace;   /* the trace directory */
+	const char *session; /* replay: the session directory; NULL to record */
+	unsigned rank;
+	bool claimed; /* record: rank-NNNN is already ours */
+	bool discard; /* record: the last rank that ends well removes the trace */
+	bool force;   /* replay: a changed program is replayed all the same */
+	bool noisy;
+	uint64_t noise;
+	enum launch_mpi mpi; /* told by the user; else LAUNCH_MPI_UNKNOWN */
+	char **argv;         /* of the program */
+};
+
+/* Becomes the program. Returns only if it cannot: the exit code, after saying why. */
+int launch_rank_run(const struct launch_rank *how);
+
+#endif

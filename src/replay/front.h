@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The front of a replay: starts the recorded command, watches its ranks, and says how it ended.
+ * session.c: the shared directory. plan.c: the command. watch.c: the waiting. report.c: the words.
+ */
+#ifndef REPLAY_FRONT_H
+#define REPLAY_FRONT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "replay/session.h"
+#include "trace/run.h"
+
+#define REPLAY_FRAMES 48
+
+/* A rank's last word, as S/end-NNNN has it. */
+struct replay_word {
+	char *why; /* NULL while the rank has said nothing */
+	char *call, *text, *thread;
+	uint64_t event;
+	int64_t value;
+	char *where[REPLAY_FRAMES]; /* "module+0xoffset", innermost first */
+	size_t frames;
+};
+
+struct replay_front {
+	const struct trace_run *run;
+	bool force, noisy;
+	uint64_t noise;
+	double patience;
+	char **command; /* given by the user, or NULL */
+
+	char *session;
+	int session_fd;
+	struct replay_state_file *state;
+	struct replay_word *word; /* by rank */
+	size_t ranks, words;
+	bool released; /* S/all is there */
+	bool past_end; /* somebody computes on after the last recorded event */
+	bool stuck;    /* all wait for what cannot come */
+};
+
+/* Functions that return an exit code have said why if it is not 0. */
+int replay_session_open(struct replay_front *f, const char *trace)
+	__attribute__((warn_unused_result));
+void replay_session_read(struct replay_front *f);
+void replay_session_release(struct replay_front *f);
+void replay_session_close(struct replay_front *f);
+
+/* The launcher's command line, or NULL words and *alone for a program without a launcher. */
+int replay_plan(const struct replay_front *f, char ***words, bool *alone)
+	__attribute__((warn_unused_result));
+
+/* Waits for the job with process `pid`; the exit code. */
+int replay_watch(struct replay_front *f, pid_t pid);
+
+/* True if some rank's word is `why`. */
+bool replay_front_any(const struct replay_front *f, const char *why);
+
+void replay_report_divergence(const struct replay_front *f);
+void replay_report_failure(const struct replay_front *f);
+void replay_report_stuck(const struct replay_front *f);
+void replay_report_end(const struct replay_front *f);
+
+#endif

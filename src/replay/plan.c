@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What to start for a replay: the recorded launcher line with `reprise rank` put before each
+ * program, or, where reprise was recorded behind the launcher and does not know its line, a plain
+ * one of the same MPI with as many ranks.
+ */
+#include "replay/front.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "launch/command.h"
+#include "launch/flavour.h"
+#include "launch/program.h"
+
+static char **rank_prefix(const struct replay_front *f)
+{
+	char **words = rp_alloc(12, sizeof(*words));
+	size_t n = 0;
+
+	words[n++] = launch_self();
+	words[n++] = "rank";
+	words[n++] = "--trace";
+	words[n++] = f->run->dir.path;
+	words[n++] = "--session";
+	words[n++] = f->session;
+	if (f->force)
+		words[n++] = "--force";
+	if (f->noisy)
+		words[n++] = rp_format("--noise=%" PRIu64, f->noise);
+	words[n++] = "--";
+	return words;
+}
+
+static bool same_words(char *const *a, char *const *b)
+{
+	while (*a && *b && strcmp(*a, *b) == 0)
+		a++, b++;
+	return !*a && !*b;
+}
+
+/* A command given by the user must run the recorded programs with the recorded arguments. */
+static int check_command(const struct replay_front *f, const struct launch_command *command)
+{
+	for (size_t i = 0; i < command->segments; i++) {
+		size_t first = command->segment[i].program;
+		size_t last = first;
+		char **words;
+		bool known = false;
+
+		while (f->command[last] && strcmp(f->command[last], ":") != 0)
+			last++;
+		words = rp_alloc(last - first + 1, sizeof(*words));
+		memcpy(words, f->command + first, (last - first) * sizeof(*words));
+		for (size_t r = 0; r < f->ranks && !known; r++)
+			known = same_words(words, f->run->rank[r].start.argv);
+		free(words);
+		if (!known && !f->force) {
+			rp_say("'%s …' is not what was recorded: no rank ran it with these "
+			       "arguments;"
+			       " leave the command out to replay what was recorded",
+			       f->command[first]);
+			return RP_EXIT_BAD_INPUT;
+		}
+	}
+	return 0;
+}
+
+static int plan_line(const struct replay_front *f, char **line, char ***words, bool *alone)
+{
+	struct launch_command command;
+	int code = launch_command_parse(&command, line);
+
+	if (code)
+		return code;
+	if (f->command)
+		code = check_command(f, &command);
+	*alone = !command.has_launcher;
+	if (!code)
+		*words = launch_command_rewrite(&command, line, rank_prefix(f));
+	launch_command_free(&command);
+	return code;
+}
+
+static char *find_launcher(const char *mpi)
+{
+	static const char *const openmpi[] = {"mpirun.openmpi", "orterun", "mpirun", NULL};
+	static const char *const mpich[] = {"mpirun.mpich", "mpiexec.hydra", "mpiexec", NULL};
+	const char *const *names = strcmp(mpi, "mpich") == 0 ? mpich : openmpi;
+	char *path = NULL;
+
+	for (; *names && !path; names++)
+		path = launch_program_find(*names);
+	return path;
+}
+
+/* launcher -n 2 reprise rank … -- a args : -n 1 reprise rank … -- b args */
+static int plan_ranks(const struct replay_front *f, char ***words)
+{
+	const struct trace_run_rank *ranks = f->run->rank;
+	bool openmpi = strcmp(ranks[0].start.mpi, "mpich") != 0;
+	char **prefix = rank_prefix(f);
+	char *launcher = find_launcher(ranks[0].start.mpi);
+	size_t room = 3, n = 0;
+	char **line;
+
+	if (!launcher) {
+		rp_say("no launcher of %s is installed here", openmpi ? "Open MPI" : "MPICH");
+		return RP_EXIT_FAILURE;
+	}
+	for (size_t i = 0; i < f->ranks; i++)
+		room += 4 + rp_strings_count(prefix) + rp_strings_count(ranks[i].start.argv);
+	line = rp_alloc(room, sizeof(*line));
+	line[n++] = launcher;
+	if (openmpi)
+		line[n++] = "--oversubscribe";
+	for (size_t i = 0, end; i < f->ranks; i = end) {
+		end = i + 1;
+		while (end < f->ranks && same_words(ranks[i].start.argv, ranks[end].start.argv))
+			end++;
+		if (i)
+			line[n++] = ":";
+		line[n++] = "-n";
+		line[n++] = rp_format("%zu", end - i);
+		for (char **p = prefix; *p; p++)
+			line[n++] = *p;
+		for (char **p = ranks[i].start.argv; *p; p++)
+			line[n++] = *p;
+	}
+	*words = line;
+	return 0;
+}
+
+int replay_plan(const struct replay_front *f, char ***words, bool *alone)
+{
+	const struct trace_meta *meta = &f->run->meta;
+
+	*alone = false;
+	if (f->command)
+		return plan_line(f, f->command, words, alone);
+	if (meta->front)
+		return plan_line(f, meta->argv, words, alone);
+	*alone = f->ranks == 1 && strcmp(f->run->rank[0].start.mpi, "none") == 0;
+	return *alone ? 0 : plan_ranks(f, words);
+}

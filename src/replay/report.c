@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the front says about the end of a replay. Places in the program are looked up here. */
+#include "replay/front.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "symbol/symbol.h"
+#include "trace/calls.h"
+
+#define SHOWN 16 /* ranks named one by one */
+
+/* Frames of ours, of MPI and of libc are not where the user's bug is. */
+static bool is_foreign(const char *where)
+{
+	static const char *const names[] = {"/libreprise-", "/libmpi", "/libmpich", "/libopen-",
+					    "/libc.so",     "/libuc",  "/libpmi"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strstr(where, names[i]))
+			return true;
+	}
+	return false;
+}
+
+/* " at file.c:12 (function)", or "" if nothing is known; the caller frees. */
+static char *place_of(const struct replay_word *w)
+{
+	struct symbol_place place;
+
+	for (size_t i = 0; i < w->frames; i++) {
+		if (is_foreign(w->where[i]))
+			continue;
+		if (!symbol_find_text(w->where[i], true, &place))
+			return rp_format(" at %s", w->where[i]);
+		if (place.line)
+			return rp_format(" at %s:%d (%s)", place.file, place.line, place.function);
+		return rp_format(" in %s", place.function);
+	}
+	return rp_strdup("");
+}
+
+static char *thread_of(const struct replay_word *w)
+{
+	return strcmp(w->thread, "0") == 0 ? rp_strdup("") : rp_format(" thread %s", w->thread);
+}
+
+static void report_words(const struct replay_front *f, const char *why, const char *format)
+{
+	size_t said = 0;
+
+	for (size_t i = 0; i < f->ranks && said < SHOWN; i++) {
+		const struct replay_word *w = &f->word[i];
+		char *place, *thread;
+
+		if (!w->why || strcmp(w->why, why) != 0)
+			continue;
+		place = place_of(w);
+		thread = thread_of(w);
+		rp_say(format, i, thread, (unsigned long)w->event, w->call, place, w->text);
+		free(place);
+		free(thread);
+		said++;
+	}
+}
+
+void replay_report_divergence(const struct replay_front *f)
+{
+	report_words(f, REPLAY_WHY_DIVERGED, "replay diverged: rank %zu%s, event %lu, %s%s: %s");
+}
+
+void replay_report_failure(const struct replay_front *f)
+{
+	for (size_t i = 0; i < f->ranks; i++) {
+		if (f->word[i].why && strcmp(f->word[i].why, REPLAY_WHY_FAILURE) == 0) {
+			rp_say("cannot replay: rank %zu: %s", i, f->word[i].text);
+			return;
+		}
+	}
+}
+
+static void describe_wait(char *out, size_t size, const struct replay_slot *slot)
+{
+	int n = snprintf(out, size, "%s", trace_call_name(slot->call));
+
+	if (slot->peer != INT32_MIN && slot->peer >= 0)
+		n += snprintf(out + n, size - (size_t)n, " with rank %d", slot->peer);
+	if (slot->peer != INT32_MIN && slot->tag >= 0)
+		snprintf(out + n, size - (size_t)n, ", tag %d", slot->tag);
+}
+
+void replay_report_stuck(const struct replay_front *f)
+{
+	size_t said = 0;
+	char what[128];
+
+	rp_say("replay diverged: all ranks wait for events that cannot come");
+	for (size_t i = 0; i < f->ranks && said < SHOWN; i++) {
+		const struct replay_slot *slot = &f->state->slot[i];
+
+		if (f->word[i].why)
+			continue;
+		describe_wait(what, sizeof(what), slot);
+		rp_say("  rank %zu waits in event %lu of %lu: %s", i,
+		       (unsigned long)(slot->events >> 1), (unsigned long)(slot->limit >> 1), what);
+		said++;
+	}
+}
+
+static void report_stop(const struct replay_front *f)
+{
+	report_words(f, REPLAY_WHY_STOP,
+		     "the recording of rank %zu%s ends after event %lu, before %s%s: what follows "
+		     "was not recorded (see 'reprise info')");
+}
+
+void replay_report_end(const struct replay_front *f)
+{
+	size_t said = 0;
+
+	if (replay_front_any(f, REPLAY_WHY_STOP)) {
+		report_stop(f);
+		return;
+	}
+	rp_say("end of the recording: the run was stopped here");
+	for (size_t i = 0; i < f->ranks && said < SHOWN; i++) {
+		const struct replay_word *w = &f->word[i];
+		char *place;
+
+		if (!w->why) {
+			rp_say("  rank %zu computes after event %lu, without a further MPI call", i,
+			       (unsigned long)(f->state->slot[i].events >> 1));
+			said++;
+			continue;
+		}
+		if (strcmp(w->why, REPLAY_WHY_END) != 0)
+			continue;
+		place = place_of(w);
+		rp_say("  rank %zu %s event %lu: %s%s", i,
+		       strcmp(w->text, "in") == 0 ? "in" : "after", (unsigned long)w->event,
+		       w->call, place);
+		free(place);
+		said++;
+	}
+	if (f->ranks > SHOWN)
+		rp_say("  … and %zu further ranks", f->ranks - SHOWN);
+}

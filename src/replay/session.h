@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The session directory of a replay: how the ranks tell the front where they are. Written by the
+ * hook libraries, read by the front.
+ *
+ * S/state is an array of slots, one per rank, mapped by everybody on the host.
+ * S/end-NNNN is a rank's last word, lines "key=value": why (enum below, by name), event, call,
+ * thread, value, where ("module+0xoffset", one line per stack frame, innermost first),
+ * text (a sentence part, for divergence: what was expected and what was found).
+ * S/all is created by the front when every rank has said its last word.
+ */
+#ifndef REPLAY_SESSION_H
+#define REPLAY_SESSION_H
+
+#include <stdint.h>
+
+#define REPLAY_STATE_MAGIC 0x5245504c41593031ull
+
+/* What a rank is doing. */
+enum replay_state {
+	REPLAY_ABSENT = 0,
+	REPLAY_RUNNING = 1,
+	REPLAY_AT_END = 2, /* said its last word: waits for S/all, or in its last call */
+	REPLAY_GONE = 3,   /* ended by itself */
+};
+
+struct replay_slot {
+	uint64_t events; /* 2 * events + (1 while inside the last one) */
+	uint64_t limit;  /* the same for the whole recording of the main thread */
+	uint32_t state;
+	uint32_t call; /* number of the current call, see hook/mpi/calls.tbl */
+	int32_t peer;  /* what it waits for: a rank, or INT32_MIN */
+	int32_t tag;
+	int32_t pid;
+	uint32_t pad[5];
+};
+
+struct replay_state_file {
+	uint64_t magic;
+	uint32_t ranks;
+	uint32_t pad[13];
+	struct replay_slot slot[];
+};
+
+/* Reasons, as written after "why=". */
+#define REPLAY_WHY_END "end"   /* the recording ends here (the run was killed) */
+#define REPLAY_WHY_STOP "stop" /* recording had stopped here (disk full, call not covered) */
+#define REPLAY_WHY_DIVERGED "diverged" /* the program asked for something else */
+#define REPLAY_WHY_SIGNAL "signal"     /* value = signal: about to die of it, as recorded */
+#define REPLAY_WHY_ABORT "abort"       /* value = code: about to call MPI_Abort, as recorded */
+#define REPLAY_WHY_EXIT "exit"         /* value = status */
+#define REPLAY_WHY_FAILURE "failure"   /* the hook cannot go on; text says why */
+
+#endif

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Waits for a replayed job. Ranks at their end wait for each other, so the front decides: when all
+ * have said their last word it lets those die that died when recorded, or ends the job if the
+ * recording was cut off from outside. A job in which nothing can happen any more is ended too.
+ */
+#include "replay/front.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "launch/front.h"
+
+#define NAP_NS 5000000
+#define GRACE 3.0 /* seconds a job gets to end by itself */
+
+static double now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+static void nap(void)
+{
+	struct timespec ts = {0, NAP_NS};
+
+	nanosleep(&ts, NULL);
+}
+
+/* Everything the ranks on this host have done, as one number that grows. */
+static uint64_t progress(const struct replay_front *f)
+{
+	uint64_t sum = f->words;
+
+	for (size_t i = 0; i < f->ranks; i++)
+		sum += f->state->slot[i].events + f->state->slot[i].state;
+	return sum;
+}
+
+bool replay_front_any(const struct replay_front *f, const char *why)
+{
+	for (size_t i = 0; i < f->ranks; i++) {
+		if (f->word[i].why && strcmp(f->word[i].why, why) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Without a word, and no longer able to get further than the recording did. */
+static bool computes_past_end(const struct replay_front *f, size_t rank)
+{
+	const struct replay_slot *slot = &f->state->slot[rank];
+
+	return slot->state == REPLAY_RUNNING && slot->events == slot->limit &&
+	       !(slot->events & 1) && slot->events > 0;
+}
+
+static bool waits_in_call(const struct replay_front *f, size_t rank)
+{
+	const struct replay_slot *slot = &f->state->slot[rank];
+
+	return slot->state == REPLAY_RUNNING && (slot->events & 1);
+}
+
+/* Nothing has moved for a while: can anything still move? */
+static void judge_silence(struct replay_front *f, double silent, double elapsed)
+{
+	double recorded = f->run->meta.seconds;
+	size_t waiting = 0, past = 0;
+
+	for (size_t i = 0; i < f->ranks; i++) {
+		if (f->word[i].why)
+			continue;
+		waiting += waits_in_call(f, i);
+		past += computes_past_end(f, i);
+	}
+	if (f->words + waiting + past < f->ranks)
+		return;
+	if (past) {
+		bool long_enough = recorded > 0 && silent > 2 && elapsed > 1.5 * recorded + 2;
+
+		f->past_end = long_enough || silent > f->patience;
+	} else if (waiting) {
+		f->stuck = silent > f->patience;
+	}
+}
+
+static bool is_ours(const struct replay_front *f, int pid)
+{
+	char path[64], *text = rp_alloc(1, 1 << 20), *end, *p;
+	char *wanted = rp_format("REPRISE_SESSION=%s", f->session);
+	bool found = false;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/environ", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, (1 << 20) - 1);
+	if (fd >= 0)
+		close(fd);
+	end = text + (n > 0 ? n : 0);
+	for (p = text; p < end && !found; p += strlen(p) + 1)
+		found = strcmp(p, wanted) == 0;
+	free(text);
+	free(wanted);
+	return found;
+}
+
+static void kill_ranks(const struct replay_front *f)
+{
+	for (size_t i = 0; i < f->ranks; i++) {
+		int pid = f->state->slot[i].pid;
+
+		if (pid > 0 && is_ours(f, pid))
+			kill(pid, SIGKILL);
+	}
+}
+
+static bool wait_until(pid_t pid, int *status, double deadline)
+{
+	while (waitpid(pid, status, WNOHANG) == 0) {
+		if (now() > deadline)
+			return false;
+		nap();
+	}
+	return true;
+}
+
+/* The launcher first, so that it does not comment on ranks that vanish. */
+static void end_job(const struct replay_front *f, pid_t pid)
+{
+	int status;
+
+	kill(pid, SIGKILL);
+	kill_ranks(f);
+	if (!wait_until(pid, &status, now() + GRACE))
+		rp_say("process %d does not end; end it yourself", (int)pid);
+}
+
+static int recorded_code(const struct replay_front *f)
+{
+	const struct trace_meta *meta = &f->run->meta;
+
+	if (meta->ended == TRACE_ENDED_EXIT)
+		return meta->status;
+	return 128 + (meta->ended == TRACE_ENDED_SIGNAL ? meta->status : SIGKILL);
+}
+
+/* Some ranks die by themselves now, and the launcher takes the rest with it. */
+static bool ends_by_itself(const struct replay_front *f)
+{
+	if (replay_front_any(f, REPLAY_WHY_SIGNAL) || replay_front_any(f, REPLAY_WHY_ABORT))
+		return true;
+	if (f->past_end || replay_front_any(f, REPLAY_WHY_END) ||
+	    replay_front_any(f, REPLAY_WHY_STOP)) {
+		for (size_t i = 0; i < f->ranks; i++) {
+			const struct replay_word *w = &f->word[i];
+
+			if (w->why && strcmp(w->why, REPLAY_WHY_EXIT) == 0 && w->value != 0)
+				return true;
+		}
+		return false;
+	}
+	return true;
+}
+
+/* Reports why the job has to end, and the exit code for it; -1 to go on. */
+static int verdict(struct replay_front *f)
+{
+	if (replay_front_any(f, REPLAY_WHY_DIVERGED)) {
+		replay_report_divergence(f);
+		return RP_EXIT_DIVERGED;
+	}
+	if (replay_front_any(f, REPLAY_WHY_FAILURE)) {
+		replay_report_failure(f);
+		return RP_EXIT_BAD_INPUT;
+	}
+	if (f->stuck) {
+		replay_report_stuck(f);
+		return RP_EXIT_DIVERGED;
+	}
+	if (f->words < f->ranks && !f->past_end)
+		return -1;
+	if (!f->released)
+		replay_session_release(f);
+	if (ends_by_itself(f))
+		return -1;
+	replay_report_end(f);
+	return replay_front_any(f, REPLAY_WHY_STOP) ? RP_EXIT_FAILURE : recorded_code(f);
+}
+
+/* The job has ended; the words that were said late still count. */
+static int code_at_end(struct replay_front *f, int status)
+{
+	struct launch_ended ended = {0};
+
+	replay_session_read(f);
+	if (replay_front_any(f, REPLAY_WHY_DIVERGED)) {
+		replay_report_divergence(f);
+		return RP_EXIT_DIVERGED;
+	}
+	if (replay_front_any(f, REPLAY_WHY_FAILURE)) {
+		replay_report_failure(f);
+		return RP_EXIT_BAD_INPUT;
+	}
+	launch_front_ended(0, status, &ended);
+	return launch_ended_code(&ended);
+}
+
+int replay_watch(struct replay_front *f, pid_t pid)
+{
+	double start = now(), last_change = start, released_at = 0;
+	uint64_t seen = 0;
+	int status, code;
+
+	for (;;) {
+		if (waitpid(pid, &status, WNOHANG) == pid)
+			return code_at_end(f, status);
+		replay_session_read(f);
+		if (progress(f) != seen) {
+			seen = progress(f);
+			last_change = now();
+		}
+		judge_silence(f, now() - last_change, now() - start);
+		code = verdict(f);
+		if (code >= 0) {
+			end_job(f, pid);
+			return code;
+		}
+		if (f->released && !released_at)
+			released_at = now();
+		if (released_at && now() > released_at + f->patience) {
+			end_job(f, pid);
+			return recorded_code(f);
+		}
+		nap();
+	}
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One Dwfl per file, opened at the first question and kept: reports ask about few files, many
+ * times. A file that cannot be opened is kept as such, so that it is tried only once.
+ */
+#include "symbol/symbol.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <elfutils/libdwfl.h>
+
+#include "base/mem.h"
+
+struct module {
+	char *path;
+	Dwfl *dwfl;
+	Dwfl_Module *dwfl_module; /* NULL if the file cannot be read */
+	GElf_Addr bias;
+	struct module *next;
+};
+
+static struct module *modules;
+
+static const Dwfl_Callbacks callbacks = {
+	.find_debuginfo = dwfl_standard_find_debuginfo,
+	.section_address = dwfl_offline_section_address,
+};
+
+static void open_module(struct module *m)
+{
+	m->dwfl = dwfl_begin(&callbacks);
+	if (!m->dwfl)
+		return;
+	dwfl_report_begin(m->dwfl);
+	m->dwfl_module = dwfl_report_offline(m->dwfl, m->path, m->path, -1);
+	dwfl_report_end(m->dwfl, NULL, NULL);
+	if (m->dwfl_module && !dwfl_module_getelf(m->dwfl_module, &m->bias))
+		m->dwfl_module = NULL;
+}
+
+static const struct module *find_module(const char *path)
+{
+	struct module *m;
+
+	for (m = modules; m; m = m->next) {
+		if (!strcmp(m->path, path))
+			return m;
+	}
+	m = rp_alloc(1, sizeof(*m));
+	m->path = rp_strdup(path);
+	m->next = modules;
+	modules = m;
+	open_module(m);
+	return m;
+}
+
+bool symbol_find(const char *module, uint64_t address, bool returns, struct symbol_place *place)
+{
+	const struct module *m = find_module(module);
+	Dwfl_Line *line;
+	const char *name;
+	GElf_Sym symbol;
+	GElf_Off offset;
+
+	*place = (struct symbol_place){.function = "?", .file = "?"};
+	if (!m->dwfl_module)
+		return false;
+	address += m->bias - returns;
+	name = dwfl_module_addrinfo(m->dwfl_module, address, &offset, &symbol, NULL, NULL, NULL);
+	if (name) {
+		place->function = name;
+		place->offset = offset + returns;
+	}
+	line = dwfl_module_getsrc(m->dwfl_module, address);
+	name = line ? dwfl_lineinfo(line, NULL, &place->line, NULL, NULL, NULL) : NULL;
+	if (name)
+		place->file = name;
+	return place->function[0] != '?';
+}
+
+bool symbol_find_text(const char *text, bool returns, struct symbol_place *place)
+{
+	const char *plus = strrchr(text, '+');
+	uint64_t address;
+	char *path, *end;
+	bool found;
+
+	*place = (struct symbol_place){.function = "?", .file = "?"};
+	if (!plus || plus == text || strncmp(plus, "+0x", 3) != 0)
+		return false;
+	errno = 0;
+	address = strtoull(plus + 1, &end, 16);
+	if (*end || errno)
+		return false;
+	path = rp_format("%.*s", (int)(plus - text), text);
+	found = symbol_find(path, address, returns, place);
+	free(path);
+	return found;
+}
+
+void symbol_forget(void)
+{
+	while (modules) {
+		struct module *m = modules;
+
+		modules = m->next;
+		if (m->dwfl)
+			dwfl_end(m->dwfl);
+		free(m->path);
+		free(m);
+	}
+}

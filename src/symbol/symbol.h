@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Source places of code addresses, from symbols and debug information on disk. An address is given
+ * as a file and a virtual address in it, as its ELF symbols have them: for position-independent
+ * files the address in memory minus the load address (dlpi_addr of dl_iterate_phdr), for others
+ * the address in memory itself (dlpi_addr is 0).
+ */
+#ifndef SYMBOL_SYMBOL_H
+#define SYMBOL_SYMBOL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct symbol_place {
+	const char *function; /* "?" if unknown */
+	uint64_t offset;      /* of the address in the function */
+	const char *file;     /* as in the debug information; "?" if unknown */
+	int line;             /* 0 if unknown */
+};
+
+/*
+ * Always fills in *place; strings live until symbol_forget(). True if at least the function is
+ * known. `returns` says that the address is one a call returns to: its place is that of the call.
+ */
+bool symbol_find(const char *module, uint64_t address, bool returns, struct symbol_place *place);
+
+/*
+ * The same from "path+0x1234", as hooks write it. False also if the text is not of that form, and
+ * then nothing is known.
+ */
+bool symbol_find_text(const char *text, bool returns, struct symbol_place *place);
+
+/* Closes every file that was opened. */
+void symbol_forget(void);
+
+#endif

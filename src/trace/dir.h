@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The trace directory: naming, making, joining, finding, listing, removing. mkdir is the lock: a
+ * directory belongs to the one who made it. Unless it says otherwise, a function that fails has
+ * said why in one sentence and returns the exit code to end with; 0 is success.
+ */
+#ifndef TRACE_DIR_H
+#define TRACE_DIR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TRACE_DIR_LATEST "reprise-latest"
+#define TRACE_RANK_NAME_BYTES 16
+
+struct trace_dir {
+	char *path; /* absolute */
+	char *show; /* as a person would type it from here */
+	int fd;
+};
+
+/*
+ * Makes `wanted`, or reprise-<program>-<n> below $REPRISE_TRACE_DIR or the working directory if
+ * wanted is NULL, and points reprise-latest at it.
+ */
+int trace_dir_create(struct trace_dir *dir, const char *wanted, const char *program)
+	__attribute__((warn_unused_result));
+
+/*
+ * The same for ranks without a front: whoever comes first makes it and leaves `key` in it; the
+ * others join the directory that has their key and not yet their rank. The rank's directory is
+ * made. *first tells who came first.
+ */
+int trace_dir_join(struct trace_dir *dir, const char *wanted, const char *program, const char *key,
+		   unsigned rank, bool *first) __attribute__((warn_unused_result));
+
+/* Opens a trace to read; NULL means reprise-latest. */
+int trace_dir_open(struct trace_dir *dir, const char *path) __attribute__((warn_unused_result));
+
+/* Opens a directory that a front made, to add a rank to it: 0 or -errno, says nothing. */
+int trace_dir_enter(struct trace_dir *dir, const char *path) __attribute__((warn_unused_result));
+void trace_dir_close(struct trace_dir *dir);
+
+/* Removes everything in the directory and itself; 0 or -errno. */
+int trace_dir_remove(struct trace_dir *dir) __attribute__((warn_unused_result));
+
+/* Makes rank-NNNN and opens it: a descriptor, or -errno (-EEXIST: somebody else has that rank). */
+int trace_dir_claim_rank(const struct trace_dir *dir, unsigned rank);
+
+void trace_dir_rank_name(unsigned rank, char name[TRACE_RANK_NAME_BYTES]);
+
+struct trace_ranks {
+	unsigned *rank; /* sorted */
+	size_t n;
+	bool contiguous; /* 0 … n-1 */
+};
+
+int trace_dir_ranks(const struct trace_dir *dir, struct trace_ranks *ranks)
+	__attribute__((warn_unused_result));
+void trace_ranks_free(struct trace_ranks *ranks);
+
+/* One stream file of a rank directory: "0.order", "0.2.input", "p1-0.order", "stdin". */
+struct trace_stream_name {
+	char *name;
+	uint32_t process;
+	char *thread;  /* "0", "0.2"; "" for stdin */
+	uint32_t kind; /* enum trace_stream_kind */
+};
+
+struct trace_streams {
+	struct trace_stream_name *stream; /* sorted by process, thread, kind */
+	size_t n;
+};
+
+/* *rankfd is the rank's directory, to open the streams from; the caller closes it. */
+int trace_dir_streams(const struct trace_dir *dir, unsigned rank, struct trace_streams *streams,
+		      int *rankfd) __attribute__((warn_unused_result));
+void trace_streams_free(struct trace_streams *streams);
+
+#endif

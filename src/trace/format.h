@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The on-disk format of a stream: the one contract between the code inside the user's program
+ * and the tool. Whoever changes a line here raises TRACE_VERSION and adds a golden trace.
+ *
+ * A stream is a header page followed by bytes. It is mapped MAP_SHARED and written with plain
+ * stores by one thread; what the header says is true after every single store, so a process
+ * killed at any instruction leaves a stream that reads back exactly up to that instruction.
+ *
+ * Four header words change while the program runs. Each carries its own check bits, so that a
+ * damaged word is noticed and a half-done update cannot exist (one aligned 64-bit store each):
+ *
+ *   committed  bytes that count (40 bits) and a running hash over them (24 bits)
+ *   events     2 * events + (1 while inside the last one) (48 bits), check (16 bits)
+ *   run        outcomes that came as predicted since the last byte was written
+ *   polls      failed polls since the last outcome
+ *
+ * `run` and `polls` hold a count (32 bits), a tag (16 bits) and 16 check bits. The tag tells what
+ * they belong to, so that the next record, in one store, makes them stale. For `run` it is the
+ * low 16 bits of the committed length; for `polls` the low bytes of that length and of the run.
+ */
+#ifndef TRACE_FORMAT_H
+#define TRACE_FORMAT_H
+
+#include <stdint.h>
+
+#define TRACE_MAGIC "REPRISE\n"
+#define TRACE_VERSION 1
+#define TRACE_HEADER_BYTES 4096
+#define TRACE_NAME_BYTES 64
+
+enum trace_stream_kind {
+	TRACE_STREAM_ORDER = 1, /* outcomes of MPI events */
+	TRACE_STREAM_INPUT = 2, /* values the outside world gave */
+	TRACE_STREAM_STDIN = 3, /* bytes of standard input, nothing else */
+};
+
+struct trace_header {
+	char magic[8];
+	uint32_t version;
+	uint32_t kind;
+	uint32_t rank;
+	uint32_t process; /* 0 for the first process of the rank, then 1, 2, … */
+	uint32_t pid;     /* of the writer */
+	uint32_t pad;
+	char thread[TRACE_NAME_BYTES]; /* "0" for the main thread, "0.3" for its third child */
+	uint64_t start_ns;             /* CLOCK_REALTIME at creation */
+	uint64_t check;                /* over everything above */
+	uint64_t committed;
+	uint64_t events;
+	uint64_t run;
+	uint64_t polls;
+};
+
+/*
+ * Order records. `delta` is the number of events since the previous record of this stream
+ * (0 if both belong to one event). Values of `a` and `b` per kind:
+ */
+enum trace_order_kind {
+	TRACE_SRC = 0,    /* a blocking wildcard receive or probe: a = source */
+	TRACE_POST = 1,   /* a posted receive: a = TRACE_POST_*, or source + 2; b = zigzag(number -
+			     previous - 1) */
+	TRACE_INDEX = 2,  /* Waitany, Testany: a = index + 1, 0 for MPI_UNDEFINED; part of SOME */
+	TRACE_FAIL = 3,   /* a polls answered "no" */
+	TRACE_HIT = 4,    /* a poll answered "yes": a = 0, or source + 1 for a wildcard probe */
+	TRACE_SOME = 5,   /* Waitsome, Testsome: a = outcount + 1 (0 for MPI_UNDEFINED), then INDEX
+			     records */
+	TRACE_FLAG = 6,   /* Test_cancelled: a = flag */
+	TRACE_TURN = 7,   /* a = turns other threads took since this thread's last one */
+	TRACE_CHECK = 8,  /* a = digest of all events up to this one */
+	TRACE_CANCEL = 9, /* receive number a (all posted receives counted) was cancelled */
+	TRACE_STOP = 10,  /* recording ends here: a = enum trace_stop, b = errno or call number */
+	TRACE_END = 11,   /* the process ends: a = enum trace_end, b = status, signal or code */
+	TRACE_WORLD = 12, /* after MPI_Init: a = size of MPI_COMM_WORLD, b = thread level */
+	TRACE_KINDS = 13,
+};
+
+enum { TRACE_POST_UNKNOWN = 0, TRACE_POST_CANCELLED = 1, TRACE_POST_SOURCE = 2 };
+
+enum trace_stop {
+	TRACE_STOP_NOSPACE = 1, /* b = errno */
+	TRACE_STOP_CALL = 2,    /* b = number of the call that cannot be replayed */
+	TRACE_STOP_TABLE = 3,   /* a table inside the hook is full */
+};
+
+enum trace_end {
+	TRACE_END_EXIT = 1,   /* b = exit status, after MPI_Finalize or without MPI */
+	TRACE_END_EARLY = 2,  /* b = exit status, between MPI_Init and MPI_Finalize */
+	TRACE_END_SIGNAL = 3, /* b = signal */
+	TRACE_END_ABORT = 4,  /* b = code given to MPI_Abort */
+};
+
+/*
+ * How an order record is written. The writer and the reader keep the same model (trace/order.h):
+ * a record that the model predicts is only counted; a count of predicted records is written when
+ * a record comes that was not predicted. One byte suffices for most records:
+ *
+ *   0x00..0x4f  SRC    a = byte                    delta as in the last SRC
+ *   0x50..0x8f  POST   a = byte - 0x50, b = 0      delta as in the last POST
+ *   0x90..0xaf  INDEX  a = byte - 0x90             delta as in the last INDEX
+ *   0xb0..0xbf  FAIL   a = byte - 0xb0 + 1         delta as in the last FAIL
+ *   0xc0..0xcf  HIT    a = byte - 0xc0             delta as in the last HIT
+ *   0xd0..0xef  kind = byte - 0xd0, then varints delta, a, b
+ *   0xf0..0xfe  byte - 0xef predicted records
+ *   0xff        varint n: n predicted records
+ */
+#define TRACE_BYTE_SRC 0x00
+#define TRACE_BYTE_POST 0x50
+#define TRACE_BYTE_INDEX 0x90
+#define TRACE_BYTE_FAIL 0xb0
+#define TRACE_BYTE_HIT 0xc0
+#define TRACE_BYTE_LONG 0xd0
+#define TRACE_BYTE_RUN 0xf0
+#define TRACE_BYTE_RUNS 0xff
+
+/*
+ * Input records. A number is predicted as the previous number of its kind plus the step before
+ * the last one (a step from 0 counts as 0); d = zigzag(number - prediction). Bytes come in records
+ * of at most TRACE_INPUT_CHUNK; one of just so many is continued by the next one (of 0 bytes too).
+ *
+ *   0x20..0xff  number of kind (byte >> 5) - 1: the low 4 bits of d, and if bit 4 is set
+ *               varint d >> 4
+ *   0x00..0x1f  kind = byte; a number: varint d; bytes: varint length, the bytes
+ */
+#define TRACE_INPUT_CHUNK 1024
+
+enum trace_input_kind {
+	TRACE_IN_REALTIME = 0,   /* ns; time(), gettimeofday(), clock_gettime(CLOCK_REALTIME) */
+	TRACE_IN_MONOTONIC = 1,  /* ns */
+	TRACE_IN_CPUTIME = 2,    /* ns; clock(), CPU clocks, times() */
+	TRACE_IN_OTHERCLOCK = 3, /* ns; any other clock */
+	TRACE_IN_WTIME = 4,      /* bits of the double MPI_Wtime returned */
+	TRACE_IN_PID = 5,
+	TRACE_IN_PPID = 6,
+	TRACE_IN_ERRNO = 7,   /* the next call fails with this errno */
+	TRACE_IN_NUMBERS = 8, /* kinds below carry a number */
+	TRACE_IN_BYTES = 16,  /* kinds from here on carry bytes */
+	TRACE_IN_RANDOM = 16, /* getrandom, getentropy, arc4random, /dev/urandom */
+	TRACE_IN_STRUCT = 17, /* a result copied as it is: getrusage, times */
+	TRACE_IN_MODULE = 18, /* not an input: "build-id path" of a loaded file */
+	TRACE_IN_NOTE = 19,   /* not an input: "key=value", for `reprise info` */
+	TRACE_IN_KINDS = 20,
+};
+
+#endif

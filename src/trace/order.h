@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Order records: the model that predicts the next record from the two before it, the writer that
+ * counts what was predicted and writes the rest, and the reader that undoes it. Both sides feed
+ * every record to the same model, so they agree without a word about it in the stream.
+ */
+#ifndef TRACE_ORDER_H
+#define TRACE_ORDER_H
+
+#include "trace/stream.h"
+
+struct trace_rec {
+	uint32_t kind;
+	uint32_t delta;
+	uint64_t a, b;
+};
+
+#define TRACE_MODEL_SLOTS 1024
+
+struct trace_model {
+	uint32_t context; /* of the last two records */
+	uint32_t last;    /* hash of the last one */
+	uint32_t last_delta[TRACE_KINDS];
+	struct trace_rec slot[TRACE_MODEL_SLOTS];
+};
+
+struct trace_order_writer {
+	struct trace_stream stream;
+	struct trace_model model;
+	uint64_t events;     /* events begun */
+	uint64_t last_event; /* event of the last record */
+	uint32_t run;
+	uint32_t polls;
+	bool busy; /* a record is being put: a signal handler must keep out */
+};
+
+/* The record's event is the current one. 0 or -errno; on failure nothing was written. */
+int trace_order_put(struct trace_order_writer *w, uint32_t kind, uint64_t a, uint64_t b)
+	__attribute__((warn_unused_result));
+
+/* The count of failed polls is full: makes a record of it. */
+void trace_order_flush_polls(struct trace_order_writer *w);
+
+/* One more failed poll: a store. */
+static inline void trace_order_fail(struct trace_order_writer *w)
+{
+	if (w->polls == UINT32_MAX)
+		trace_order_flush_polls(w);
+	trace_stream_set_polls(&w->stream, ++w->polls, w->run);
+}
+
+/*
+ * Writes a record that nothing but such records will follow, in the space kept back if there is no
+ * other. May be called in a signal handler: where that has come between the stores of another
+ * record it does nothing, and the stream ends without it.
+ */
+void trace_order_put_last(struct trace_order_writer *w, uint32_t kind, uint64_t a, uint64_t b);
+
+struct trace_order_reader {
+	const struct trace_view *view;
+	struct trace_model model;
+	uint64_t pos;
+	uint64_t run;  /* predicted records still to come */
+	bool tail_run; /* the count kept in the header was taken */
+	bool tail_polls;
+	uint64_t last_event;
+};
+
+void trace_order_reader_init(struct trace_order_reader *r, const struct trace_view *view);
+
+/* 1 and *rec, 0 at the end, -EBADMSG if the bytes make no sense. */
+int trace_order_next(struct trace_order_reader *r, struct trace_rec *rec)
+	__attribute__((warn_unused_result));
+
+/* The event number of the record that trace_order_next gave last. */
+static inline uint64_t trace_order_event(const struct trace_order_reader *r)
+{
+	return r->last_event;
+}
+
+#endif

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sums up a trace, one stream open at a time. Whatever cannot be read is noted and passed over, so
+ * that one bad file hides no other. Invariant: sums count only streams that were read to their end.
+ */
+#include "trace/run.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "trace/input.h"
+#include "trace/order.h"
+#include "trace/words.h"
+
+#define NOTES_MAX 64
+
+static void sum_record(struct trace_run_stream *s, const struct trace_rec *rec, uint64_t event)
+{
+	s->records[rec->kind]++;
+	switch (rec->kind) {
+	case TRACE_SRC:
+	case TRACE_POST:
+		s->wildcards++;
+		break;
+	case TRACE_HIT:
+		s->wildcards += rec->a > 0;
+		break;
+	case TRACE_FAIL:
+		s->polls += rec->a;
+		break;
+	case TRACE_WORLD:
+		s->world = rec->a <= INT32_MAX ? (uint32_t)rec->a : 0;
+		break;
+	case TRACE_STOP:
+		s->stop = (uint32_t)rec->a;
+		s->stop_value = rec->b;
+		s->stop_event = event;
+		break;
+	case TRACE_END:
+		s->end = (uint32_t)rec->a;
+		s->end_value = rec->b;
+		break;
+	}
+}
+
+static int sum_order(struct trace_run_stream *s, const struct trace_view *view)
+{
+	struct trace_order_reader *r = rp_alloc(1, sizeof(*r));
+	struct trace_rec rec;
+	int rc;
+
+	trace_order_reader_init(r, view);
+	while ((rc = trace_order_next(r, &rec)) == 1)
+		sum_record(s, &rec, trace_order_event(r));
+	free(r);
+	return rc;
+}
+
+static void add_note(char ***notes, const struct trace_input_rec *rec)
+{
+	size_t n = rp_strings_count(*notes);
+
+	if (n >= NOTES_MAX)
+		return;
+	*notes = rp_realloc(*notes, n + 2, sizeof(char *));
+	(*notes)[n] = rp_format("%.*s", (int)rec->length, (const char *)rec->bytes);
+	(*notes)[n + 1] = NULL;
+}
+
+static int sum_input(struct trace_run_stream *s, const struct trace_view *view, char ***notes)
+{
+	struct trace_input_reader r;
+	struct trace_input_rec rec;
+	int rc;
+
+	trace_input_reader_init(&r, view);
+	while ((rc = trace_input_next(&r, &rec)) == 1) {
+		if (rec.kind == TRACE_IN_NOTE)
+			add_note(notes, &rec);
+		else if (rec.kind != TRACE_IN_MODULE)
+			s->inputs++;
+	}
+	return rc;
+}
+
+static bool is_what_its_name_says(const struct trace_run_stream *s, unsigned rank,
+				  const struct trace_header *h)
+{
+	return h->kind == s->kind && h->rank == rank && h->process == s->process &&
+	       (s->kind == TRACE_STREAM_STDIN || !strcmp(h->thread, s->thread));
+}
+
+static void sum_stream(int rankfd, unsigned rank, struct trace_run_stream *s, char ***notes)
+{
+	struct trace_run_stream sum = *s;
+	struct trace_view view;
+	int rc = trace_view_open(&view, rankfd, s->name, &s->damage);
+
+	if (rc)
+		return;
+	if (!is_what_its_name_says(s, rank, view.header)) {
+		s->damage = "belongs elsewhere: its header names another rank or thread";
+		trace_view_close(&view);
+		return;
+	}
+	sum.pid = view.header->pid;
+	sum.bytes = view.length;
+	sum.events = view.events;
+	sum.inside = view.inside;
+	if (s->kind == TRACE_STREAM_ORDER)
+		rc = sum_order(&sum, &view);
+	else if (s->kind == TRACE_STREAM_INPUT)
+		rc = sum_input(&sum, &view, notes);
+	trace_view_close(&view);
+	if (rc)
+		s->damage = "is damaged: its records make no sense";
+	else
+		*s = sum;
+}
+
+static uint64_t outcomes(const struct trace_run_stream *s)
+{
+	return s->records[TRACE_SRC] + s->records[TRACE_POST] + s->records[TRACE_INDEX] +
+	       s->records[TRACE_HIT] + s->records[TRACE_SOME] + s->records[TRACE_FLAG];
+}
+
+/*
+ * A program that execs another stays the same process: the streams with the pid of the first are
+ * one life, and the newest of them tell how it ended.
+ */
+static bool outlives(const struct trace_run_stream *s, const struct trace_run_stream *last,
+		     uint32_t pid)
+{
+	if (s->kind != TRACE_STREAM_ORDER || s->damage || s->pid != pid)
+		return false;
+	return !last || s->process > last->process || (s->end && !last->end);
+}
+
+static uint32_t first_pid(const struct trace_run_rank *rank)
+{
+	for (size_t i = 0; i < rank->streams; i++) {
+		if (rank->stream[i].kind == TRACE_STREAM_ORDER)
+			return rank->stream[i].pid;
+	}
+	return 0;
+}
+
+static void add_up(struct trace_run_rank *rank)
+{
+	const struct trace_run_stream *before = NULL;
+	uint32_t pid = first_pid(rank);
+
+	for (size_t i = 0; i < rank->streams; i++) {
+		const struct trace_run_stream *s = &rank->stream[i];
+
+		rank->damaged = rank->damaged || s->damage;
+		rank->bytes[s->kind] += s->bytes;
+		rank->inputs += s->inputs;
+		if (s->kind != TRACE_STREAM_ORDER)
+			continue;
+		rank->threads++;
+		rank->processes += !before || before->process != s->process;
+		rank->events += s->events;
+		rank->outcomes += outcomes(s);
+		rank->wildcards += s->wildcards;
+		rank->polls += s->polls;
+		if (s->world && !rank->world)
+			rank->world = s->world;
+		if (s->stop && !rank->stop)
+			rank->stop = s;
+		if (outlives(s, rank->last, pid))
+			rank->last = s;
+		before = s;
+	}
+}
+
+static void sum_rank(struct trace_run *run, struct trace_run_rank *rank)
+{
+	struct trace_streams names;
+	int rankfd;
+
+	rank->notes = rp_alloc(1, sizeof(char *));
+	rank->has_start = trace_start_read(&run->dir, rank->rank, &rank->start) == 0;
+	rank->damaged = !rank->has_start;
+	run->damaged += !rank->has_start;
+	if (trace_dir_streams(&run->dir, rank->rank, &names, &rankfd)) {
+		rank->damaged = true;
+		run->damaged++;
+		return;
+	}
+	rank->streams = names.n;
+	rank->stream = rp_alloc(names.n, sizeof(*rank->stream));
+	for (size_t i = 0; i < names.n; i++) {
+		struct trace_run_stream *s = &rank->stream[i];
+
+		*s = (struct trace_run_stream){.name = names.stream[i].name,
+					       .thread = names.stream[i].thread,
+					       .process = names.stream[i].process,
+					       .kind = names.stream[i].kind};
+		names.stream[i].name = NULL;
+		names.stream[i].thread = NULL;
+		sum_stream(rankfd, rank->rank, s, &rank->notes);
+		run->damaged += s->damage != NULL;
+	}
+	trace_streams_free(&names);
+	close(rankfd);
+	add_up(rank);
+}
+
+int trace_run_open(struct trace_run *run, const char *path)
+{
+	struct trace_ranks ranks;
+	int code;
+
+	*run = (struct trace_run){.dir.fd = -1};
+	code = trace_dir_open(&run->dir, path);
+	if (code)
+		return code;
+	code = trace_dir_ranks(&run->dir, &ranks);
+	if (code) {
+		trace_dir_close(&run->dir);
+		return code;
+	}
+	run->has_meta = trace_meta_read(&run->dir, &run->meta) == 0;
+	run->damaged = !run->has_meta;
+	run->contiguous = ranks.contiguous;
+	run->ranks = ranks.n;
+	run->rank = rp_alloc(ranks.n, sizeof(*run->rank));
+	for (size_t i = 0; i < ranks.n; i++) {
+		run->rank[i].rank = ranks.rank[i];
+		sum_rank(run, &run->rank[i]);
+	}
+	trace_ranks_free(&ranks);
+	return 0;
+}
+
+static void close_rank(struct trace_run_rank *rank)
+{
+	for (size_t i = 0; i < rank->streams; i++) {
+		free(rank->stream[i].name);
+		free(rank->stream[i].thread);
+	}
+	free(rank->stream);
+	rp_strings_free(rank->notes);
+	if (rank->has_start)
+		trace_start_free(&rank->start);
+}
+
+void trace_run_close(struct trace_run *run)
+{
+	for (size_t i = 0; i < run->ranks; i++)
+		close_rank(&run->rank[i]);
+	free(run->rank);
+	if (run->has_meta)
+		trace_meta_free(&run->meta);
+	trace_dir_close(&run->dir);
+	*run = (struct trace_run){.dir.fd = -1};
+}
+
+void trace_run_total(const struct trace_run *run, struct trace_run_rank *sum)
+{
+	*sum = (struct trace_run_rank){0};
+	for (size_t i = 0; i < run->ranks; i++) {
+		const struct trace_run_rank *rank = &run->rank[i];
+
+		sum->processes += rank->processes;
+		sum->threads += rank->threads;
+		sum->events += rank->events;
+		sum->outcomes += rank->outcomes;
+		sum->wildcards += rank->wildcards;
+		sum->polls += rank->polls;
+		sum->inputs += rank->inputs;
+		for (size_t kind = 0; kind <= TRACE_STREAM_STDIN; kind++)
+			sum->bytes[kind] += rank->bytes[kind];
+	}
+}
+
+static char *stop_obstacle(const struct trace_run *run)
+{
+	for (size_t i = 0; i < run->ranks; i++) {
+		const struct trace_run_rank *rank = &run->rank[i];
+		char *words, *all;
+
+		if (!rank->stop)
+			continue;
+		words = trace_stop_words(rank->stop->stop, rank->stop->stop_value);
+		all = rp_format("only up to event %" PRIu64 " of rank %u: %s",
+				rank->stop->stop_event, rank->rank, words);
+		free(words);
+		return all;
+	}
+	return NULL;
+}
+
+/* As many as the run had, if any of those that are here knew. */
+static uint32_t world_size(const struct trace_run *run)
+{
+	uint32_t most = 0;
+
+	for (size_t i = 0; i < run->ranks; i++)
+		most = run->rank[i].world > most ? run->rank[i].world : most;
+	return most;
+}
+
+char *trace_run_obstacle(const struct trace_run *run)
+{
+	uint32_t world = world_size(run);
+
+	if (run->damaged)
+		return rp_format("%zu of its files cannot be read", run->damaged);
+	if (!run->ranks)
+		return rp_strdup("no rank was recorded");
+	if (world && world != run->ranks)
+		return rp_format("%zu of %" PRIu32 " ranks are here", run->ranks, world);
+	if (!run->contiguous)
+		return rp_strdup("ranks are missing");
+	for (size_t i = 0; i < run->ranks; i++) {
+		if (!run->rank[i].last)
+			return rp_format("rank %u was never recorded", run->rank[i].rank);
+	}
+	return stop_obstacle(run);
+}
+
+static char *killed_words(const struct trace_run *run, const struct trace_run_stream *s, bool exact)
+{
+	const char *who = run->has_meta && !run->meta.ended ? "running or killed" : "killed";
+
+	if (!s->events)
+		return rp_format("%s before its first event", who);
+	if (!exact)
+		return rp_format("%s %s an event", who, s->inside ? "inside" : "after");
+	return rp_format("%s %s event %" PRIu64, who, s->inside ? "inside" : "after", s->events);
+}
+
+char *trace_run_rank_end(const struct trace_run *run, const struct trace_run_rank *rank, bool exact)
+{
+	char *words, *all;
+
+	if (rank->stop) {
+		words = trace_stop_words(rank->stop->stop, rank->stop->stop_value);
+		all = exact ? rp_format("recording stopped at event %" PRIu64 ": %s",
+					rank->stop->stop_event, words)
+			    : rp_format("recording stopped: %s", words);
+		free(words);
+		return all;
+	}
+	if (rank->last && rank->last->end)
+		return trace_end_words(rank->last->end, rank->last->end_value);
+	if (rank->last)
+		return killed_words(run, rank->last, exact);
+	return rp_strdup(rank->damaged ? "damaged" : "not recorded");
+}

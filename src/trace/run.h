@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A recorded run for those who read it: every rank and stream of a trace, summed up. Streams are
+ * opened one at a time, so the size of a trace and the number of its ranks cost time, not memory.
+ * Damage is no failure here: it is part of the answer.
+ */
+#ifndef TRACE_RUN_H
+#define TRACE_RUN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "trace/dir.h"
+#include "trace/format.h"
+#include "trace/meta.h"
+
+struct trace_run_stream {
+	char *name;
+	char *thread;
+	uint32_t process;
+	uint32_t kind; /* enum trace_stream_kind */
+	uint32_t pid;
+	const char *damage; /* NULL, or a sentence part: "is cut: …"; the rest is 0 then */
+	uint64_t bytes;     /* committed */
+	uint64_t events;
+	bool inside;                   /* died inside the last event */
+	uint64_t records[TRACE_KINDS]; /* of an order stream, by kind */
+	uint64_t inputs;               /* of an input stream: values */
+	uint64_t wildcards;            /* outcomes that name a source */
+	uint64_t polls;                /* failed ones */
+	uint32_t world;                /* size of MPI_COMM_WORLD, 0 if never learnt */
+	uint32_t end;                  /* enum trace_end, 0 if there is none */
+	uint64_t end_value;
+	uint32_t stop; /* enum trace_stop, 0 if there is none */
+	uint64_t stop_value;
+	uint64_t stop_event;
+};
+
+struct trace_run_rank {
+	unsigned rank;
+	bool has_start;
+	struct trace_start start;
+	bool damaged; /* start.json, the directory, or a stream */
+	struct trace_run_stream *stream;
+	size_t streams;
+	char **notes; /* "key=value", NULL at the end */
+	/* Sums over the streams that can be read. */
+	size_t processes;
+	size_t threads;
+	uint64_t events; /* of all threads */
+	uint64_t outcomes;
+	uint64_t wildcards;
+	uint64_t polls;
+	uint64_t inputs;
+	uint64_t bytes[TRACE_STREAM_STDIN + 1]; /* committed, by kind of stream */
+	uint32_t world;
+	const struct trace_run_stream *last; /* of the thread that ended the rank; may be NULL */
+	const struct trace_run_stream *stop; /* the stream that stopped first; may be NULL */
+};
+
+struct trace_run {
+	struct trace_dir dir;
+	bool has_meta;
+	struct trace_meta meta;
+	struct trace_run_rank *rank;
+	size_t ranks;
+	bool contiguous;
+	size_t damaged; /* files that cannot be read */
+};
+
+/*
+ * Opens and sums up a trace; NULL means the latest. Damaged files of JSON are named on stderr as
+ * they are met, damaged streams only noted. 0, or the exit code if there is no trace to speak of.
+ */
+int trace_run_open(struct trace_run *run, const char *path) __attribute__((warn_unused_result));
+void trace_run_close(struct trace_run *run);
+
+/* The sums of all ranks; every other member of *sum is 0. */
+void trace_run_total(const struct trace_run *run, struct trace_run_rank *sum);
+
+/* NULL if all of it can be replayed; otherwise a sentence part saying why not; the caller frees. */
+char *trace_run_obstacle(const struct trace_run *run);
+
+/*
+ * How the rank ended, in words: "exit 0", "killed by SIGSEGV". With `exact` event numbers are
+ * named; without, ranks that ended alike give the same words. The caller frees.
+ */
+char *trace_run_rank_end(const struct trace_run *run, const struct trace_run_rank *rank,
+			 bool exact);
+
+#endif

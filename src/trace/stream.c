@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The writer maps the header page for good and a window of the data behind it; the window moves
+ * on when it is full. Space is allocated before it is mapped, so a store never meets a full disk.
+ * Invariant: bytes are stored before `committed` counts them, and window_end - length is never
+ * less than TRACE_STREAM_SPARE.
+ */
+#include "trace/stream.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define FIRST_WINDOW (60u << 10)
+#define NEXT_WINDOW (1u << 20)
+#define HIGH_FD 700
+
+#define LENGTH_BITS 40
+#define HASH_MASK 0xffffffu
+#define VALUE_MASK ((1ull << 48) - 1)
+
+uint64_t trace_stream_limit = UINT64_MAX;
+
+/*
+ * Each step is a bijection of the state: one changed byte always changes the result. The constant
+ * moves the state on at zero bytes too, so that a wrong length is noticed.
+ */
+static uint32_t hash_bytes(uint32_t h, const uint8_t *p, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		h = (((h ^ p[i]) + 0x5bd1e9u) * 0x9e3b91u) & HASH_MASK;
+		h ^= h >> 13;
+	}
+	return h;
+}
+
+static uint64_t word_pack(uint64_t value)
+{
+	value &= VALUE_MASK;
+	return value << 16 | (value * 0x9e3779b97f4a7c15ull) >> 48;
+}
+
+static bool word_unpack(uint64_t word, uint64_t *value)
+{
+	*value = word >> 16;
+	return word_pack(*value) == word;
+}
+
+static uint64_t static_check(const struct trace_header *h)
+{
+	const uint8_t *p = (const uint8_t *)h;
+	uint64_t x = 0xcbf29ce484222325ull;
+
+	for (size_t i = 0; i < offsetof(struct trace_header, check); i++)
+		x = (x ^ p[i]) * 0x100000001b3ull;
+	return x;
+}
+
+/* fallocate, or zeros written by hand where the file system knows no better. */
+static int allocate(int fd, uint64_t from, uint64_t to)
+{
+	static const char zeros[4096];
+
+	while (fallocate(fd, 0, (off_t)from, (off_t)(to - from)) != 0) {
+		if (errno == EINTR)
+			continue;
+		if (errno != EOPNOTSUPP)
+			return -errno;
+		for (; from < to; from += sizeof(zeros)) {
+			if (pwrite(fd, zeros, sizeof(zeros), (off_t)from) != (ssize_t)sizeof(zeros))
+				return errno ? -errno : -ENOSPC;
+		}
+		break;
+	}
+	return 0;
+}
+
+/* Only what is new is allocated: where that means writing zeros, records stand before it. */
+static int map_window(struct trace_stream *s, uint64_t start, uint64_t size)
+{
+	uint64_t from = TRACE_HEADER_BYTES + start;
+	int rc = allocate(s->fd, TRACE_HEADER_BYTES + s->window_end, from + size);
+	void *p;
+
+	if (rc)
+		return rc;
+	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, (off_t)from);
+	if (p == MAP_FAILED)
+		return -errno;
+	if (s->window)
+		munmap(s->window, s->window_end - s->window_start);
+	s->window = p;
+	s->window_start = start;
+	s->window_end = start + size;
+	return 0;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* A high number is out of the way of programs that count on getting 3, or close all low ones. */
+static int move_high(int fd)
+{
+	int high = fcntl(fd, F_DUPFD_CLOEXEC, HIGH_FD);
+
+	if (high < 0)
+		return fd;
+	close(fd);
+	return high;
+}
+
+int trace_stream_create(struct trace_stream *s, int dirfd, const char *name,
+			enum trace_stream_kind kind, uint32_t rank, uint32_t process,
+			const char *thread)
+{
+	struct trace_header *h;
+	int rc;
+
+	memset(s, 0, sizeof(*s));
+	s->fd = openat(dirfd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (s->fd < 0)
+		return -errno;
+	s->fd = move_high(s->fd);
+	rc = allocate(s->fd, 0, TRACE_HEADER_BYTES);
+	if (rc)
+		goto remove;
+	h = mmap(NULL, TRACE_HEADER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, 0);
+	if (h == MAP_FAILED) {
+		rc = -errno;
+		goto remove;
+	}
+	rc = map_window(s, 0, FIRST_WINDOW);
+	if (rc)
+		goto unmap;
+	memcpy(h->magic, TRACE_MAGIC, sizeof(h->magic));
+	h->version = TRACE_VERSION;
+	h->kind = kind;
+	h->rank = rank;
+	h->process = process;
+	h->pid = (uint32_t)syscall(SYS_getpid);
+	strncpy(h->thread, thread, sizeof(h->thread) - 1);
+	h->start_ns = now_ns();
+	h->check = static_check(h);
+	s->header = h;
+	return 0;
+unmap:
+	munmap(h, TRACE_HEADER_BYTES);
+remove:
+	unlinkat(dirfd, name, 0);
+	close(s->fd);
+	memset(s, 0, sizeof(*s));
+	s->fd = -1;
+	return rc;
+}
+
+/* The program may have closed our descriptor and got the number for a file of its own. */
+static bool fd_is_ours(const struct trace_stream *s)
+{
+	struct trace_header on_disk;
+
+	return pread(s->fd, &on_disk, sizeof(on_disk), 0) == (ssize_t)sizeof(on_disk) &&
+	       memcmp(&on_disk, s->header, offsetof(struct trace_header, committed)) == 0;
+}
+
+int trace_stream_reserve(struct trace_stream *s, size_t n)
+{
+	if (s->length + n + TRACE_STREAM_SPARE <= s->window_end)
+		return 0;
+	if (!s->header)
+		return -EBADF;
+	if (s->window_end >= trace_stream_limit)
+		return -ENOSPC;
+	if (!fd_is_ours(s))
+		return -EBADF;
+	return map_window(s, s->length & ~4095ull, NEXT_WINDOW);
+}
+
+/* In program order: what a word says must hold when a kill comes right after it. */
+static void store(uint64_t *word, uint64_t value)
+{
+	__atomic_store_n(word, value, __ATOMIC_RELEASE);
+}
+
+static void commit(struct trace_stream *s)
+{
+	store(&s->header->committed, s->length | (uint64_t)s->hash << LENGTH_BITS);
+}
+
+void trace_stream_append(struct trace_stream *s, const void *bytes, size_t n)
+{
+	uint8_t *to = s->window + (s->length - s->window_start);
+
+	memcpy(to, bytes, n);
+	s->hash = hash_bytes(s->hash, bytes, n);
+	s->length += n;
+	commit(s);
+}
+
+void trace_stream_append_spare(struct trace_stream *s, const void *bytes, size_t n)
+{
+	if (s->header && s->length + n <= s->window_end)
+		trace_stream_append(s, bytes, n);
+}
+
+void trace_stream_set_events(struct trace_stream *s, uint64_t events, bool inside)
+{
+	store(&s->header->events, word_pack(events << 1 | inside));
+}
+
+static uint64_t tail_word(uint32_t count, uint64_t tag)
+{
+	return word_pack((uint64_t)count << 16 | (tag & 0xffff));
+}
+
+/* Every record changes the low byte of the length or that of the run: see format.h. */
+static uint64_t polls_tag(uint64_t length, uint32_t run)
+{
+	return (length & 0xff) << 8 | (run & 0xff);
+}
+
+void trace_stream_set_run(struct trace_stream *s, uint32_t run)
+{
+	store(&s->header->run, tail_word(run, s->length));
+}
+
+void trace_stream_set_polls(struct trace_stream *s, uint32_t polls, uint32_t run)
+{
+	store(&s->header->polls, tail_word(polls, polls_tag(s->length, run)));
+}
+
+void trace_stream_forget(struct trace_stream *s)
+{
+	if (!s->header)
+		return;
+	munmap(s->window, s->window_end - s->window_start);
+	munmap(s->header, TRACE_HEADER_BYTES);
+	s->header = NULL;
+	s->window = NULL;
+	s->window_end = s->window_start = 0;
+}
+
+void trace_stream_close(struct trace_stream *s)
+{
+	if (!s->header)
+		return;
+	if (fd_is_ours(s)) {
+		if (ftruncate(s->fd, (off_t)(TRACE_HEADER_BYTES + s->length)) != 0)
+			errno = 0;
+		close(s->fd);
+	}
+	trace_stream_forget(s);
+	s->fd = -1;
+}
+
+static bool tail_unpack(uint64_t word, uint64_t tag, uint32_t *count)
+{
+	uint64_t value;
+
+	if (!word_unpack(word, &value))
+		return false;
+	*count = (value & 0xffff) == (tag & 0xffff) ? (uint32_t)(value >> 16) : 0;
+	return true;
+}
+
+static const char *verify(struct trace_view *v, uint64_t size)
+{
+	const struct trace_header *h = v->header;
+	uint64_t committed = __atomic_load_n(&h->committed, __ATOMIC_ACQUIRE);
+	uint64_t value;
+
+	if (memcmp(h->magic, TRACE_MAGIC, sizeof(h->magic)) != 0)
+		return "is not a Reprise stream";
+	if (h->version != TRACE_VERSION)
+		return h->version > TRACE_VERSION ? "was written by a newer Reprise"
+						  : "has an unknown format version";
+	if (h->check != static_check(h) || h->thread[TRACE_NAME_BYTES - 1])
+		return "has a damaged header";
+	v->length = committed & ((1ull << LENGTH_BITS) - 1);
+	if (v->length > size - TRACE_HEADER_BYTES)
+		return "is cut: the end of its records is missing";
+	v->bytes = (const uint8_t *)h + TRACE_HEADER_BYTES;
+	if (hash_bytes(0, v->bytes, v->length) != committed >> LENGTH_BITS)
+		return "is damaged: its records do not match their checksum";
+	if (!word_unpack(h->events, &value))
+		return "has a damaged event count";
+	v->events = value >> 1;
+	v->inside = value & 1;
+	if (!tail_unpack(h->run, v->length, &v->run) ||
+	    !tail_unpack(h->polls, polls_tag(v->length, v->run), &v->polls))
+		return "has damaged counters";
+	return NULL;
+}
+
+static int map_whole(struct trace_view *v, int dirfd, const char *name, const char **why)
+{
+	struct stat st;
+	void *p;
+	int rc, fd;
+
+	memset(v, 0, sizeof(*v));
+	*why = "cannot be read";
+	fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) != 0) {
+		rc = -errno;
+		goto close_fd;
+	}
+	rc = -EBADMSG;
+	if (!S_ISREG(st.st_mode) || st.st_size < TRACE_HEADER_BYTES) {
+		*why = "is cut: not even its header is there";
+		goto close_fd;
+	}
+	p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
+	rc = p == MAP_FAILED ? -errno : 0;
+	if (!rc) {
+		v->header = p;
+		v->mapped = (size_t)st.st_size;
+	}
+close_fd:
+	close(fd);
+	return rc;
+}
+
+int trace_view_open(struct trace_view *v, int dirfd, const char *name, const char **why)
+{
+	int rc = map_whole(v, dirfd, name, why);
+
+	if (rc)
+		return rc;
+	*why = verify(v, v->mapped);
+	if (!*why)
+		return 0;
+	trace_view_close(v);
+	return -EBADMSG;
+}
+
+int trace_view_open_damaged(struct trace_view *v, int dirfd, const char *name, const char **why)
+{
+	int rc = map_whole(v, dirfd, name, why);
+	uint64_t room;
+
+	if (rc)
+		return rc;
+	*why = verify(v, v->mapped);
+	if (!*why)
+		return 0;
+	room = v->mapped - TRACE_HEADER_BYTES;
+	v->length = v->header->committed & ((1ull << LENGTH_BITS) - 1);
+	if (v->length > room)
+		v->length = room;
+	v->bytes = (const uint8_t *)v->header + TRACE_HEADER_BYTES;
+	v->run = 0;
+	v->polls = 0;
+	return 0;
+}
+
+void trace_view_close(struct trace_view *v)
+{
+	if (v->header)
+		munmap((void *)v->header, v->mapped);
+	memset(v, 0, sizeof(*v));
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Streams as files: append-only writer and checked reader. No malloc, no stdio, no locks: this
+ * code runs inside the user's program. One thread writes a stream; after trace_stream_open the
+ * whole stream has been verified against its hash and can be read without further checks of its
+ * bytes (their meaning is checked by the decoders).
+ */
+#ifndef TRACE_STREAM_H
+#define TRACE_STREAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "trace/format.h"
+
+struct trace_stream {
+	struct trace_header *header; /* mapped; NULL when closed */
+	uint8_t *window;             /* mapped part of the file that is being written */
+	uint64_t window_start;       /* offset in the stream (header not counted) of window[0] */
+	uint64_t window_end;         /* first offset that is not mapped */
+	uint64_t length;             /* committed bytes */
+	uint32_t hash;               /* running hash over them */
+	int fd;
+};
+
+/*
+ * Creates `name` below dirfd; -EEXIST if it is there. `thread` is copied. The first bytes of space
+ * are allocated. Returns 0 or -errno.
+ */
+int trace_stream_create(struct trace_stream *s, int dirfd, const char *name,
+			enum trace_stream_kind kind, uint32_t rank, uint32_t process,
+			const char *thread) __attribute__((warn_unused_result));
+
+/* Makes sure that n more bytes (n <= 64 KiB) fit. -ENOSPC and the like leave the stream as it was.
+ */
+int trace_stream_reserve(struct trace_stream *s, size_t n) __attribute__((warn_unused_result));
+
+/* Appends bytes that were reserved; they count from the moment this returns. */
+void trace_stream_append(struct trace_stream *s, const void *bytes, size_t n);
+
+/* A few bytes are always kept back so that the last records can be written on a full disk. */
+#define TRACE_STREAM_SPARE 64
+void trace_stream_append_spare(struct trace_stream *s, const void *bytes, size_t n);
+
+/* Tests lower this to meet the answer to a full disk without one. */
+extern uint64_t trace_stream_limit;
+
+void trace_stream_set_events(struct trace_stream *s, uint64_t events, bool inside);
+void trace_stream_set_run(struct trace_stream *s, uint32_t run);
+void trace_stream_set_polls(struct trace_stream *s, uint32_t polls, uint32_t run);
+
+/* Cuts the file to what counts and unmaps it. */
+void trace_stream_close(struct trace_stream *s);
+
+/* Unmaps without touching the file: for a forked child. */
+void trace_stream_forget(struct trace_stream *s);
+
+struct trace_view {
+	const struct trace_header *header;
+	const uint8_t *bytes; /* NULL if length is 0 */
+	uint64_t length;
+	uint64_t events;
+	bool inside; /* the last event had begun and not ended */
+	uint32_t run;
+	uint32_t polls;
+	size_t mapped;
+};
+
+/*
+ * Opens and verifies a stream. On failure returns -errno (-EBADMSG for damage) and *why is a
+ * sentence part such as "is cut: 120 of 4711 bytes are there".
+ */
+int trace_view_open(struct trace_view *v, int dirfd, const char *name, const char **why)
+	__attribute__((warn_unused_result));
+
+/* The same for whoever wants to see what is left: damage is told in *why (NULL if none) only. */
+int trace_view_open_damaged(struct trace_view *v, int dirfd, const char *name, const char **why)
+	__attribute__((warn_unused_result));
+void trace_view_close(struct trace_view *v);
+
+#endif

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Values come from files and are printed whatever they are: none of them is used as an index
+ * before it was checked. */
+#include "trace/words.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/varint.h"
+#include "trace/calls.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static const char *const kind_words[] = {
+	[TRACE_SRC] = "source",    [TRACE_POST] = "post", [TRACE_INDEX] = "index",
+	[TRACE_FAIL] = "fail",     [TRACE_HIT] = "hit",   [TRACE_SOME] = "some",
+	[TRACE_FLAG] = "flag",     [TRACE_TURN] = "turn", [TRACE_CHECK] = "check",
+	[TRACE_CANCEL] = "cancel", [TRACE_STOP] = "stop", [TRACE_END] = "end",
+	[TRACE_WORLD] = "world",
+};
+
+static const char *const input_words[] = {
+	[TRACE_IN_REALTIME] = "realtime", [TRACE_IN_MONOTONIC] = "monotonic",
+	[TRACE_IN_CPUTIME] = "cputime",   [TRACE_IN_OTHERCLOCK] = "clock",
+	[TRACE_IN_WTIME] = "wtime",       [TRACE_IN_PID] = "pid",
+	[TRACE_IN_PPID] = "ppid",         [TRACE_IN_ERRNO] = "errno",
+	[TRACE_IN_RANDOM] = "random",     [TRACE_IN_STRUCT] = "struct",
+	[TRACE_IN_MODULE] = "module",     [TRACE_IN_NOTE] = "note",
+};
+
+static const char *word(const char *const *words, size_t n, uint32_t i)
+{
+	return i < n && words[i] ? words[i] : "unknown";
+}
+
+const char *trace_kind_word(uint32_t kind)
+{
+	return word(kind_words, COUNT(kind_words), kind);
+}
+
+const char *trace_input_word(uint32_t kind)
+{
+	return word(input_words, COUNT(input_words), kind);
+}
+
+const char *trace_stream_word(uint32_t kind)
+{
+	static const char *const words[] = {[TRACE_STREAM_ORDER] = "order",
+					    [TRACE_STREAM_INPUT] = "input",
+					    [TRACE_STREAM_STDIN] = "stdin"};
+
+	return word(words, COUNT(words), kind);
+}
+
+static char *signal_words(uint64_t sig)
+{
+	const char *name = sig < 128 ? sigabbrev_np((int)sig) : NULL;
+
+	return name ? rp_format("killed by SIG%s", name)
+		    : rp_format("killed by signal %" PRIu64, sig);
+}
+
+char *trace_end_words(uint64_t end, uint64_t value)
+{
+	switch (end) {
+	case TRACE_END_EXIT:
+		return rp_format("exit %d", (int)value);
+	case TRACE_END_EARLY:
+		return rp_format("exit %d without MPI_Finalize", (int)value);
+	case TRACE_END_SIGNAL:
+		return signal_words(value);
+	case TRACE_END_ABORT:
+		return rp_format("MPI_Abort %d", (int)value);
+	default:
+		return rp_format("unknown end %" PRIu64, end);
+	}
+}
+
+char *trace_stop_words(uint64_t stop, uint64_t value)
+{
+	switch (stop) {
+	case TRACE_STOP_NOSPACE:
+		return rp_format("the trace could not grow: %s", strerror((int)value));
+	case TRACE_STOP_CALL:
+		return rp_format(
+			"%s cannot be replayed",
+			trace_call_name(value > UINT32_MAX ? UINT32_MAX : (uint32_t)value));
+	case TRACE_STOP_TABLE:
+		return rp_strdup("too many requests were open at once");
+	default:
+		return rp_format("unknown reason %" PRIu64, stop);
+	}
+}
+
+static char *post_words(const struct trace_rec *rec, uint64_t *post)
+{
+	*post += 1 + (uint64_t)rp_unzigzag(rec->b);
+	switch (rec->a) {
+	case TRACE_POST_UNKNOWN:
+		return rp_format("posted receive %" PRIu64 " never got a message", *post);
+	case TRACE_POST_CANCELLED:
+		return rp_format("posted receive %" PRIu64 " was cancelled", *post);
+	default:
+		return rp_format("posted receive %" PRIu64 " got from %" PRIu64, *post,
+				 rec->a - TRACE_POST_SOURCE);
+	}
+}
+
+static char *counted_words(const struct trace_rec *rec)
+{
+	switch (rec->kind) {
+	case TRACE_INDEX:
+		return rec->a ? rp_format("index %" PRIu64 " completed", rec->a - 1)
+			      : rp_strdup("index undefined");
+	case TRACE_HIT:
+		return rec->a ? rp_format("poll succeeded, from %" PRIu64, rec->a - 1)
+			      : rp_strdup("poll succeeded");
+	case TRACE_SOME:
+		return rec->a ? rp_format("%" PRIu64 " completed", rec->a - 1)
+			      : rp_strdup("outcount undefined");
+	default:
+		return rp_format("%" PRIu64 " polls failed", rec->a);
+	}
+}
+
+static char *rare_words(const struct trace_rec *rec)
+{
+	switch (rec->kind) {
+	case TRACE_FLAG:
+		return rp_strdup(rec->a ? "cancelled" : "not cancelled");
+	case TRACE_TURN:
+		return rp_format("after %" PRIu64 " turns of other threads", rec->a);
+	case TRACE_CHECK:
+		return rp_format("check: digest %" PRIx64, rec->a);
+	case TRACE_CANCEL:
+		return rp_format("receive %" PRIu64 " cancelled", rec->a);
+	case TRACE_WORLD:
+		return rp_format("world of %" PRIu64 " ranks, thread level %" PRIu64, rec->a,
+				 rec->b);
+	default:
+		return rp_format("unknown record %" PRIu32 ": %" PRIu64 ", %" PRIu64, rec->kind,
+				 rec->a, rec->b);
+	}
+}
+
+static char *prefixed(const char *prefix, char *words)
+{
+	char *both = rp_format("%s%s", prefix, words);
+
+	free(words);
+	return both;
+}
+
+char *trace_rec_words(const struct trace_rec *rec, uint64_t *post)
+{
+	switch (rec->kind) {
+	case TRACE_SRC:
+		return rp_format("received from %" PRIu64, rec->a);
+	case TRACE_POST:
+		return post_words(rec, post);
+	case TRACE_INDEX:
+	case TRACE_FAIL:
+	case TRACE_HIT:
+	case TRACE_SOME:
+		return counted_words(rec);
+	case TRACE_STOP:
+		return prefixed("recording stopped: ", trace_stop_words(rec->a, rec->b));
+	case TRACE_END:
+		return prefixed("ended: ", trace_end_words(rec->a, rec->b));
+	default:
+		return rare_words(rec);
+	}
+}

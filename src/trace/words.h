@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Records in words, the same wherever the tool speaks of them. Whoever gets a char * frees it. */
+#ifndef TRACE_WORDS_H
+#define TRACE_WORDS_H
+
+#include <stdint.h>
+
+#include "trace/order.h"
+
+/* One word for people and scripts: "source", "post", …; "unknown" for anything else. */
+const char *trace_kind_word(uint32_t kind);
+const char *trace_input_word(uint32_t kind);
+const char *trace_stream_word(uint32_t kind);
+
+/*
+ * What the record says: "received from 3". `post` is the running number of posted wildcards, which
+ * the record may move on; start with TRACE_WORDS_FIRST_POST for each stream.
+ */
+#define TRACE_WORDS_FIRST_POST UINT64_MAX
+char *trace_rec_words(const struct trace_rec *rec, uint64_t *post);
+
+/* "exit 1", "killed by SIGSEGV", "MPI_Abort 3". */
+char *trace_end_words(uint64_t end, uint64_t value);
+
+/* "MPI_Put cannot be replayed", "the disk was full". */
+char *trace_stop_words(uint64_t stop, uint64_t value);
+
+#endif

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Any bytes as a stream. The first byte chooses: the rest is a file as it lies on disk, or the
+ * records of a stream whose header and checksum are right, so that the decoders see them too.
+ * Nothing may crash, read outside, or give a record that the format does not know.
+ */
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include "trace/input.h"
+#include "trace/order.h"
+#include "trace/stream.h"
+
+#define RECORDS_MAX 20000
+#define CHUNK 4096
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static int dir_fd = -1;
+static volatile uint8_t sink; /* keeps the reads from being optimised away */
+
+static void require(int condition)
+{
+	if (!condition)
+		abort();
+}
+
+static char path[64];
+
+static void leave(void)
+{
+	unlinkat(dir_fd, "s", 0);
+	rmdir(path);
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	(void)argc;
+	(void)argv;
+	/* Memory if there is some: the disk would be most of the time. */
+	snprintf(path, sizeof(path), "%s/fuzz-stream-XXXXXX",
+		 access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+	require(mkdtemp(path) != NULL);
+	dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	require(dir_fd >= 0);
+	atexit(leave);
+	return 0;
+}
+
+static void write_file(const uint8_t *data, size_t size)
+{
+	int fd = openat(dir_fd, "s", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+	require(fd >= 0);
+	require(write(fd, data, size) == (ssize_t)size);
+	close(fd);
+}
+
+static void write_stream(enum trace_stream_kind kind, const uint8_t *data, size_t size)
+{
+	struct trace_stream s;
+
+	require(trace_stream_create(&s, dir_fd, "s", kind, 0, 0, "0") == 0);
+	if (size >= 4) {
+		trace_stream_set_events(&s, data[0], data[1] & 1);
+		for (size_t n; size; data += n, size -= n) {
+			n = size < CHUNK ? size : CHUNK;
+			require(trace_stream_reserve(&s, n) == 0);
+			trace_stream_append(&s, data, n);
+		}
+		if (s.length & 1)
+			trace_stream_set_run(&s, data[-1]);
+		if (s.length & 2)
+			trace_stream_set_polls(&s, data[-2], data[-1]);
+	}
+	trace_stream_close(&s);
+}
+
+static void read_order(const struct trace_view *v)
+{
+	struct trace_order_reader r;
+	struct trace_rec rec;
+	uint64_t last = 0;
+
+	trace_order_reader_init(&r, v);
+	for (int i = 0; i < RECORDS_MAX && trace_order_next(&r, &rec) == 1; i++) {
+		require(rec.kind < TRACE_KINDS);
+		require(trace_order_event(&r) >= last);
+		last = trace_order_event(&r);
+	}
+}
+
+static void read_input(const struct trace_view *v)
+{
+	struct trace_input_reader r;
+	struct trace_input_rec rec;
+	uint8_t sum = 0;
+
+	trace_input_reader_init(&r, v);
+	for (int i = 0; i < RECORDS_MAX && trace_input_next(&r, &rec) == 1; i++) {
+		require((rec.kind < TRACE_IN_NUMBERS) == (rec.bytes == NULL));
+		for (uint32_t j = 0; rec.bytes && j < rec.length; j++)
+			sum ^= rec.bytes[j];
+	}
+	sink = sum;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct trace_view v;
+	const char *why;
+
+	if (size == 0)
+		return 0;
+	if (data[0] % 3 == 0)
+		write_file(data + 1, size - 1);
+	else
+		write_stream(data[0] % 3 == 1 ? TRACE_STREAM_ORDER : TRACE_STREAM_INPUT, data + 1,
+			     size - 1);
+	if (trace_view_open(&v, dir_fd, "s", &why) == 0) {
+		read_order(&v);
+		read_input(&v);
+		trace_view_close(&v);
+	} else {
+		require(data[0] % 3 == 0);
+	}
+	unlinkat(dir_fd, "s", 0);
+	return 0;
+}
