@@ -19,14 +19,18 @@ export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1
 if [[ $(id -u) == 0 ]]; then
 	export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 fi
-# Marks every process of this test, so that none can be left behind unseen.
-export REPRISE_TEST=${REPRISE_TEST:-$$.$RANDOM}
+# Marks every process that this test starts; the shell itself does not have it in /proc.
+export REPRISE_TEST_PART=$$.$RANDOM
 unset REPRISE_TRACE_DIR REPRISE_FAULT REPRISE_MODE REPRISE_DIR LD_PRELOAD
 
 fail() {
 	echo "FAILED: $*"
 	exit 1
 }
+
+# A command that fails outside of a check is a failure, too, and says where.
+set -E
+trap 'echo "FAILED: line $LINENO: $BASH_COMMAND" >&2' ERR
 
 cannot_run() {
 	echo "$*"
@@ -56,19 +60,16 @@ SCRATCH=$(mktemp -d "${TMPDIR:-/tmp}/reprise-test.XXXXXX")
 TRACE=$SCRATCH/trace
 cd "$SCRATCH"
 
-# Processes of this test other than the script itself and its subshells.
 test_processes() {
 	local file pid
 
-	for file in /proc/[0-9]*/environ; do
-		pid=${file#/proc/}
-		pid=${pid%/environ}
-		if [[ $pid != "$$" && $pid != "$BASHPID" ]] &&
-			grep -qzxF "REPRISE_TEST=$REPRISE_TEST" "$file" 2>/dev/null &&
-			[[ $(readlink "/proc/$pid/exe") != "$(readlink "/proc/$$/exe")" ]]; then
-			echo "$pid"
-		fi
-	done
+	grep -lzxF "REPRISE_TEST_PART=$REPRISE_TEST_PART" /proc/[0-9]*/environ 2>/dev/null |
+		while IFS= read -r file; do
+			pid=${file#/proc/}
+			pid=${pid%/environ}
+			# Not the grep above.
+			[[ ! -e /proc/$pid || $(readlink "/proc/$pid/exe") == */grep ]] || echo "$pid"
+		done || true
 }
 
 # Ends what the test started and has not ended: a check that failed leaves things running.
@@ -160,6 +161,7 @@ begin() {
 	shift
 
 	env --default-signal=INT,QUIT setsid "$@" <"${STDIN:-/dev/null}" >"$name.out" 2>"$name.err" &
+	# shellcheck disable=SC2034
 	JOB=$!
 }
 

@@ -18,6 +18,7 @@
 #include "trace/words.h"
 
 #define RANKS_IN_FULL 16
+#define NOTE_SHOWN 80
 
 static const char *mpi_name(const char *mpi)
 {
@@ -188,10 +189,14 @@ static void print_states(const struct trace_run *run)
 
 static void print_note(const struct shared *first, size_t n)
 {
-	char *ranks = ranks_of(first, n), *text = cmd_show_text(first->text);
+	int line = (int)strcspn(first->text, "\r\n");
+	char *start = rp_format("%.*s", line < NOTE_SHOWN ? line : NOTE_SHOWN, first->text);
+	char *ranks = ranks_of(first, n), *text = cmd_show_text(start);
 
-	printf("  note      %s (%s)\n", text, ranks);
+	printf("  note      %s%s (%s)\n", text, strlen(start) < strlen(first->text) ? " …" : "",
+	       ranks);
 	free(ranks);
+	free(start);
 	free(text);
 }
 
@@ -222,8 +227,10 @@ static void print_totals(const struct trace_run *run)
 	       sum.bytes[TRACE_STREAM_ORDER]);
 	if (sum.outcomes)
 		printf(", %.2f each", (double)sum.bytes[TRACE_STREAM_ORDER] / (double)sum.outcomes);
-	printf("; %" PRIu64 " failed polls; %" PRIu64 " inputs in %" PRIu64 " bytes\n", sum.polls,
-	       sum.inputs, sum.bytes[TRACE_STREAM_INPUT] + sum.bytes[TRACE_STREAM_STDIN]);
+	printf("; %" PRIu64 " failed polls; %" PRIu64
+	       " inputs and the names of libraries in %" PRIu64 " bytes\n",
+	       sum.polls, sum.inputs,
+	       sum.bytes[TRACE_STREAM_INPUT] + sum.bytes[TRACE_STREAM_STDIN]);
 }
 
 static void say_damage(const struct trace_run *run)

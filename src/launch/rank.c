@@ -248,6 +248,18 @@ static int replay(const struct launch_rank *how)
 	return become(path, how->argv);
 }
 
+/* The launcher may let the other ranks wait for this one: the front must know. */
+static int refuse_replay(const struct launch_rank *how, int code)
+{
+	char *path = rp_format("%s/refused", how->session);
+	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+	if (fd >= 0)
+		close(fd);
+	free(path);
+	return code;
+}
+
 int launch_rank_run(const struct launch_rank *how)
 {
 	enum launch_mpi mpi;
@@ -255,7 +267,7 @@ int launch_rank_run(const struct launch_rank *how)
 	int rc;
 
 	if (how->session)
-		return replay(how);
+		return refuse_replay(how, replay(how));
 	rc = launch_program_require(how->argv[0], &path);
 	if (!rc)
 		rc = launch_flavour_of(path, how->mpi, &mpi);

@@ -8,6 +8,7 @@
  * thread, value, where ("module+0xoffset", one line per stack frame, innermost first),
  * text (a sentence part, for divergence: what was expected and what was found).
  * S/all is created by the front when every rank has said its last word.
+ * S/refused is created by a rank that cannot be started and has said why.
  */
 #ifndef REPLAY_SESSION_H
 #define REPLAY_SESSION_H

@@ -186,6 +186,8 @@ static int verdict(struct replay_front *f)
 		replay_report_failure(f);
 		return RP_EXIT_BAD_INPUT;
 	}
+	if (faccessat(f->session_fd, "refused", F_OK, 0) == 0)
+		return RP_EXIT_BAD_INPUT;
 	if (f->stuck) {
 		replay_report_stuck(f);
 		return RP_EXIT_DIVERGED;
@@ -214,6 +216,8 @@ static int code_at_end(struct replay_front *f, int status)
 		replay_report_failure(f);
 		return RP_EXIT_BAD_INPUT;
 	}
+	if (faccessat(f->session_fd, "refused", F_OK, 0) == 0)
+		return RP_EXIT_BAD_INPUT;
 	launch_front_ended(0, status, &ended);
 	return launch_ended_code(&ended);
 }

@@ -60,29 +60,38 @@ static int sum_order(struct trace_run_stream *s, const struct trace_view *view)
 	return rc;
 }
 
-static void add_note(char ***notes, const struct trace_input_rec *rec)
+/* A long note comes in several records: `more` says that this one goes on with the last. */
+static void add_note(char ***notes, const struct trace_input_rec *rec, bool more)
 {
 	size_t n = rp_strings_count(*notes);
+	char *whole;
 
-	if (n >= NOTES_MAX)
-		return;
-	*notes = rp_realloc(*notes, n + 2, sizeof(char *));
-	(*notes)[n] = rp_format("%.*s", (int)rec->length, (const char *)rec->bytes);
-	(*notes)[n + 1] = NULL;
+	if (more && n) {
+		whole = rp_format("%s%.*s", (*notes)[n - 1], (int)rec->length,
+				  (const char *)rec->bytes);
+		free((*notes)[n - 1]);
+		(*notes)[n - 1] = whole;
+	} else if (n < NOTES_MAX) {
+		*notes = rp_realloc(*notes, n + 2, sizeof(char *));
+		(*notes)[n] = rp_format("%.*s", (int)rec->length, (const char *)rec->bytes);
+		(*notes)[n + 1] = NULL;
+	}
 }
 
 static int sum_input(struct trace_run_stream *s, const struct trace_view *view, char ***notes)
 {
 	struct trace_input_reader r;
 	struct trace_input_rec rec;
+	bool more = false;
 	int rc;
 
 	trace_input_reader_init(&r, view);
 	while ((rc = trace_input_next(&r, &rec)) == 1) {
 		if (rec.kind == TRACE_IN_NOTE)
-			add_note(notes, &rec);
-		else if (rec.kind != TRACE_IN_MODULE)
+			add_note(notes, &rec, more);
+		else if (rec.kind != TRACE_IN_MODULE && !more)
 			s->inputs++;
+		more = rec.bytes && rec.length == TRACE_INPUT_CHUNK;
 	}
 	return rc;
 }

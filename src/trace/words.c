@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values come from files and are printed whatever they are: none of them is used as an index
- * before it was checked. */
+/*
+ * Records in words. Values come from files and are printed whatever they are: none of them is used
+ * as an index before it was checked.
+ */
 #include "trace/words.h"
 
 #include <inttypes.h>

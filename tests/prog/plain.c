@@ -3,7 +3,6 @@
  * A program without MPI: prints the time, its process number and a random number, echoes its
  * standard input, and ends with the status its argument names.
  */
-#define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>

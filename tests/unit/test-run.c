@@ -153,6 +153,26 @@ static void test_counts(void **state)
 	trace_run_close(&run);
 }
 
+/* Longer than one record of bytes may be. */
+static void test_a_long_note_is_one_note(void **state)
+{
+	char *note = malloc(3 * TRACE_INPUT_CHUNK + 1);
+	struct trace_run run;
+	int rankfd = write_start(*state, 0);
+
+	memset(note, 'x', 3 * TRACE_INPUT_CHUNK);
+	note[3 * TRACE_INPUT_CHUNK] = '\0';
+	write_meta(*state);
+	write_input(rankfd, 0, note);
+	close(rankfd);
+	open_run(&run, *state);
+	assert_string_equal(run.rank[0].notes[0], note);
+	assert_null(run.rank[0].notes[1]);
+	assert_int_equal(run.rank[0].inputs, 1);
+	trace_run_close(&run);
+	free(note);
+}
+
 static void test_ends(void **state)
 {
 	struct trace_run run;
@@ -296,6 +316,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		scratch_test(test_counts),
+		scratch_test(test_a_long_note_is_one_note),
 		scratch_test(test_ends),
 		scratch_test(test_a_rank_that_became_another_program),
 		scratch_test(test_missing_ranks_are_noticed),

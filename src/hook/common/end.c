@@ -80,15 +80,24 @@ static void finish_record(struct hook_thread *t, uint32_t how, uint64_t value)
 	t->passive = 1;
 }
 
+/* A program that ends must have done all that was recorded, and nothing else. */
 static void check_all_replayed(struct hook_thread *t)
 {
-	char expected[64];
+	char expected[96];
 	struct hook_text text = hook_text_in(expected, sizeof(expected));
+	bool whole = t->events >= t->order_view.events;
 
-	if (t->next.kind == TRACE_CHECK && t->more && t->next_event == t->events)
+	while (t->more && (t->next.kind == TRACE_POST || t->next.kind == TRACE_CANCEL))
 		hook_thread_advance(t);
-	if (t->events >= t->order_view.events)
+	if (whole && (!t->more || t->next.kind != TRACE_CHECK || t->next_event != t->events ||
+		      t->next.a == (uint32_t)t->digest))
 		return;
+	if (whole) {
+		hook_text_add(&text, "the recorded calls and arguments from event ");
+		hook_text_number(&text, (int64_t)t->checked + 1);
+		hook_text_add(&text, " on");
+		hook_diverged(t, "exit", expected, "others");
+	}
 	hook_text_add(&text, "event ");
 	hook_text_number(&text, (int64_t)t->events + 1);
 	hook_text_add(&text, " of ");

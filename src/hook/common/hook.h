@@ -65,6 +65,7 @@ struct hook_thread {
 	bool more;             /* there is one */
 	bool final;            /* in the call the recording never saw return */
 	uint64_t events;
+	uint64_t checked; /* up to this event the digest was right */
 	struct trace_view input_view;
 	struct trace_input_reader input_reader;
 };

@@ -30,8 +30,12 @@
 const struct hook_mpi_mode *hook_mpi_mode = &hook_mpi_record;
 bool hook_mpi_turns;
 
+#ifdef HOOK_FLAVOUR_OPENMPI
+struct hook_mpi_handles hook_mpi_handles;
+#endif
+
 static void *mpi_library;
-static MPI_Comm progress_comm = MPI_COMM_NULL;
+static MPI_Comm progress_comm; /* valid while hook_end_progress is set */
 
 static void *find(const char *name)
 {
@@ -40,12 +44,24 @@ static void *find(const char *name)
 	return p ? p : hook_real(name);
 }
 
+static void resolve_handles(void)
+{
+#ifdef HOOK_FLAVOUR_OPENMPI
+	hook_mpi_handles.comm_world = find("ompi_mpi_comm_world");
+	hook_mpi_handles.comm_self = find("ompi_mpi_comm_self");
+	hook_mpi_handles.comm_null = find("ompi_mpi_comm_null");
+	hook_mpi_handles.request_null = find("ompi_request_null");
+	hook_mpi_handles.packed = find("ompi_mpi_packed");
+#endif
+}
+
 /* false: the program uses another MPI than this library was made for. */
 static bool resolve(void)
 {
 	if (!mpi_library) {
 		mpi_library = dlopen(MPI_SONAME, RTLD_LAZY | RTLD_NOLOAD);
 		hook_mpi_resolve_all(find);
+		resolve_handles();
 	}
 	return mpi_library != NULL;
 }
@@ -95,9 +111,7 @@ static void progress(void)
 {
 	int flag;
 
-	if (progress_comm != MPI_COMM_NULL)
-		hook_mpi_real.Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, progress_comm, &flag,
-				     MPI_STATUS_IGNORE);
+	hook_mpi_real.Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, progress_comm, &flag, MPI_STATUS_IGNORE);
 }
 
 static void note_version(void)
@@ -181,9 +195,10 @@ HOOK_EXPORT int MPI_Finalize(void)
 	t = hook_mpi_enter(CALL_Finalize, __builtin_return_address(0));
 	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, 0);
 	hook_mpi_mode->closing(t);
-	hook_end_progress = NULL;
-	if (progress_comm != MPI_COMM_NULL)
+	if (hook_end_progress) {
+		hook_end_progress = NULL;
 		hook_mpi_real.Comm_free(&progress_comm);
+	}
 	rc = hook_mpi_real.Finalize();
 	hook_process.mpi_open = false;
 	hook_mpi_end(t);

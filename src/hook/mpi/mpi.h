@@ -13,6 +13,7 @@
 
 #include "hook/common/hook.h"
 #include "hook/common/thread.h"
+#include "hook/mpi/handles.h"
 #include HOOK_MPI_HEADER
 
 #define HOOK_NO_PEER INT_MIN

@@ -11,7 +11,8 @@
 
 #include "hook/mpi/turn.h"
 
-#define CHECK_EVERY 4096
+#define CHECK_EVERY 256
+#define CHECK_FIRST 16
 
 void record_note(struct hook_thread *t, uint32_t kind, uint64_t a, uint64_t b)
 {
@@ -36,12 +37,18 @@ void record_failed_poll(struct hook_thread *t)
 		hook_mpi_noise(t);
 }
 
+/* Often enough to tell where a replay left the recorded path, more often at the start. */
+static bool is_check_due(uint64_t events)
+{
+	return events % CHECK_EVERY == 0 || (events % CHECK_FIRST == 0 && events < CHECK_EVERY);
+}
+
 static void begin(struct hook_thread *t)
 {
 	if (t->passive)
 		return;
 	trace_stream_set_events(&t->order.stream, ++t->order.events, true);
-	if (t->order.events % CHECK_EVERY == 0)
+	if (is_check_due(t->order.events))
 		record_note(t, TRACE_CHECK, (uint32_t)t->digest, 0);
 	if (hook_process.noise)
 		hook_mpi_noise(t);

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * MPI's predefined handles. In Open MPI they are addresses of variables in its library: a library
+ * that is loaded into programs without MPI cannot refer to them, and one that is loaded before MPI
+ * would never get to know them. So they are looked up when MPI starts.
+ */
+#ifndef HOOK_MPI_HANDLES_H
+#define HOOK_MPI_HANDLES_H
+
+#ifdef HOOK_FLAVOUR_OPENMPI
+
+struct hook_mpi_handles {
+	void *comm_world, *comm_self, *comm_null, *request_null, *packed;
+};
+
+extern struct hook_mpi_handles hook_mpi_handles;
+
+#undef MPI_COMM_WORLD
+#undef MPI_COMM_SELF
+#undef MPI_COMM_NULL
+#undef MPI_REQUEST_NULL
+#undef MPI_PACKED
+#define MPI_COMM_WORLD ((MPI_Comm)hook_mpi_handles.comm_world)
+#define MPI_COMM_SELF ((MPI_Comm)hook_mpi_handles.comm_self)
+#define MPI_COMM_NULL ((MPI_Comm)hook_mpi_handles.comm_null)
+#define MPI_REQUEST_NULL ((MPI_Request)hook_mpi_handles.request_null)
+#define MPI_PACKED ((MPI_Datatype)hook_mpi_handles.packed)
+
+#endif
+#endif
