@@ -44,14 +44,26 @@ static void *find(const char *name)
 	return p ? p : hook_real(name);
 }
 
+#ifdef HOOK_FLAVOUR_OPENMPI
+/* A program not made position-independent has a copy of the variable, and that one counts. */
+static void *find_variable(const char *name)
+{
+	void *p = dlsym(RTLD_DEFAULT, name);
+
+	return p ? p : dlsym(mpi_library, name);
+}
+#endif
+
 static void resolve_handles(void)
 {
 #ifdef HOOK_FLAVOUR_OPENMPI
-	hook_mpi_handles.comm_world = find("ompi_mpi_comm_world");
-	hook_mpi_handles.comm_self = find("ompi_mpi_comm_self");
-	hook_mpi_handles.comm_null = find("ompi_mpi_comm_null");
-	hook_mpi_handles.request_null = find("ompi_request_null");
-	hook_mpi_handles.packed = find("ompi_mpi_packed");
+	if (!mpi_library)
+		return;
+	hook_mpi_handles.comm_world = find_variable("ompi_mpi_comm_world");
+	hook_mpi_handles.comm_self = find_variable("ompi_mpi_comm_self");
+	hook_mpi_handles.comm_null = find_variable("ompi_mpi_comm_null");
+	hook_mpi_handles.request_null = find_variable("ompi_request_null");
+	hook_mpi_handles.packed = find_variable("ompi_mpi_packed");
 #endif
 }
 
