@@ -82,6 +82,8 @@ cleanup() {
 		kill -KILL "${pids[@]}" 2>/dev/null || true
 	fi
 	cd /
+	awk -v place="$SCRATCH/" 'index($2, place) == 1 { print $2 }' /proc/self/mounts |
+		xargs -r -n 1 umount
 	if [[ $status != 0 && -n ${REPRISE_TEST_KEEP-} ]]; then
 		echo "kept: $SCRATCH"
 	else

@@ -44,35 +44,41 @@ static int become(const char *path, char *const *argv)
 	return errno == ENOENT ? RP_EXIT_NOT_FOUND : RP_EXIT_CANNOT_EXEC;
 }
 
-static void set_number(const char *name, uint64_t value)
-{
-	char text[24];
-
-	snprintf(text, sizeof(text), "%" PRIu64, value);
-	setenv(name, text, 1);
-}
-
 static void clear_variables(void)
 {
 	static const char *const ours[] = {"REPRISE_MODE",    "REPRISE_DIR",   "REPRISE_RANK",
-					   "REPRISE_SESSION", "REPRISE_NOISE", "REPRISE_DISCARD"};
+					   "REPRISE_SESSION", "REPRISE_NOISE", "REPRISE_FORCE",
+					   "REPRISE_DISCARD"};
 
 	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
 		unsetenv(ours[i]);
 }
 
+static void set_format(const char *name, const char *format, uint64_t value)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), format, value);
+	setenv(name, text, 1);
+}
+
+/*
+ * The same variables with values of the same length in both modes: a program that copies its
+ * environment to the heap then finds the same addresses there.
+ */
 static int set_variables(const struct launch_rank *how, const char *dir, const char *hook)
 {
+	char *session = how->session ? rp_strdup(how->session) : rp_format("%s/replay-000000", dir);
+
 	clear_variables();
 	setenv("REPRISE_MODE", how->session ? "replay" : "record", 1);
 	setenv("REPRISE_DIR", dir, 1);
-	set_number("REPRISE_RANK", how->rank);
-	if (how->session)
-		setenv("REPRISE_SESSION", how->session, 1);
-	if (how->noisy)
-		set_number("REPRISE_NOISE", how->noise);
-	if (how->discard)
-		setenv("REPRISE_DISCARD", "1", 1);
+	setenv("REPRISE_SESSION", session, 1);
+	set_format("REPRISE_RANK", "%" PRIu64, how->rank);
+	set_format("REPRISE_NOISE", "%020" PRIu64, how->noisy ? how->noise + !how->noise : 0);
+	set_format("REPRISE_FORCE", "%" PRIu64, how->force);
+	set_format("REPRISE_DISCARD", "%" PRIu64, how->discard);
+	free(session);
 	return launch_environ_preload(hook);
 }
 

@@ -77,6 +77,7 @@ static bool read_environment(void)
 	const char *rank = getenv("REPRISE_RANK");
 	const char *noise = getenv("REPRISE_NOISE");
 	const char *fault = getenv("REPRISE_FAULT");
+	const char *discard = getenv("REPRISE_DISCARD");
 	char path[1100];
 	struct hook_text text = hook_text_in(path, sizeof(path));
 	int fd;
@@ -85,7 +86,7 @@ static bool read_environment(void)
 		return false;
 	hook_process.rank = (uint32_t)strtoul(rank, NULL, 10);
 	hook_process.noise = noise ? strtoull(noise, NULL, 10) : 0;
-	hook_process.discard = getenv("REPRISE_DISCARD") != NULL;
+	hook_process.discard = discard && strcmp(discard, "1") == 0;
 	hook_process.pid = (int)syscall(SYS_getpid);
 	if (fault && strcmp(fault, "nospace") == 0)
 		trace_stream_limit = 0;
@@ -199,6 +200,15 @@ HOOK_EXPORT void _exit(int status)
 		hook_end_by_exit(status);
 	syscall(SYS_exit_group, status);
 	__builtin_unreachable();
+}
+
+HOOK_EXPORT void quick_exit(int status)
+{
+	void (*real)(int) __attribute__((noreturn)) = hook_real("quick_exit");
+
+	if (hook_process.claimed && hook_depth == 0)
+		hook_end_by_exit(status);
+	real(status);
 }
 
 HOOK_EXPORT void _Exit(int status) __attribute__((alias("_exit")));

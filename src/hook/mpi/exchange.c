@@ -5,8 +5,6 @@
  */
 #include "hook/mpi/mpi.h"
 
-#include <stdlib.h>
-
 int hook_mpi_recv(void *buf, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
 		  MPI_Status *status)
 {
@@ -93,7 +91,7 @@ static int replace_by_parts(struct hook_thread *t, const struct hook_mpi_exchang
 	rc = hook_mpi_real.Pack_size((int)x->sendcount, x->sendtype, x->comm, &size);
 	if (rc != MPI_SUCCESS)
 		return rc;
-	copy = malloc(size > 0 ? (size_t)size : 1);
+	copy = hook_mpi_scratch(t, 2, size > 0 ? (size_t)size : 1);
 	if (!copy)
 		return MPI_ERR_NO_MEM;
 	rc = hook_mpi_real.Pack(x->sendbuf, (int)x->sendcount, x->sendtype, copy, size, &packed,
@@ -104,7 +102,6 @@ static int replace_by_parts(struct hook_thread *t, const struct hook_mpi_exchang
 		parts.sendtype = MPI_PACKED;
 		rc = hook_mpi_do_sendrecv(t, &parts, status);
 	}
-	free(copy);
 	return rc;
 }
 
