@@ -155,6 +155,23 @@ static void in_child(void)
 	hook_depth = 1;
 }
 
+/* Libraries have handlers of their own around fork; what they call is not the program's. */
+HOOK_EXPORT pid_t fork(void)
+{
+	static pid_t (*real)(void);
+	pid_t pid;
+
+	if (!real)
+		real = hook_real("fork");
+	if (hook_depth)
+		return real();
+	hook_depth++;
+	pid = real();
+	if (pid != 0)
+		hook_depth--;
+	return pid;
+}
+
 __attribute__((constructor)) static void start(void)
 {
 	hook_input_resolve();

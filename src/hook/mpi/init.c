@@ -129,10 +129,16 @@ static void progress(void)
 static void note_version(void)
 {
 	char text[MPI_MAX_LIBRARY_VERSION_STRING + 8] = "mpi=";
+	char *tab;
 	int n;
 
-	if (hook_mpi_real.Get_library_version(text + 4, &n) == MPI_SUCCESS)
-		hook_modules_note(text);
+	if (hook_mpi_real.Get_library_version(text + 4, &n) != MPI_SUCCESS)
+		return;
+	text[strcspn(text, ",\n")] = 0;
+	tab = strchr(text, '\t');
+	if (tab)
+		*tab = ' ';
+	hook_modules_note(text);
 }
 
 static void opened(struct hook_thread *t, int level)
