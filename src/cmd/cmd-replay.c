@@ -130,8 +130,15 @@ static int check_trace(const struct replay_front *f)
 	return 0;
 }
 
+/* The ranks get the recorded standard input from us: the launcher has none to pass on. */
 static int start_words(void *data)
 {
+	int null = open("/dev/null", O_RDONLY);
+
+	if (null > 0) {
+		dup2(null, STDIN_FILENO);
+		close(null);
+	}
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	return launch_front_exec(data);
 }
