@@ -5,6 +5,13 @@
 #include <stdio.h>
 #include <unistd.h>
 
+static int out = STDERR_FILENO;
+
+void rp_say_to(int fd)
+{
+	out = fd;
+}
+
 /* One write, so that lines of several processes do not mix. */
 void rp_say(const char *format, ...)
 {
@@ -22,6 +29,6 @@ void rp_say(const char *format, ...)
 	if (n > (int)sizeof(line) - 2)
 		n = (int)sizeof(line) - 2;
 	line[n++] = '\n';
-	if (write(STDERR_FILENO, line, (size_t)n) < 0)
+	if (write(out, line, (size_t)n) < 0)
 		return;
 }

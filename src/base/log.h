@@ -16,4 +16,7 @@ enum rp_exit {
 
 void rp_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Lines go to this descriptor from now on; 2 at first. */
+void rp_say_to(int fd);
+
 #endif

@@ -250,18 +250,28 @@ static int replay(const struct launch_rank *how)
 	if (rc)
 		return rc;
 	launch_environ_pad(path, how->argv, start.stack);
+	rp_say_to(STDERR_FILENO);
 	fix_addresses(how->rank);
 	return become(path, how->argv);
 }
 
-/* The launcher may let the other ranks wait for this one: the front must know. */
-static int refuse_replay(const struct launch_rank *how, int code)
+/*
+ * A launcher may let the other ranks wait for one that does not start, and may not pass on what it
+ * said. So the sentence goes to the front, once: S/refused is linked when it is complete.
+ */
+static int replay_or_refuse(const struct launch_rank *how)
 {
+	char *draft = rp_format("%s/refusal-%u", how->session, how->rank);
 	char *path = rp_format("%s/refused", how->session);
-	int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	int fd = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	int code;
 
 	if (fd >= 0)
-		close(fd);
+		rp_say_to(fd);
+	code = replay(how);
+	if (fd >= 0 && link(draft, path) != 0)
+		errno = 0;
+	free(draft);
 	free(path);
 	return code;
 }
@@ -273,7 +283,7 @@ int launch_rank_run(const struct launch_rank *how)
 	int rc;
 
 	if (how->session)
-		return refuse_replay(how, replay(how));
+		return replay_or_refuse(how);
 	rc = launch_program_require(how->argv[0], &path);
 	if (!rc)
 		rc = launch_flavour_of(path, how->mpi, &mpi);

@@ -62,6 +62,8 @@ bool replay_front_any(const struct replay_front *f, const char *why);
 
 void replay_report_divergence(const struct replay_front *f);
 void replay_report_failure(const struct replay_front *f);
+/* True if a rank could not be started; its sentence is said. */
+bool replay_report_refusal(const struct replay_front *f);
 void replay_report_stuck(const struct replay_front *f);
 void replay_report_end(const struct replay_front *f);
 

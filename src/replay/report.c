@@ -2,9 +2,11 @@
 /* What the front says about the end of a replay. Places in the program are looked up here. */
 #include "replay/front.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -80,6 +82,21 @@ void replay_report_failure(const struct replay_front *f)
 			return;
 		}
 	}
+}
+
+bool replay_report_refusal(const struct replay_front *f)
+{
+	int fd = openat(f->session_fd, "refused", O_RDONLY | O_CLOEXEC);
+	char text[4096];
+	ssize_t n;
+
+	if (fd < 0)
+		return false;
+	n = read(fd, text, sizeof(text));
+	close(fd);
+	if (n > 0 && write(STDERR_FILENO, text, (size_t)n) < 0)
+		return true;
+	return true;
 }
 
 static void describe_wait(char *out, size_t size, const struct replay_slot *slot)

@@ -22,6 +22,7 @@
 
 #define NAP_NS 5000000
 #define GRACE 3.0 /* seconds a job gets to end by itself */
+#define QUIET 2.0 /* seconds without an event after which ranks without a goal are given up */
 
 static double now(void)
 {
@@ -87,8 +88,11 @@ static void judge_silence(struct replay_front *f, double silent, double elapsed)
 	}
 	if (f->words + waiting + past < f->ranks)
 		return;
-	if (past) {
-		bool long_enough = recorded > 0 && silent > 2 && elapsed > 1.5 * recorded + 2;
+	if (replay_front_any(f, REPLAY_WHY_STOP)) {
+		f->past_end = silent > QUIET;
+	} else if (past) {
+		bool long_enough =
+			recorded > 0 && silent > QUIET && elapsed > 1.5 * recorded + QUIET;
 
 		f->past_end = long_enough || silent > f->patience;
 	} else if (waiting) {
@@ -137,15 +141,18 @@ static bool wait_until(pid_t pid, int *status, double deadline)
 	return true;
 }
 
-/* The launcher first, so that it does not comment on ranks that vanish. */
+/* Asked politely, launchers pass on what the ranks have printed and say nothing themselves. */
 static void end_job(const struct replay_front *f, pid_t pid)
 {
 	int status;
 
-	kill(pid, SIGKILL);
+	kill(pid, SIGTERM);
+	if (!wait_until(pid, &status, now() + GRACE)) {
+		kill(pid, SIGKILL);
+		if (!wait_until(pid, &status, now() + GRACE))
+			rp_say("process %d does not end; end it yourself", (int)pid);
+	}
 	kill_ranks(f);
-	if (!wait_until(pid, &status, now() + GRACE))
-		rp_say("process %d does not end; end it yourself", (int)pid);
 }
 
 static int recorded_code(const struct replay_front *f)
@@ -186,7 +193,7 @@ static int verdict(struct replay_front *f)
 		replay_report_failure(f);
 		return RP_EXIT_BAD_INPUT;
 	}
-	if (faccessat(f->session_fd, "refused", F_OK, 0) == 0)
+	if (replay_report_refusal(f))
 		return RP_EXIT_BAD_INPUT;
 	if (f->stuck) {
 		replay_report_stuck(f);
@@ -202,7 +209,27 @@ static int verdict(struct replay_front *f)
 	return replay_front_any(f, REPLAY_WHY_STOP) ? RP_EXIT_FAILURE : recorded_code(f);
 }
 
-/* The job has ended; the words that were said late still count. */
+/* Did every rank end as it did when it was recorded? */
+static bool ended_as_recorded(const struct replay_front *f)
+{
+	for (size_t i = 0; i < f->ranks; i++) {
+		const struct trace_run_stream *last = f->run->rank[i].last;
+		const struct replay_word *w = &f->word[i];
+
+		if (!w->why)
+			return false;
+		if (strcmp(w->why, REPLAY_WHY_END) == 0)
+			continue;
+		if (!last || (uint64_t)w->value != last->end_value)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * The job has ended; words said late still count. A launcher's own exit status may depend on the
+ * order in which it noticed the deaths of its ranks; what counts is how these ended.
+ */
 static int code_at_end(struct replay_front *f, int status)
 {
 	struct launch_ended ended = {0};
@@ -216,9 +243,11 @@ static int code_at_end(struct replay_front *f, int status)
 		replay_report_failure(f);
 		return RP_EXIT_BAD_INPUT;
 	}
-	if (faccessat(f->session_fd, "refused", F_OK, 0) == 0)
+	if (replay_report_refusal(f))
 		return RP_EXIT_BAD_INPUT;
 	launch_front_ended(0, status, &ended);
+	if (f->run->meta.ended != TRACE_ENDED_UNKNOWN && ended_as_recorded(f))
+		return recorded_code(f);
 	return launch_ended_code(&ended);
 }
 

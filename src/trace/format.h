@@ -58,13 +58,13 @@ struct trace_header {
  */
 enum trace_order_kind {
 	TRACE_SRC = 0,    /* a blocking wildcard receive or probe: a = source */
-	TRACE_POST = 1,   /* a posted receive: a = TRACE_POST_*, or source + 2; b = zigzag(number -
-			     previous - 1) */
+	TRACE_POST = 1,   /* a posted receive: a = TRACE_POST_*, or source + 2; b = its number, as
+			     the zigzag of its distance to the one after the last */
 	TRACE_INDEX = 2,  /* Waitany, Testany: a = index + 1, 0 for MPI_UNDEFINED; part of SOME */
 	TRACE_FAIL = 3,   /* a polls answered "no" */
 	TRACE_HIT = 4,    /* a poll answered "yes": a = 0, or source + 1 for a wildcard probe */
-	TRACE_SOME = 5,   /* Waitsome, Testsome: a = outcount + 1 (0 for MPI_UNDEFINED), then INDEX
-			     records */
+	TRACE_SOME = 5,   /* Waitsome, Testsome, a Waitall that failed: a = outcount + 1, or 0 for
+			     MPI_UNDEFINED; then as many INDEX records */
 	TRACE_FLAG = 6,   /* Test_cancelled: a = flag */
 	TRACE_TURN = 7,   /* a = turns other threads took since this thread's last one */
 	TRACE_CHECK = 8,  /* a = digest of all events up to this one */

@@ -83,6 +83,16 @@ const char *hook_mpi_call_name(uint32_t call)
 	return trace_call_name(call);
 }
 
+bool hook_mpi_in_status(int rc)
+{
+	int class = rc;
+
+	if (rc == MPI_SUCCESS)
+		return false;
+	hook_mpi_real.Error_class(rc, &class);
+	return class == MPI_ERR_IN_STATUS;
+}
+
 void hook_mpi_noise(struct hook_thread *t)
 {
 	struct timespec ts = {0, 0};

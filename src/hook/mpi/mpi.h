@@ -94,6 +94,9 @@ static inline void hook_mpi_turn_pass(struct hook_thread *t)
 		hook_mpi_mode->turn_pass(t);
 }
 
+/* Is this MPI_ERR_IN_STATUS: some requests failed, others may be pending? */
+bool hook_mpi_in_status(int rc);
+
 /* A random delay, if the user asked for noise. */
 void hook_mpi_noise(struct hook_thread *t);
 

@@ -141,13 +141,19 @@ static struct watch watch_open(struct hook_thread *t, int count, const MPI_Reque
 }
 
 /* After an error a request that did not complete is still what it was. */
+static bool has_completed(const struct watch *w, const MPI_Request requests[], int rc, int i)
+{
+	if (rc == MPI_SUCCESS || requests[i] != w->before[i])
+		return true;
+	return hook_mpi_in_status(rc) && w->statuses[i].MPI_ERROR != MPI_ERR_PENDING;
+}
+
 static void watch_all(struct hook_thread *t, struct watch *w, const MPI_Request requests[], int rc)
 {
 	if (!w->before)
 		return;
 	for (int i = 0; i < w->count; i++) {
-		if (rc == MPI_SUCCESS || requests[i] != w->before[i] ||
-		    (rc == MPI_ERR_IN_STATUS && w->statuses[i].MPI_ERROR != MPI_ERR_PENDING))
+		if (has_completed(w, requests, rc, i))
 			record_completed(t, w->before[i], &w->statuses[i]);
 	}
 }
@@ -167,18 +173,6 @@ int record_Wait(struct hook_thread *t, MPI_Request *request, MPI_Status *status)
 	} else {
 		rc = hook_mpi_real.Wait(request, status);
 	}
-	hook_mpi_end(t);
-	return rc;
-}
-
-int record_Waitall(struct hook_thread *t, int count, MPI_Request requests[], MPI_Status *statuses)
-{
-	struct watch w = watch_open(t, count, requests, statuses);
-	int rc;
-
-	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, (uint64_t)count);
-	rc = hook_mpi_real.Waitall(count, requests, w.statuses);
-	watch_all(t, &w, requests, rc);
 	hook_mpi_end(t);
 	return rc;
 }
@@ -241,6 +235,35 @@ static void note_some(struct hook_thread *t, struct watch *w, int outcount, cons
 		return;
 	for (int i = 0; i < outcount; i++)
 		record_completed(t, w->before[indices[i]], &w->statuses[i]);
+}
+
+/* Which ones are pending when another one fails is chance: the others are written down. */
+static void note_partial(struct hook_thread *t, struct watch *w, const MPI_Request requests[],
+			 int rc)
+{
+	uint64_t done = 0;
+
+	for (int i = 0; i < w->count; i++)
+		done += has_completed(w, requests, rc, i);
+	record_note(t, TRACE_SOME, done + 1, 0);
+	for (int i = 0; i < w->count; i++) {
+		if (has_completed(w, requests, rc, i))
+			note_index(t, i);
+	}
+}
+
+int record_Waitall(struct hook_thread *t, int count, MPI_Request requests[], MPI_Status *statuses)
+{
+	struct watch w = watch_open(t, count, requests, statuses);
+	int rc;
+
+	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, (uint64_t)count);
+	rc = hook_mpi_real.Waitall(count, requests, w.statuses);
+	if (w.before && hook_mpi_in_status(rc))
+		note_partial(t, &w, requests, rc);
+	watch_all(t, &w, requests, rc);
+	hook_mpi_end(t);
+	return rc;
 }
 
 int record_Waitsome(struct hook_thread *t, int incount, MPI_Request requests[], int *outcount,
