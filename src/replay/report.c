@@ -2,6 +2,7 @@
 /* What the front says about the end of a replay. Places in the program are looked up here. */
 #include "replay/front.h"
 
+#include <elf.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,21 +29,66 @@ static bool is_foreign(const char *where)
 	return false;
 }
 
-/* " at file.c:12 (function)", or "" if nothing is known; the caller frees. */
-static char *place_of(const struct replay_word *w)
+/* " at file.c:12 (function)" of "module+0xoffset"; the caller frees. */
+static char *place_text(const char *where)
 {
 	struct symbol_place place;
 
+	if (!symbol_find_text(where, true, &place))
+		return rp_format(" at %s", where);
+	if (place.line)
+		return rp_format(" at %s:%d (%s)", place.file, place.line, place.function);
+	return rp_format(" in %s", place.function);
+}
+
+/* The innermost frame of the user's, or "" if there is none. */
+static char *place_of(const struct replay_word *w)
+{
 	for (size_t i = 0; i < w->frames; i++) {
-		if (is_foreign(w->where[i]))
-			continue;
-		if (!symbol_find_text(w->where[i], true, &place))
-			return rp_format(" at %s", w->where[i]);
-		if (place.line)
-			return rp_format(" at %s:%d (%s)", place.file, place.line, place.function);
-		return rp_format(" in %s", place.function);
+		if (!is_foreign(w->where[i]))
+			return place_text(w->where[i]);
 	}
 	return rp_strdup("");
+}
+
+/* Files of fixed addresses have them in their symbols, too; others are counted from their start. */
+static bool has_fixed_addresses(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	Elf64_Ehdr header = {0};
+	ssize_t n = fd < 0 ? -1 : read(fd, &header, sizeof(header));
+
+	if (fd >= 0)
+		close(fd);
+	return n == (ssize_t)sizeof(header) && header.e_type == ET_EXEC;
+}
+
+/* The place of an address in a living process of ours. */
+static char *place_in(int pid, uint64_t address)
+{
+	char *name = rp_format("/proc/%d/maps", pid);
+	FILE *maps = fopen(name, "re");
+	char line[4352], path[4096];
+	unsigned long start, end, offset, base = 0;
+	char *text = NULL;
+
+	free(name);
+	while (maps && !text && fgets(line, sizeof(line), maps)) {
+		if (sscanf(line, "%lx-%lx %*s %lx %*s %*s %4095[^\n]", &start, &end, &offset,
+			   path) != 4)
+			continue;
+		if (offset == 0)
+			base = start;
+		if (address < start || address >= end || path[0] != '/')
+			continue;
+		name = rp_format("%s+0x%lx", path,
+				 (unsigned long)address - (has_fixed_addresses(path) ? 0 : base));
+		text = place_text(name);
+		free(name);
+	}
+	if (maps)
+		fclose(maps);
+	return text ? text : rp_strdup("");
 }
 
 static char *thread_of(const struct replay_word *w)
@@ -112,7 +158,7 @@ static void describe_wait(char *out, size_t size, const struct replay_slot *slot
 void replay_report_stuck(const struct replay_front *f)
 {
 	size_t said = 0;
-	char what[128];
+	char what[128], *place;
 
 	rp_say("replay diverged: all ranks wait for events that cannot come");
 	for (size_t i = 0; i < f->ranks && said < SHOWN; i++) {
@@ -121,8 +167,11 @@ void replay_report_stuck(const struct replay_front *f)
 		if (f->word[i].why)
 			continue;
 		describe_wait(what, sizeof(what), slot);
-		rp_say("  rank %zu waits in event %lu of %lu: %s", i,
-		       (unsigned long)(slot->events >> 1), (unsigned long)(slot->limit >> 1), what);
+		place = place_in(slot->pid, slot->site);
+		rp_say("  rank %zu waits in event %lu of %lu: %s%s", i,
+		       (unsigned long)(slot->events >> 1), (unsigned long)(slot->limit >> 1), what,
+		       place);
+		free(place);
 		said++;
 	}
 }

@@ -33,7 +33,9 @@ struct replay_slot {
 	int32_t peer;  /* what it waits for: a rank, or INT32_MIN */
 	int32_t tag;
 	int32_t pid;
-	uint32_t pad[5];
+	uint32_t pad;
+	uint64_t site; /* the address it was called from */
+	uint64_t reserved;
 };
 
 struct replay_state_file {

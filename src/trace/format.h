@@ -57,7 +57,7 @@ struct trace_header {
  * (0 if both belong to one event). Values of `a` and `b` per kind:
  */
 enum trace_order_kind {
-	TRACE_SRC = 0,    /* a blocking wildcard receive or probe: a = source */
+	TRACE_SRC = 0,    /* a blocking wildcard receive: a = source */
 	TRACE_POST = 1,   /* a posted receive: a = TRACE_POST_*, or source + 2; b = its number, as
 			     the zigzag of its distance to the one after the last */
 	TRACE_INDEX = 2,  /* Waitany, Testany: a = index + 1, 0 for MPI_UNDEFINED; part of SOME */
@@ -69,10 +69,11 @@ enum trace_order_kind {
 	TRACE_TURN = 7,   /* a = turns other threads took since this thread's last one */
 	TRACE_CHECK = 8,  /* a = digest of all events up to this one */
 	TRACE_CANCEL = 9, /* receive number a (all posted receives counted) was cancelled */
-	TRACE_STOP = 10,  /* recording ends here: a = enum trace_stop, b = errno or call number */
-	TRACE_END = 11,   /* the process ends: a = enum trace_end, b = status, signal or code */
-	TRACE_WORLD = 12, /* after MPI_Init: a = size of MPI_COMM_WORLD, b = thread level */
-	TRACE_KINDS = 13,
+	TRACE_LOOK = 10,  /* a blocking wildcard probe: a = source */
+	TRACE_STOP = 11,  /* recording ends here: a = enum trace_stop, b = errno or call number */
+	TRACE_END = 12,   /* the process ends: a = enum trace_end, b = status, signal or code */
+	TRACE_WORLD = 13, /* after MPI_Init: a = size of MPI_COMM_WORLD, b = thread level */
+	TRACE_KINDS = 14,
 };
 
 enum { TRACE_POST_UNKNOWN = 0, TRACE_POST_CANCELLED = 1, TRACE_POST_SOURCE = 2 };
@@ -95,20 +96,22 @@ enum trace_end {
  * a record that the model predicts is only counted; a count of predicted records is written when
  * a record comes that was not predicted. One byte suffices for most records:
  *
- *   0x00..0x4f  SRC    a = byte                    delta as in the last SRC
- *   0x50..0x8f  POST   a = byte - 0x50, b = 0      delta as in the last POST
- *   0x90..0xaf  INDEX  a = byte - 0x90             delta as in the last INDEX
- *   0xb0..0xbf  FAIL   a = byte - 0xb0 + 1         delta as in the last FAIL
- *   0xc0..0xcf  HIT    a = byte - 0xc0             delta as in the last HIT
+ *   0x00..0x3f  SRC    a = byte                    delta as in the last SRC
+ *   0x40..0x6f  POST   a = byte - 0x40, b = 0      delta as in the last POST
+ *   0x70..0x8f  INDEX  a = byte - 0x70             delta as in the last INDEX
+ *   0x90..0x9f  FAIL   a = byte - 0x90 + 1         delta as in the last FAIL
+ *   0xa0..0xaf  HIT    a = byte - 0xa0             delta as in the last HIT
+ *   0xb0..0xcf  LOOK   a = byte - 0xb0             delta as in the last LOOK
  *   0xd0..0xef  kind = byte - 0xd0, then varints delta, a, b
  *   0xf0..0xfe  byte - 0xef predicted records
  *   0xff        varint n: n predicted records
  */
 #define TRACE_BYTE_SRC 0x00
-#define TRACE_BYTE_POST 0x50
-#define TRACE_BYTE_INDEX 0x90
-#define TRACE_BYTE_FAIL 0xb0
-#define TRACE_BYTE_HIT 0xc0
+#define TRACE_BYTE_POST 0x40
+#define TRACE_BYTE_INDEX 0x70
+#define TRACE_BYTE_FAIL 0x90
+#define TRACE_BYTE_HIT 0xa0
+#define TRACE_BYTE_LOOK 0xb0
 #define TRACE_BYTE_LONG 0xd0
 #define TRACE_BYTE_RUN 0xf0
 #define TRACE_BYTE_RUNS 0xff

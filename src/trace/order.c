@@ -55,13 +55,11 @@ struct short_form {
 	uint8_t first; /* the smallest a it can hold */
 };
 
-static const struct short_form short_forms[] = {
-	[TRACE_SRC] = {TRACE_BYTE_SRC, 0x50, 0},   [TRACE_POST] = {TRACE_BYTE_POST, 0x40, 0},
+static const struct short_form short_forms[TRACE_KINDS] = {
+	[TRACE_SRC] = {TRACE_BYTE_SRC, 64, 0},     [TRACE_POST] = {TRACE_BYTE_POST, 48, 0},
 	[TRACE_INDEX] = {TRACE_BYTE_INDEX, 32, 0}, [TRACE_FAIL] = {TRACE_BYTE_FAIL, 16, 1},
-	[TRACE_HIT] = {TRACE_BYTE_HIT, 16, 0},
+	[TRACE_HIT] = {TRACE_BYTE_HIT, 16, 0},     [TRACE_LOOK] = {TRACE_BYTE_LOOK, 32, 0},
 };
-
-#define SHORT_FORMS (sizeof(short_forms) / sizeof(short_forms[0]))
 
 static size_t encode_run(uint8_t *out, uint32_t run)
 {
@@ -79,7 +77,7 @@ static size_t encode(const struct trace_model *m, const struct trace_rec *r, uin
 {
 	size_t n = 0;
 
-	if (r->kind < SHORT_FORMS && r->b == 0 && r->delta == m->last_delta[r->kind]) {
+	if (r->b == 0 && r->delta == m->last_delta[r->kind]) {
 		const struct short_form *f = &short_forms[r->kind];
 
 		if (r->a >= f->first && r->a - f->first < f->count) {
@@ -222,7 +220,7 @@ static int decode_long(struct trace_order_reader *r, uint32_t kind, struct trace
 
 static int decode_short(const struct trace_model *m, uint8_t byte, struct trace_rec *rec)
 {
-	for (uint32_t kind = 0; kind < SHORT_FORMS; kind++) {
+	for (uint32_t kind = 0; kind < TRACE_KINDS; kind++) {
 		const struct short_form *f = &short_forms[kind];
 
 		if (byte >= f->base && byte < f->base + f->count) {

@@ -23,6 +23,7 @@ static void sum_record(struct trace_run_stream *s, const struct trace_rec *rec, 
 	s->records[rec->kind]++;
 	switch (rec->kind) {
 	case TRACE_SRC:
+	case TRACE_LOOK:
 	case TRACE_POST:
 		s->wildcards++;
 		break;
@@ -133,8 +134,9 @@ static void sum_stream(int rankfd, unsigned rank, struct trace_run_stream *s, ch
 
 static uint64_t outcomes(const struct trace_run_stream *s)
 {
-	return s->records[TRACE_SRC] + s->records[TRACE_POST] + s->records[TRACE_INDEX] +
-	       s->records[TRACE_HIT] + s->records[TRACE_SOME] + s->records[TRACE_FLAG];
+	return s->records[TRACE_SRC] + s->records[TRACE_LOOK] + s->records[TRACE_POST] +
+	       s->records[TRACE_INDEX] + s->records[TRACE_HIT] + s->records[TRACE_SOME] +
+	       s->records[TRACE_FLAG];
 }
 
 /*

@@ -21,7 +21,7 @@ static const char *const kind_words[] = {
 	[TRACE_FAIL] = "fail",     [TRACE_HIT] = "hit",   [TRACE_SOME] = "some",
 	[TRACE_FLAG] = "flag",     [TRACE_TURN] = "turn", [TRACE_CHECK] = "check",
 	[TRACE_CANCEL] = "cancel", [TRACE_STOP] = "stop", [TRACE_END] = "end",
-	[TRACE_WORLD] = "world",
+	[TRACE_WORLD] = "world",   [TRACE_LOOK] = "look",
 };
 
 static const char *const input_words[] = {
@@ -160,6 +160,7 @@ char *trace_rec_words(const struct trace_rec *rec, uint64_t *post)
 {
 	switch (rec->kind) {
 	case TRACE_SRC:
+	case TRACE_LOOK:
 		return rp_format("received from %" PRIu64, rec->a);
 	case TRACE_POST:
 		return post_words(rec, post);

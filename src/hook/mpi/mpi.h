@@ -70,6 +70,7 @@ static inline void hook_mpi_begin(struct hook_thread *t, int peer, int tag, uint
 	t->peer = peer;
 	t->tag = tag;
 	t->digest = (t->digest ^ x ^ extra << 7) * 0x9e3779b97f4a7c15ull;
+	t->digest ^= t->digest >> 32;
 	hook_mpi_mode->begin(t);
 }
 

@@ -119,17 +119,15 @@ static void closing(struct hook_thread *t)
 	hook_requests_unlock();
 }
 
-/* A source that MPI did not say (after an error) is written as one that no rank has. */
-static void note_source(struct hook_thread *t, int source, const MPI_Status *status)
+/*
+ * A message was received (TRACE_SRC) or seen (TRACE_LOOK) outside of any request. A source that
+ * MPI did not say, after an error, is written as one that no rank has.
+ */
+static void received(struct hook_thread *t, uint32_t kind, int source, MPI_Comm comm,
+		     const MPI_Status *status)
 {
 	if (source == MPI_ANY_SOURCE)
-		record_note(t, TRACE_SRC, (uint32_t)status->MPI_SOURCE, 0);
-}
-
-/* A message was received or seen outside of any request. */
-static void received(struct hook_thread *t, int source, MPI_Comm comm, const MPI_Status *status)
-{
-	note_source(t, source, status);
+		record_note(t, kind, (uint32_t)status->MPI_SOURCE, 0);
 	if (!hook_requests_count())
 		return;
 	hook_requests_lock();
@@ -155,7 +153,7 @@ static int record_Recv(struct hook_thread *t, void *buf, MPI_Count count, MPI_Da
 		if (status == MPI_STATUS_IGNORE)
 			status = &local;
 		rc = hook_mpi_do_recv(t, buf, count, type, source, tag, comm, status);
-		received(t, source, comm, status);
+		received(t, TRACE_SRC, source, comm, status);
 	}
 	hook_mpi_end(t);
 	return rc;
@@ -174,7 +172,7 @@ static int record_exchange(struct hook_thread *t, const struct hook_mpi_exchange
 	rc = replace ? hook_mpi_do_sendrecv_replace(t, x, status)
 		     : hook_mpi_do_sendrecv(t, x, status);
 	if (look)
-		received(t, x->source, x->comm, status);
+		received(t, TRACE_SRC, x->source, x->comm, status);
 	hook_mpi_end(t);
 	return rc;
 }
@@ -305,7 +303,7 @@ static int record_look(struct hook_thread *t, struct look *l)
 	if (l->status == MPI_STATUS_IGNORE)
 		l->status = &local;
 	rc = look_block(t, l);
-	received(t, l->source, l->comm, l->status);
+	received(t, TRACE_LOOK, l->source, l->comm, l->status);
 	hook_mpi_end(t);
 	return rc;
 }
@@ -335,7 +333,7 @@ static int record_poll(struct hook_thread *t, struct look *l, int *flag)
 	record_note(t, TRACE_HIT,
 		    l->source == MPI_ANY_SOURCE ? (uint64_t)l->status->MPI_SOURCE + 1 : 0, 0);
 	if (hook_requests_count())
-		received(t, MPI_PROC_NULL, l->comm, l->status);
+		received(t, TRACE_LOOK, MPI_PROC_NULL, l->comm, l->status);
 	hook_mpi_end(t);
 	return rc;
 }

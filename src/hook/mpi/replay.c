@@ -20,7 +20,8 @@
 static MPI_Comm nowhere; /* a communicator on which nobody sends */
 
 static const char *const expectations[TRACE_KINDS] = {
-	[TRACE_SRC] = "a wildcard receive or probe",
+	[TRACE_SRC] = "a wildcard receive (MPI_Recv, MPI_Sendrecv)",
+	[TRACE_LOOK] = "a wildcard probe (MPI_Probe, MPI_Mprobe)",
 	[TRACE_INDEX] = "MPI_Waitany or MPI_Testany",
 	[TRACE_FAIL] = "polls that fail",
 	[TRACE_HIT] = "a poll that succeeds",
@@ -175,6 +176,7 @@ static void begin(struct hook_thread *t)
 		hook_slot->call = t->call;
 		hook_slot->peer = t->peer;
 		hook_slot->tag = t->tag;
+		hook_slot->site = (uintptr_t)t->site;
 		hook_slot->events = t->events << 1 | 1;
 	}
 	if (t->events >= t->order_view.events)
@@ -284,13 +286,18 @@ static int known_source(const struct trace_rec *rec)
 	return rec->a > INT32_MAX ? MPI_ANY_SOURCE : (int)rec->a;
 }
 
-static int source_of(struct hook_thread *t, int source)
+static int source_from(struct hook_thread *t, uint32_t kind, int source)
 {
 	struct trace_rec rec;
 
-	if (source != MPI_ANY_SOURCE || !replay_take(t, TRACE_SRC, &rec))
+	if (source != MPI_ANY_SOURCE || !replay_take(t, kind, &rec))
 		return source;
 	return known_source(&rec);
+}
+
+static int source_of(struct hook_thread *t, int source)
+{
+	return source_from(t, TRACE_SRC, source);
 }
 
 static int replay_Recv(struct hook_thread *t, void *buf, MPI_Count count, MPI_Datatype type,
@@ -418,7 +425,7 @@ static int replay_Mprobe(struct hook_thread *t, int source, int tag, MPI_Comm co
 
 	hook_mpi_begin(t, source, tag, 0);
 	hook_mpi_turn_take(t);
-	rc = replay_look(t, source_of(t, source), tag, comm, message, status);
+	rc = replay_look(t, source_from(t, TRACE_LOOK, source), tag, comm, message, status);
 	hook_mpi_end(t);
 	return rc;
 }
