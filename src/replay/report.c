@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "symbol/symbol.h"
 #include "trace/calls.h"
+#include "trace/words.h"
 
 #define SHOWN 16 /* ranks named one by one */
 
@@ -176,11 +177,24 @@ void replay_report_stuck(const struct replay_front *f)
 	}
 }
 
+/* Where recording had stopped by itself, and why. */
 static void report_stop(const struct replay_front *f)
 {
-	report_words(f, REPLAY_WHY_STOP,
-		     "the recording of rank %zu%s ends after event %lu, before %s%s: what follows "
-		     "was not recorded (see 'reprise info')");
+	for (size_t i = 0; i < f->ranks && i < SHOWN; i++) {
+		const struct replay_word *w = &f->word[i];
+		const struct trace_run_stream *stop = f->run->rank[i].stop;
+		char *place, *why;
+
+		if (!w->why || strcmp(w->why, REPLAY_WHY_STOP) != 0)
+			continue;
+		place = place_of(w);
+		why = stop ? trace_stop_words(stop->stop, stop->stop_value)
+			   : rp_strdup("its recording had stopped");
+		rp_say("replay ends at event %lu of rank %zu, %s%s: %s", (unsigned long)w->event, i,
+		       w->call, place, why);
+		free(place);
+		free(why);
+	}
 }
 
 void replay_report_end(const struct replay_front *f)

@@ -21,8 +21,9 @@
 #include "launch/front.h"
 
 #define NAP_NS 5000000
-#define GRACE 3.0 /* seconds a job gets to end by itself */
-#define QUIET 2.0 /* seconds without an event after which ranks without a goal are given up */
+#define GRACE 3.0  /* seconds a job gets to end by itself */
+#define SETTLED 40 /* naps without traffic after which a launcher has passed everything on */
+#define QUIET 2.0  /* seconds without an event after which ranks without a goal are given up */
 
 static double now(void)
 {
@@ -141,18 +142,103 @@ static bool wait_until(pid_t pid, int *status, double deadline)
 	return true;
 }
 
-/* Asked politely, launchers pass on what the ranks have printed and say nothing themselves. */
+/* What a process has read and written so far; *busy if it is about to do more. */
+static unsigned long traffic(int pid, bool *busy)
+{
+	char *name = rp_format("/proc/%d/io", pid);
+	FILE *file = fopen(name, "re");
+	unsigned long in = 0, out = 0;
+	char state = 'R';
+
+	free(name);
+	if (file) {
+		if (fscanf(file, "rchar: %lu wchar: %lu", &in, &out) != 2)
+			in = out = 0;
+		fclose(file);
+	}
+	name = rp_format("/proc/%d/stat", pid);
+	file = fopen(name, "re");
+	free(name);
+	if (file) {
+		if (fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+			state = 'R';
+		fclose(file);
+	}
+	*busy = state == 'R';
+	return in + out;
+}
+
+/* Lets the launcher pass on what the ranks have printed: waits until it has nothing to do. */
+static void settle(pid_t pid)
+{
+	double deadline = now() + GRACE;
+	unsigned long before = 0, moved;
+	int quiet = 0;
+	bool busy;
+
+	while (quiet < SETTLED && now() < deadline) {
+		moved = traffic(pid, &busy);
+		quiet = moved == before && !busy ? quiet + 1 : 0;
+		before = moved;
+		nap();
+	}
+}
+
+#define MAX_HELPERS 64
+
+/* The launcher's own helpers, which end when they notice that it has. */
+static size_t find_helpers(pid_t pid, int helpers[MAX_HELPERS])
+{
+	char *name = rp_format("/proc/%d/task/%d/children", (int)pid, (int)pid);
+	FILE *file = fopen(name, "re");
+	size_t n = 0;
+
+	free(name);
+	while (file && n < MAX_HELPERS && fscanf(file, "%d", &helpers[n]) == 1)
+		n++;
+	if (file)
+		fclose(file);
+	return n;
+}
+
+/* Nothing that we started is to be there when we are not. */
+static void wait_for_silence(const struct replay_front *f, const int helpers[], size_t n)
+{
+	double deadline = now() + GRACE;
+	bool alive = true;
+
+	while (alive && now() < deadline) {
+		alive = false;
+		for (size_t i = 0; i < n; i++)
+			alive = alive || kill(helpers[i], 0) == 0;
+		for (size_t i = 0; i < f->ranks; i++)
+			alive = alive ||
+				(f->state->slot[i].pid > 0 && is_ours(f, f->state->slot[i].pid));
+		if (alive)
+			nap();
+	}
+}
+
+/*
+ * Open MPI's launcher ends quietly when asked to. Hydra comments on ranks that die on standard
+ * output, which is the program's: so it has to go first.
+ */
 static void end_job(const struct replay_front *f, pid_t pid)
 {
-	int status;
+	bool hydra = strcmp(f->run->rank[0].start.mpi, "mpich") == 0;
+	int helpers[MAX_HELPERS], status;
+	size_t n = find_helpers(pid, helpers);
 
-	kill(pid, SIGTERM);
+	if (hydra)
+		settle(pid);
+	kill(pid, hydra ? SIGKILL : SIGTERM);
 	if (!wait_until(pid, &status, now() + GRACE)) {
 		kill(pid, SIGKILL);
 		if (!wait_until(pid, &status, now() + GRACE))
 			rp_say("process %d does not end; end it yourself", (int)pid);
 	}
 	kill_ranks(f);
+	wait_for_silence(f, helpers, n);
 }
 
 static int recorded_code(const struct replay_front *f)
