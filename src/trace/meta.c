@@ -75,11 +75,11 @@ static char *get_string(const json_t *value)
 	for (size_t i = 0; i < n; i++) {
 		int high = hex_digit(hex[2 * i]), low = hex_digit(hex[2 * i + 1]);
 
-		s[i] = (char)(high << 4 | low);
-		if (high < 0 || low < 0 || !s[i]) {
+		if (high < 0 || low < 0 || high + low == 0) {
 			free(s);
 			return NULL;
 		}
+		s[i] = (char)(high << 4 | low);
 	}
 	return s;
 }
