@@ -51,8 +51,25 @@ static int make_state(struct replay_front *f)
 		return -errno;
 	f->state = p;
 	f->state->ranks = (uint32_t)f->ranks;
+	gethostname(f->state->host, sizeof(f->state->host) - 1);
 	f->state->magic = REPLAY_STATE_MAGIC;
 	return 0;
+}
+
+/* Without it the ranks do without. */
+static void make_credit(struct replay_front *f)
+{
+	off_t size = (off_t)(f->ranks * f->ranks * sizeof(uint32_t));
+	int fd;
+
+	if (f->ranks > REPLAY_CREDIT_RANKS)
+		return;
+	fd = openat(f->session_fd, "credit", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return;
+	if (ftruncate(fd, size) != 0)
+		unlinkat(f->session_fd, "credit", 0);
+	close(fd);
 }
 
 int replay_session_open(struct replay_front *f, const char *trace)
@@ -69,6 +86,7 @@ int replay_session_open(struct replay_front *f, const char *trace)
 		rmdir(f->session);
 		return RP_EXIT_FAILURE;
 	}
+	make_credit(f);
 	f->word = rp_alloc(f->ranks, sizeof(*f->word));
 	return 0;
 }

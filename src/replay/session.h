@@ -4,6 +4,7 @@
  * hook libraries, read by the front.
  *
  * S/state is an array of slots, one per rank, mapped by everybody on the host.
+ * S/credit counts received messages, by receiver and sender (hook/mpi/credit.h).
  * S/end-NNNN is a rank's last word, lines "key=value": why (enum below, by name), event, call,
  * thread, value, where ("module+0xoffset", one line per stack frame, innermost first),
  * text (a sentence part, for divergence: what was expected and what was found).
@@ -14,6 +15,9 @@
 #define REPLAY_SESSION_H
 
 #include <stdint.h>
+
+/* Above this number of ranks there is no S/credit. */
+#define REPLAY_CREDIT_RANKS 4096
 
 #define REPLAY_STATE_MAGIC 0x5245504c41593031ull
 
@@ -41,7 +45,8 @@ struct replay_slot {
 struct replay_state_file {
 	uint64_t magic;
 	uint32_t ranks;
-	uint32_t pad[13];
+	uint32_t pad;
+	char host[112]; /* the front's */
 	struct replay_slot slot[];
 };
 

@@ -12,7 +12,7 @@
 
 #include "base/varint.h"
 
-#define MAX_RECORD (2 + 3 * RP_VARINT_MAX + 1 + RP_VARINT_MAX)
+#define MAX_RECORD (TRACE_LITERALS + 2 + 3 * RP_VARINT_MAX + 1 + RP_VARINT_MAX)
 
 static uint32_t mix(const struct trace_rec *r)
 {
@@ -61,18 +61,6 @@ static const struct short_form short_forms[TRACE_KINDS] = {
 	[TRACE_HIT] = {TRACE_BYTE_HIT, 16, 0},     [TRACE_LOOK] = {TRACE_BYTE_LOOK, 32, 0},
 };
 
-static size_t encode_run(uint8_t *out, uint32_t run)
-{
-	if (run == 0)
-		return 0;
-	if (run < TRACE_BYTE_RUNS - TRACE_BYTE_RUN + 1) {
-		out[0] = (uint8_t)(TRACE_BYTE_RUN + run - 1);
-		return 1;
-	}
-	out[0] = TRACE_BYTE_RUNS;
-	return 1 + rp_varint_put(out + 1, run);
-}
-
 static size_t encode(const struct trace_model *m, const struct trace_rec *r, uint8_t *out)
 {
 	size_t n = 0;
@@ -92,6 +80,32 @@ static size_t encode(const struct trace_model *m, const struct trace_rec *r, uin
 	return n;
 }
 
+static size_t encode_run(const struct trace_order_writer *w, uint8_t *out)
+{
+	if (w->run == 0)
+		return 0;
+	if (w->run == w->literals) {
+		memcpy(out, w->literal, w->run);
+		return w->run;
+	}
+	if (w->run < TRACE_BYTE_RUNS - TRACE_BYTE_RUN + 1) {
+		out[0] = (uint8_t)(TRACE_BYTE_RUN + w->run - 1);
+		return 1;
+	}
+	out[0] = TRACE_BYTE_RUNS;
+	return 1 + rp_varint_put(out + 1, w->run);
+}
+
+/* One more record came as predicted. */
+static void count(struct trace_order_writer *w, const struct trace_rec *rec)
+{
+	uint8_t bytes[MAX_RECORD];
+
+	if (w->run < TRACE_LITERALS && w->run == w->literals && encode(&w->model, rec, bytes) == 1)
+		w->literal[w->literals++] = bytes[0];
+	trace_stream_set_run(&w->stream, ++w->run);
+}
+
 static void set_busy(struct trace_order_writer *w, bool busy)
 {
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -106,11 +120,11 @@ static int put(struct trace_order_writer *w, const struct trace_rec *rec, bool l
 	int rc;
 
 	if (has_pattern(rec->kind) && w->run < UINT32_MAX && same(predicted(&w->model), rec)) {
+		count(w, rec);
 		model_learn(&w->model, rec);
-		trace_stream_set_run(&w->stream, ++w->run);
 		return 0;
 	}
-	n = encode_run(bytes, w->run);
+	n = encode_run(w, bytes);
 	n += encode(&w->model, rec, bytes + n);
 	rc = trace_stream_reserve(&w->stream, n);
 	if (rc && !last)
@@ -123,6 +137,7 @@ static int put(struct trace_order_writer *w, const struct trace_rec *rec, bool l
 	if (w->run)
 		trace_stream_set_run(&w->stream, 0);
 	w->run = 0;
+	w->literals = 0;
 	model_learn(&w->model, rec);
 	return 0;
 }

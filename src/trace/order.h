@@ -17,6 +17,9 @@ struct trace_rec {
 
 #define TRACE_MODEL_SLOTS 1024
 
+/* Runs up to this length are better written out: bytes that recur compress well, counts do not. */
+#define TRACE_LITERALS 3
+
 struct trace_model {
 	uint32_t context; /* of the last two records */
 	uint32_t last;    /* hash of the last one */
@@ -30,6 +33,8 @@ struct trace_order_writer {
 	uint64_t events;     /* events begun */
 	uint64_t last_event; /* event of the last record */
 	uint32_t run;
+	uint8_t literal[TRACE_LITERALS]; /* the first records of the run, as bytes */
+	uint8_t literals;                /* how many of them are one byte each */
 	uint32_t polls;
 	bool busy; /* a record is being put: a signal handler must keep out */
 };

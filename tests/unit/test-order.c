@@ -191,7 +191,7 @@ static struct step random_source(struct steps *s)
 static struct step random_post(struct steps *s)
 {
 	s->event += 2;
-	return (struct step){TRACE_POST, s->event, 2 + random_next(&s->seed) % 60, 0};
+	return (struct step){TRACE_POST, s->event, 2 + random_next(&s->seed) % 44, 0};
 }
 
 static void test_any_records_come_back(void **state)

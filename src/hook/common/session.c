@@ -17,6 +17,8 @@
 #include "hook/common/text.h"
 
 static struct replay_slot no_slot;
+static struct replay_state_file *state;
+static bool local;
 struct replay_slot *hook_slot = &no_slot;
 
 static struct hook_text session_path(char *out, size_t size, const char *name)
@@ -94,9 +96,19 @@ int hook_session_claim(uint32_t k)
 	return hook_process.mode == HOOK_RECORD ? record_claim(k) : replay_claim(k);
 }
 
+const struct replay_slot *hook_session_slot(uint32_t rank)
+{
+	return state && rank < state->ranks ? &state->slot[rank] : &no_slot;
+}
+
+bool hook_session_is_local(void)
+{
+	return local;
+}
+
 void hook_session_map(void)
 {
-	char path[1100];
+	char path[1100], host[sizeof(((struct replay_state_file *)0)->host)] = "";
 	struct replay_state_file *file;
 	struct stat st;
 	int fd;
@@ -111,6 +123,9 @@ void hook_session_map(void)
 		    hook_process.rank < file->ranks &&
 		    sizeof(*file) + file->ranks * sizeof(file->slot[0]) <= (size_t)st.st_size)
 			hook_slot = &file->slot[hook_process.rank];
+		state = hook_slot == &no_slot ? NULL : file;
+		gethostname(host, sizeof(host) - 1);
+		local = hook_slot != &no_slot && strcmp(host, file->host) == 0;
 	}
 	close(fd);
 }

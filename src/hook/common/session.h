@@ -13,6 +13,12 @@ int hook_session_claim(uint32_t k);
 extern struct replay_slot *hook_slot;
 void hook_session_map(void);
 
+/* Another rank's slot; the dummy if there is none. */
+const struct replay_slot *hook_session_slot(uint32_t rank);
+
+/* Is this the host of the front? Only there is shared memory shared. */
+bool hook_session_is_local(void);
+
 /* Writes S/end-NNNN, once; `frames` return addresses become "where" lines. */
 void hook_session_last_word(const struct hook_thread *t, const char *why, const char *call,
 			    int64_t value, const char *text, void *const *frames, int count);

@@ -80,6 +80,8 @@ def body(call):
                 f"\trc = hook_mpi_mode->{call.mode_name()}({call.args('t')});\n"
                 "\thook_mpi_leave(t);\n\treturn rc;\n")
     text += call.begin()
+    if call.kind in ("send", "post"):
+        text += "\tif (hook_mpi_mode->sending)\n\t\thook_mpi_mode->sending(t, dest, comm);\n"
     if call.kind == "refuse":
         text += f"\thook_mpi_mode->refuse(t);\n\trc = {real};\n"
     elif call.kind == "post":

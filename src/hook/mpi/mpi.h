@@ -29,6 +29,8 @@ struct hook_mpi_mode {
 	void (*turn_pass)(struct hook_thread *t);
 	/* the source to ask for where the program gave this one; in the turn, if any */
 	int (*source)(struct hook_thread *t, int source);
+	/* a message is about to be sent; may be NULL */
+	void (*sending)(struct hook_thread *t, int dest, MPI_Comm comm);
 	/* MPI_Init has returned, MPI_Finalize is about to be called */
 	void (*opened)(struct hook_thread *t, int world, int level);
 	void (*closing)(struct hook_thread *t);

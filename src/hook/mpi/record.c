@@ -11,7 +11,7 @@
 
 #include "hook/mpi/turn.h"
 
-#define CHECK_EVERY 256
+#define CHECK_EVERY 1024
 #define CHECK_FIRST 16
 
 void record_note(struct hook_thread *t, uint32_t kind, uint64_t a, uint64_t b)
@@ -40,7 +40,8 @@ void record_failed_poll(struct hook_thread *t)
 /* Often enough to tell where a replay left the recorded path, more often at the start. */
 static bool is_check_due(uint64_t events)
 {
-	return events % CHECK_EVERY == 0 || (events % CHECK_FIRST == 0 && events < CHECK_EVERY);
+	return events % CHECK_EVERY == 0 ||
+	       (events % CHECK_FIRST == 0 && events < 16 * CHECK_FIRST);
 }
 
 static void begin(struct hook_thread *t)
@@ -294,33 +295,33 @@ static int look_block(struct hook_thread *t, const struct look *l)
 	}
 }
 
-static int record_look(struct hook_thread *t, struct look *l)
+static int record_look(struct hook_thread *t, struct look l)
 {
 	MPI_Status local = {.MPI_SOURCE = MPI_UNDEFINED};
 	int rc;
 
-	hook_mpi_begin(t, l->source, l->tag, 0);
-	if (l->status == MPI_STATUS_IGNORE)
-		l->status = &local;
-	rc = look_block(t, l);
-	received(t, TRACE_LOOK, l->source, l->comm, l->status);
+	hook_mpi_begin(t, l.source, l.tag, 0);
+	if (l.status == MPI_STATUS_IGNORE)
+		l.status = &local;
+	rc = look_block(t, &l);
+	received(t, TRACE_LOOK, l.source, l.comm, l.status);
 	hook_mpi_end(t);
 	return rc;
 }
 
-static int record_poll(struct hook_thread *t, struct look *l, int *flag)
+static int record_poll(struct hook_thread *t, struct look l, int *flag)
 {
 	MPI_Status local = {.MPI_SOURCE = MPI_UNDEFINED};
 	uint64_t turn = 0;
 	int rc;
 
-	if (l->status == MPI_STATUS_IGNORE)
-		l->status = &local;
+	if (l.status == MPI_STATUS_IGNORE)
+		l.status = &local;
 	if (hook_mpi_turns)
 		turn = hook_turn_lock();
-	rc = look_once(l, flag);
+	rc = look_once(&l, flag);
 	if (*flag) {
-		hook_mpi_begin(t, l->source, l->tag, 0);
+		hook_mpi_begin(t, l.source, l.tag, 0);
 		if (hook_mpi_turns)
 			note_turn(t, turn);
 	}
@@ -331,9 +332,9 @@ static int record_poll(struct hook_thread *t, struct look *l, int *flag)
 		return rc;
 	}
 	record_note(t, TRACE_HIT,
-		    l->source == MPI_ANY_SOURCE ? (uint64_t)l->status->MPI_SOURCE + 1 : 0, 0);
+		    l.source == MPI_ANY_SOURCE ? (uint64_t)l.status->MPI_SOURCE + 1 : 0, 0);
 	if (hook_requests_count())
-		received(t, TRACE_LOOK, MPI_PROC_NULL, l->comm, l->status);
+		received(t, TRACE_LOOK, MPI_PROC_NULL, l.comm, l.status);
 	hook_mpi_end(t);
 	return rc;
 }
@@ -343,7 +344,7 @@ static int record_Probe(struct hook_thread *t, int source, int tag, MPI_Comm com
 {
 	struct look l = {source, tag, comm, NULL, status};
 
-	return record_look(t, &l);
+	return record_look(t, l);
 }
 
 static int record_Mprobe(struct hook_thread *t, int source, int tag, MPI_Comm comm,
@@ -351,7 +352,7 @@ static int record_Mprobe(struct hook_thread *t, int source, int tag, MPI_Comm co
 {
 	struct look l = {source, tag, comm, message, status};
 
-	return record_look(t, &l);
+	return record_look(t, l);
 }
 
 static int record_Iprobe(struct hook_thread *t, int source, int tag, MPI_Comm comm, int *flag,
@@ -359,7 +360,7 @@ static int record_Iprobe(struct hook_thread *t, int source, int tag, MPI_Comm co
 {
 	struct look l = {source, tag, comm, NULL, status};
 
-	return record_poll(t, &l, flag);
+	return record_poll(t, l, flag);
 }
 
 static int record_Improbe(struct hook_thread *t, int source, int tag, MPI_Comm comm, int *flag,
@@ -367,7 +368,7 @@ static int record_Improbe(struct hook_thread *t, int source, int tag, MPI_Comm c
 {
 	struct look l = {source, tag, comm, message, status};
 
-	return record_poll(t, &l, flag);
+	return record_poll(t, l, flag);
 }
 
 static int record_Recv_init(struct hook_thread *t, void *buf, MPI_Count count, MPI_Datatype type,

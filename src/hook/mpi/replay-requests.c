@@ -11,6 +11,9 @@
 #include <sched.h>
 #include <string.h>
 
+#include "hook/mpi/credit.h"
+#include "hook/mpi/posts.h"
+
 static int shadows; /* how many are active; none: the program's arrays are used as they are */
 
 static int start_receive(struct hook_request *r)
@@ -95,6 +98,20 @@ static struct batch batch_open(struct hook_thread *t, int count, MPI_Request req
 	return b;
 }
 
+/* A receive of the program has completed. */
+static void retire(struct hook_request *r)
+{
+	int source = r->source;
+
+	if (r->flags & REQUEST_WILD)
+		source = (int)hook_posts_wild(r->wild) - TRACE_POST_SOURCE;
+	if (!(r->flags & REQUEST_NOWHERE))
+		hook_credit_received(source, r->comm);
+	if (r->shadow != MPI_REQUEST_NULL)
+		shadows--;
+	hook_requests_retire(r);
+}
+
 static void batch_one(struct batch *b, int i)
 {
 	struct hook_request *r = hook_requests_find(b->before[i]);
@@ -105,10 +122,8 @@ static void batch_one(struct batch *b, int i)
 		return;
 	}
 	b->user[i] = r->flags & REQUEST_PERSISTENT ? b->before[i] : b->real[i];
-	if (done && r->shadow != MPI_REQUEST_NULL)
-		shadows--;
 	if (done)
-		hook_requests_retire(r);
+		retire(r);
 }
 
 static void batch_close(struct batch *b)

@@ -12,6 +12,7 @@
 #include "hook/common/end.h"
 #include "hook/common/session.h"
 #include "hook/common/text.h"
+#include "hook/mpi/credit.h"
 #include "hook/mpi/posts.h"
 #include "hook/mpi/turn.h"
 
@@ -236,6 +237,7 @@ static void opened(struct hook_thread *t, int world, int level)
 	if (why)
 		hook_failed(t, why);
 	hook_mpi_real.Comm_dup(MPI_COMM_SELF, &nowhere);
+	hook_credit_open(world);
 }
 
 static void closing(struct hook_thread *t)
@@ -265,7 +267,8 @@ int replay_post(void *buf, MPI_Count count, MPI_Datatype type, int source, int t
 }
 
 /* Adds the request just posted; its flags must survive the post's own. */
-static void posted(struct hook_thread *t, MPI_Request request, uint32_t flags)
+static void posted(struct hook_thread *t, MPI_Request request, uint32_t flags, int source,
+		   MPI_Comm comm)
 {
 	struct hook_request *r;
 
@@ -274,6 +277,8 @@ static void posted(struct hook_thread *t, MPI_Request request, uint32_t flags)
 	if (r) {
 		hook_requests_post(r);
 		r->flags |= flags;
+		r->source = source;
+		r->comm = comm;
 	}
 	hook_requests_unlock();
 	if (!r)
@@ -303,10 +308,15 @@ static int source_of(struct hook_thread *t, int source)
 static int replay_Recv(struct hook_thread *t, void *buf, MPI_Count count, MPI_Datatype type,
 		       int source, int tag, MPI_Comm comm, MPI_Status *status)
 {
+	MPI_Status local;
 	int rc;
 
 	hook_mpi_begin(t, source, tag, (uint64_t)count);
+	if (status == MPI_STATUS_IGNORE)
+		status = &local;
 	rc = hook_mpi_do_recv(t, buf, count, type, source, tag, comm, status);
+	if (rc == MPI_SUCCESS)
+		hook_credit_received(status->MPI_SOURCE, comm);
 	hook_mpi_end(t);
 	return rc;
 }
@@ -314,11 +324,17 @@ static int replay_Recv(struct hook_thread *t, void *buf, MPI_Count count, MPI_Da
 static int replay_exchange(struct hook_thread *t, const struct hook_mpi_exchange *x, bool replace,
 			   MPI_Status *status)
 {
+	MPI_Status local;
 	int rc;
 
 	hook_mpi_begin(t, x->source, x->recvtag, (uint64_t)x->recvcount + (uint64_t)x->dest * 3);
+	if (status == MPI_STATUS_IGNORE)
+		status = &local;
+	hook_credit_sending(t, x->dest, x->comm);
 	rc = replace ? hook_mpi_do_sendrecv_replace(t, x, status)
 		     : hook_mpi_do_sendrecv(t, x, status);
+	if (rc == MPI_SUCCESS)
+		hook_credit_received(status->MPI_SOURCE, x->comm);
 	hook_mpi_end(t);
 	return rc;
 }
@@ -354,7 +370,7 @@ static int replay_Irecv(struct hook_thread *t, void *buf, MPI_Count count, MPI_D
 	hook_mpi_turn_take(t);
 	rc = replay_post(buf, count, type, source, tag, comm, request, &flags);
 	if (rc == MPI_SUCCESS && source != MPI_PROC_NULL)
-		posted(t, *request, flags);
+		posted(t, *request, flags, source, comm);
 	hook_mpi_turn_pass(t);
 	hook_mpi_end(t);
 	return rc;
@@ -376,7 +392,7 @@ static int replay_iexchange(struct hook_thread *t, struct hook_mpi_exchange *x, 
 		x->source = (int)(code - TRACE_POST_SOURCE);
 	rc = hook_mpi_isendrecv(x, replace, request);
 	if (rc == MPI_SUCCESS && x->source != MPI_PROC_NULL)
-		posted(t, *request, flags);
+		posted(t, *request, flags, x->source, x->comm);
 	hook_mpi_turn_pass(t);
 	hook_mpi_end(t);
 	return rc;
@@ -408,12 +424,17 @@ static int replay_Isendrecv_replace(struct hook_thread *t, void *buf, MPI_Count 
 static int replay_look(struct hook_thread *t, int source, int tag, MPI_Comm comm,
 		       MPI_Message *message, MPI_Status *status)
 {
+	MPI_Status local;
 	int rc;
 
+	if (status == MPI_STATUS_IGNORE)
+		status = &local;
 	if (message)
 		rc = hook_mpi_real.Mprobe(source, tag, comm, message, status);
 	else
 		rc = hook_mpi_real.Probe(source, tag, comm, status);
+	if (message && rc == MPI_SUCCESS)
+		hook_credit_received(status->MPI_SOURCE, comm);
 	hook_mpi_turn_pass(t);
 	return rc;
 }
@@ -502,6 +523,7 @@ const struct hook_mpi_mode hook_mpi_replay = {
 	.turn_take = turn_take,
 	.turn_pass = turn_pass,
 	.source = source_of,
+	.sending = hook_credit_sending,
 	.opened = opened,
 	.closing = closing,
 	.Recv = replay_Recv,
