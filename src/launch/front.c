@@ -20,6 +20,7 @@ static const int passed[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2}
 #define PASSED (sizeof(passed) / sizeof(passed[0]))
 
 static volatile pid_t child_pid;
+static volatile sig_atomic_t last_signal;
 static struct sigaction before[PASSED];
 static struct timespec started;
 
@@ -28,6 +29,7 @@ static void pass_on(int sig, siginfo_t *info, void *context)
 	int err = errno;
 
 	(void)context;
+	last_signal = sig;
 	if (child_pid > 0 && info->si_code <= 0)
 		kill(child_pid, sig);
 	errno = err;
@@ -59,6 +61,7 @@ pid_t launch_front_start(int (*child)(void *data), void *data)
 	sigset_t blocked, old;
 	pid_t pid;
 
+	last_signal = 0;
 	install(&blocked, &old);
 	clock_gettime(CLOCK_MONOTONIC, &started);
 	pid = fork();
@@ -85,6 +88,11 @@ void launch_front_ended(pid_t pid, int wait_status, struct launch_ended *ended)
 	ended->status = ended->signaled ? WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
 	ended->seconds = (double)(now.tv_sec - started.tv_sec) +
 			 (double)(now.tv_nsec - started.tv_nsec) / 1e9;
+}
+
+int launch_front_signal(void)
+{
+	return last_signal;
 }
 
 int launch_front_run(int (*child)(void *data), void *data, struct launch_ended *ended)

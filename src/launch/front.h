@@ -27,6 +27,9 @@ int launch_front_run(int (*child)(void *data), void *data, struct launch_ended *
 pid_t launch_front_start(int (*child)(void *data), void *data);
 void launch_front_ended(pid_t pid, int wait_status, struct launch_ended *ended);
 
+/* The last signal that came to us since the child was started, the terminal's included; or 0. */
+int launch_front_signal(void);
+
 /* A child function: execs the argv that data points to. */
 int launch_front_exec(void *argv);
 

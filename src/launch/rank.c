@@ -46,9 +46,9 @@ static int become(const char *path, char *const *argv)
 
 static void clear_variables(void)
 {
-	static const char *const ours[] = {"REPRISE_MODE",    "REPRISE_DIR",   "REPRISE_RANK",
-					   "REPRISE_SESSION", "REPRISE_NOISE", "REPRISE_FORCE",
-					   "REPRISE_DISCARD"};
+	static const char *const ours[] = {"REPRISE_MODE",    "REPRISE_DIR",     "REPRISE_RANK",
+					   "REPRISE_SESSION", "REPRISE_NOISE",   "REPRISE_FORCE",
+					   "REPRISE_DISCARD", "REPRISE_LAUNCHED"};
 
 	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
 		unsetenv(ours[i]);
@@ -69,6 +69,7 @@ static void set_format(const char *name, const char *format, uint64_t value)
 static int set_variables(const struct launch_rank *how, const char *dir, const char *hook)
 {
 	char *session = how->session ? rp_strdup(how->session) : rp_format("%s/replay-000000", dir);
+	unsigned rank;
 
 	clear_variables();
 	setenv("REPRISE_MODE", how->session ? "replay" : "record", 1);
@@ -78,6 +79,7 @@ static int set_variables(const struct launch_rank *how, const char *dir, const c
 	set_format("REPRISE_NOISE", "%020" PRIu64, how->noisy ? how->noise + !how->noise : 0);
 	set_format("REPRISE_FORCE", "%" PRIu64, how->force);
 	set_format("REPRISE_DISCARD", "%" PRIu64, how->discard);
+	set_format("REPRISE_LAUNCHED", "%" PRIu64, launch_job_rank(&rank));
 	free(session);
 	return launch_environ_preload(hook);
 }

@@ -32,9 +32,7 @@ static int (*real_main)(int, char **, char **);
 
 void *hook_real(const char *name)
 {
-	void *p = dlsym(RTLD_NEXT, name);
-
-	return p ? p : dlsym(RTLD_DEFAULT, name);
+	return dlsym(RTLD_NEXT, name);
 }
 
 void hook_stream_name(const struct hook_thread *t, const char *what, char *out, size_t size)
@@ -115,6 +113,19 @@ static bool mpi_is_linked(void)
 }
 
 /*
+ * A launcher inside a script that was itself recorded without one: its ranks are not ranks of this
+ * recording, and would all take themselves for descendants of rank 0.
+ */
+static bool is_of_another_launch(void)
+{
+	const char *launched = getenv("REPRISE_LAUNCHED");
+
+	if (!launched || strcmp(launched, "0") != 0)
+		return false;
+	return getenv("OMPI_COMM_WORLD_RANK") || getenv("PMI_RANK") || getenv("PMIX_RANK");
+}
+
+/*
  * Takes the next free number among the processes of this rank. The first process takes 0; later
  * ones only if they are the same process after exec, or programs of MPI, or `late` (in MPI_Init).
  */
@@ -175,7 +186,25 @@ HOOK_EXPORT pid_t fork(void)
 __attribute__((constructor)) static void start(void)
 {
 	hook_input_resolve();
-	if (!read_environment() || !claim(false))
+	if (!read_environment())
+		return;
+	if (is_of_another_launch()) {
+		hook_process.mode = HOOK_INERT;
+		hook_say_once("inner",
+			      "mpirun is started inside what is recorded: its ranks are not",
+			      " recorded; write 'reprise record mpirun …' there instead", NULL);
+		return;
+	}
+#ifdef HOOK_FLAVOUR_PLAIN
+	if (mpi_is_linked()) {
+		hook_process.mode = HOOK_INERT;
+		hook_say_once(
+			"flavour", "a program that uses MPI is started by one that does not: it is",
+			" not recorded; name its MPI with --mpi=openmpi or --mpi=mpich", NULL);
+		return;
+	}
+#endif
+	if (!claim(false))
 		return;
 	pthread_atfork(NULL, NULL, in_child);
 }

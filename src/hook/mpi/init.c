@@ -39,9 +39,7 @@ static MPI_Comm progress_comm; /* valid while hook_end_progress is set */
 
 static void *find(const char *name)
 {
-	void *p = mpi_library ? dlsym(mpi_library, name) : NULL;
-
-	return p ? p : hook_real(name);
+	return mpi_library ? dlsym(mpi_library, name) : NULL;
 }
 
 #ifdef HOOK_FLAVOUR_OPENMPI
@@ -57,8 +55,6 @@ static void *find_variable(const char *name)
 static void resolve_handles(void)
 {
 #ifdef HOOK_FLAVOUR_OPENMPI
-	if (!mpi_library)
-		return;
 	hook_mpi_handles.comm_world = find_variable("ompi_mpi_comm_world");
 	hook_mpi_handles.comm_self = find_variable("ompi_mpi_comm_self");
 	hook_mpi_handles.comm_null = find_variable("ompi_mpi_comm_null");
@@ -67,15 +63,25 @@ static void resolve_handles(void)
 #endif
 }
 
-/* false: the program uses another MPI than this library was made for. */
+/*
+ * false: the program uses another MPI than this library was made for. Wrappers then do nothing
+ * but go on to the real functions.
+ */
 static bool resolve(void)
 {
-	if (!mpi_library) {
-		mpi_library = dlopen(MPI_SONAME, RTLD_LAZY | RTLD_NOLOAD);
-		hook_mpi_resolve_all(find);
+	static const char *const others[] = {"libmpi.so.40", "libmpich.so.12", "libmpi.so.12"};
+	static bool ours;
+
+	if (mpi_library)
+		return ours;
+	mpi_library = dlopen(MPI_SONAME, RTLD_LAZY | RTLD_NOLOAD);
+	ours = mpi_library != NULL;
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]) && !mpi_library; i++)
+		mpi_library = dlopen(others[i], RTLD_LAZY | RTLD_NOLOAD);
+	hook_mpi_resolve_all(find);
+	if (ours)
 		resolve_handles();
-	}
-	return mpi_library != NULL;
+	return ours;
 }
 
 const char *hook_mpi_call_name(uint32_t call)
