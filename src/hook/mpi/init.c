@@ -186,8 +186,8 @@ static int init(int *argc, char ***argv, int required, int *provided, const void
 		return required < 0 ? hook_mpi_real.Init(argc, argv)
 				    : hook_mpi_real.Init_thread(argc, argv, required, provided);
 	if (!ours) {
-		hook_say("the program does not use ", MPI_NAME,
-			 ": it runs on, unrecorded; see --mpi", NULL);
+		hook_stop_recording(hook_thread_self(), TRACE_STOP_CALL, CALL_Init,
+				    "the program does not use " MPI_NAME ", see --mpi");
 		hook_depth = 1;
 		return required < 0 ? hook_mpi_real.Init(argc, argv)
 				    : hook_mpi_real.Init_thread(argc, argv, required, provided);
