@@ -59,7 +59,7 @@ static void print_program(const struct trace_run_rank *rank)
 
 static void print_run(const struct trace_run *run)
 {
-	char *obstacle = trace_run_obstacle(run);
+	char *obstacle = trace_run_obstacle(run), *gap = trace_run_gap(run);
 	char *trace = cmd_show_text(run->dir.show);
 	char *host, *start;
 
@@ -78,9 +78,11 @@ static void print_run(const struct trace_run *run)
 		free(start);
 		free(host);
 	}
-	print_field("replay", obstacle ? rp_format("%s%s", run->damaged ? "no: " : "", obstacle)
-				       : rp_strdup("yes, all of it"));
+	print_field("replay",
+		    obstacle ? rp_format("%s%s", run->damaged || gap ? "no: " : "", obstacle)
+			     : rp_strdup("yes, all of it"));
 	free(obstacle);
+	free(gap);
 }
 
 static uint64_t all_bytes(const struct trace_run_rank *rank)
@@ -246,6 +248,9 @@ static void say_damage(const struct trace_run *run)
 				rp_say("%s/%s of the trace %s %s", name, s->name, run->dir.show,
 				       s->damage);
 		}
+		if (run->rank[i].missing)
+			rp_say("%s/%s of the trace %s is missing", name, run->rank[i].missing,
+			       run->dir.show);
 	}
 }
 

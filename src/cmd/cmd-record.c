@@ -31,6 +31,7 @@
 #include "launch/rank.h"
 #include "trace/dir.h"
 #include "trace/meta.h"
+#include "trace/run.h"
 
 struct options {
 	const char *output;
@@ -101,25 +102,34 @@ static char *time_text(void)
 	return rp_strdup(text);
 }
 
+static char **copy_strings(char *const *list)
+{
+	size_t n = rp_strings_count(list);
+	char **copy = rp_alloc(n + 1, sizeof(*copy));
+
+	for (size_t i = 0; i < n; i++)
+		copy[i] = rp_strdup(list[i]);
+	return copy;
+}
+
+/* A launcher is replayed in our environment; a program alone has its own in start.json. */
 static void fill_meta(struct trace_meta *meta, const struct options *o,
 		      const struct launch_command *command, bool front)
 {
 	char *cwd = getcwd(NULL, 0);
-	size_t n = rp_strings_count(o->argv);
 
 	*meta = (struct trace_meta){
 		.version = rp_strdup(REPRISE_VERSION),
-		.argv = rp_alloc(n + 1, sizeof(char *)),
+		.argv = copy_strings(o->argv),
 		.mpi = rp_strdup(launch_mpi_name(o->mpi ? o->mpi : command->mpi)),
 		.front = front,
+		.env = front && command->has_launcher ? copy_strings(environ) : NULL,
 		.cwd = cwd ? cwd : rp_strdup("."),
 		.host = launch_host(),
 		.start = time_text(),
 		.noisy = o->noisy,
 		.noise = o->noise,
 	};
-	for (size_t i = 0; i < n; i++)
-		meta->argv[i] = rp_strdup(o->argv[i]);
 }
 
 /* The launcher may look elsewhere than we can from here; its ranks will find the program. */
@@ -130,11 +140,48 @@ static bool left_to_launcher(const struct launch_command *command, size_t i, con
 	return command->mpi != LAUNCH_MPI_MPICH && !strchr(name, '/') && access(name, X_OK) == 0;
 }
 
-/* What can be refused before anything is made or started is refused here, once. */
-static int check_programs(const struct options *o, const struct launch_command *command)
+/* Started by another MPI's launcher, each rank would take itself for the only one. */
+static int check_launcher(const struct options *o, const struct launch_command *command,
+			  const char *program, enum launch_mpi mpi)
+{
+	if (o->mpi || mpi <= LAUNCH_MPI_NONE || command->mpi <= LAUNCH_MPI_NONE ||
+	    mpi == command->mpi)
+		return 0;
+	rp_say("%s is linked with %s, and %s belongs to %s: start it with mpirun.%s, or give "
+	       "--mpi=%s if this is meant",
+	       program, launch_mpi_title(mpi), o->argv[command->launcher],
+	       launch_mpi_title(command->mpi), launch_mpi_name(mpi), launch_mpi_name(mpi));
+	return RP_EXIT_BAD_INPUT;
+}
+
+static int check_program(const struct options *o, const struct launch_command *command, size_t word)
 {
 	enum launch_mpi mpi;
 	char *path, *hook;
+	int code = launch_program_require(o->argv[word], &path);
+
+	if (code)
+		return code;
+	if (command->has_launcher)
+		code = launch_flavour_linked(path, o->argv + word, o->mpi, &mpi);
+	else
+		code = launch_flavour_of(path, o->argv + word, o->mpi, &mpi);
+	if (!code)
+		code = check_launcher(o, command, o->argv[word], mpi);
+	if (!code && mpi == LAUNCH_MPI_UNKNOWN)
+		mpi = command->mpi ? command->mpi : LAUNCH_MPI_NONE;
+	if (!code)
+		code = launch_hook_require(mpi, &hook);
+	if (!code)
+		free(hook);
+	free(path);
+	return code;
+}
+
+/* What can be refused before anything is made or started is refused here, once. */
+static int check_programs(const struct options *o, const struct launch_command *command)
+{
+	char *path;
 	int code = 0;
 
 	if (command->has_launcher) {
@@ -143,19 +190,10 @@ static int check_programs(const struct options *o, const struct launch_command *
 			free(path);
 	}
 	for (size_t i = 0; i < command->segments && !code; i++) {
-		const char *name = o->argv[command->segment[i].program];
+		size_t word = command->segment[i].program;
 
-		if (left_to_launcher(command, i, name))
-			continue;
-		code = launch_program_require(name, &path);
-		if (code)
-			break;
-		code = launch_flavour_of(path, o->mpi, &mpi);
-		if (!code)
-			code = launch_hook_require(mpi, &hook);
-		if (!code)
-			free(hook);
-		free(path);
+		if (!left_to_launcher(command, i, o->argv[word]))
+			code = check_program(o, command, word);
 	}
 	return code;
 }
@@ -228,6 +266,35 @@ static void remove_trace(struct trace_dir *dir)
 		rp_say("cannot remove the trace %s: %s", dir->show, strerror(-rc));
 }
 
+/*
+ * A launcher that was told to end may end with status 0, whatever became of its ranks. Where
+ * recording stopped, its word is all there is.
+ */
+static bool ended_well(const struct trace_dir *dir, const struct launch_ended *ended)
+{
+	struct trace_run run;
+	bool well = true;
+
+	if (launch_ended_code(ended) || launch_front_signal() || trace_run_open(&run, dir->path))
+		return false;
+	for (size_t i = 0; i < run.ranks; i++) {
+		const struct trace_run_rank *rank = &run.rank[i];
+
+		well = well && (rank->stop || (rank->last && rank->last->end == TRACE_END_EXIT &&
+					       rank->last->end_value == 0));
+	}
+	trace_run_close(&run);
+	return well;
+}
+
+/* The only rank could not be started, and has said so: there is nothing to keep. */
+static bool never_started(const struct launch_command *command, const struct launch_ended *ended)
+{
+	int code = launch_ended_code(ended);
+
+	return !command->has_launcher && (code == RP_EXIT_CANNOT_EXEC || code == RP_EXIT_NOT_FOUND);
+}
+
 static void say_recorded(const struct trace_dir *dir, size_t ranks, double seconds)
 {
 	rp_say("recorded in %s (%zu %s, %.*f s)", dir->show, ranks, ranks == 1 ? "rank" : "ranks",
@@ -235,8 +302,8 @@ static void say_recorded(const struct trace_dir *dir, size_t ranks, double secon
 }
 
 /* After the run: says how it went with the trace, in one sentence. */
-static void finish(const struct options *o, struct trace_dir *dir, struct trace_meta *meta,
-		   const struct launch_ended *ended)
+static void finish(const struct options *o, const struct launch_command *command,
+		   struct trace_dir *dir, struct trace_meta *meta, const struct launch_ended *ended)
 {
 	struct trace_ranks ranks;
 	size_t recorded;
@@ -252,7 +319,8 @@ static void finish(const struct options *o, struct trace_dir *dir, struct trace_
 	if (trace_dir_ranks(dir, &ranks))
 		return;
 	recorded = count_recorded(dir, &ranks);
-	if (o->discard && launch_ended_code(ended) == 0) {
+	if ((o->discard && ended_well(dir, ended)) ||
+	    (!recorded && never_started(command, ended))) {
 		remove_trace(dir);
 	} else if (ranks.n == 0) {
 		remove_trace(dir);
@@ -299,7 +367,7 @@ static int run_front(struct options *o, const struct launch_command *command)
 		remove_trace(&dir);
 		return RP_EXIT_FAILURE;
 	}
-	finish(o, &dir, &meta, &ended);
+	finish(o, command, &dir, &meta, &ended);
 	trace_meta_free(&meta);
 	trace_dir_close(&dir);
 	return launch_ended_code(&ended);
@@ -339,6 +407,7 @@ static int run_behind(struct options *o, const struct launch_command *command, u
 			rp_say("cannot write meta.json to the trace %s: %s", dir.show,
 			       strerror(-rc));
 		trace_meta_free(&meta);
+		rp_say("recording in %s", dir.show);
 	}
 	return launch_rank_run(&how);
 }
@@ -354,6 +423,12 @@ static int run(int argc, char **argv)
 		code = launch_command_parse(&command, o.argv);
 	if (code)
 		return code;
+	if (getenv("REPRISE_MODE")) {
+		rp_say("this runs inside a program that is recorded or replayed itself: record one "
+		       "of the two");
+		launch_command_free(&command);
+		return RP_EXIT_BAD_INPUT;
+	}
 	if (!command.has_launcher && launch_job_rank(&rank))
 		code = run_behind(&o, &command, rank);
 	else
@@ -366,17 +441,18 @@ const struct cmd_verb cmd_record = {
 	.name = "record",
 	.args = "[OPTION …] [--] COMMAND [ARG …]",
 	.summary = "Runs a command and records it",
-	.details = "COMMAND is a launcher with its program, or a program:\n\n"
-		   "  reprise record mpirun -n 4 ./app args\n"
-		   "  reprise record ./app args\n"
-		   "  mpirun -n 4 reprise record ./app args\n\n"
-		   "The trace goes to ./reprise-PROGRAM-N, or below $REPRISE_TRACE_DIR if that is "
-		   "set;\n"
-		   "reprise-latest beside it points to the newest. The exit status is the "
-		   "command's.\n\n"
-		   "  -o, --output DIR        name the trace directory; it must not exist\n"
-		   "  --discard-on-success    remove the trace if the command ends with status 0\n"
-		   "  --noise[=SEED]          delay events at random, so that rare orders show up\n"
-		   "  --mpi=MPI               openmpi, mpich or none, where it cannot be seen\n",
+	.details =
+		"COMMAND is a launcher with its program, or a program:\n\n"
+		"  reprise record mpirun -n 4 ./app args\n"
+		"  reprise record ./app args\n"
+		"  mpirun -n 4 reprise record ./app args\n\n"
+		"The trace goes to ./reprise-PROGRAM-N, or below $REPRISE_TRACE_DIR if that is "
+		"set;\n"
+		"reprise-latest there points to the newest. The exit status is the command's.\n\n"
+		"  -o, --output DIR        name the trace directory; it must not exist\n"
+		"  --discard-on-success    remove the trace if the command and all ranks end with "
+		"status 0\n"
+		"  --noise[=SEED]          delay events at random, so that rare orders show up\n"
+		"  --mpi=MPI               openmpi, mpich or none, where it cannot be seen\n",
 	.run = run,
 };

@@ -17,6 +17,8 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "cmd/show.h"
+#include "launch/environ.h"
 #include "launch/front.h"
 #include "launch/job.h"
 #include "launch/rank.h"
@@ -24,29 +26,35 @@
 
 #define PATIENCE 30.0
 
-static int parse_number(const char *text, double *value)
+static int parse_patience(struct replay_front *f, const char *text)
 {
 	char *end;
 
-	*value = strtod(text, &end);
-	return *text && !*end && *value > 0 && *value < 1e9 ? 0 : -EINVAL;
+	f->patience = strtod(text, &end);
+	if (*text && !*end && f->patience > 0 && f->patience < 1e9)
+		return 0;
+	rp_say("--patience takes a number of seconds, not '%s'", text);
+	return RP_EXIT_BAD_INPUT;
 }
 
 static int parse_noise(struct replay_front *f, const char *text)
 {
-	char *end;
-
 	f->noisy = true;
-	if (!text) {
-		if (getrandom(&f->noise, 4, 0) != 4)
-			f->noise = 1;
-		return 0;
+	if (text)
+		return cmd_show_seed(text, &f->noise);
+	if (getrandom(&f->noise, 4, 0) != 4)
+		f->noise = 1;
+	return 0;
+}
+
+static int parse_trace(const char **trace, const char *text)
+{
+	if (*trace) {
+		rp_say("'%s' is too much: give one trace, or a command after --", text);
+		return RP_EXIT_BAD_INPUT;
 	}
-	f->noise = strtoull(text, &end, 10);
-	if (*text >= '0' && *text <= '9' && !*end)
-		return 0;
-	rp_say("--noise takes a number, not '%s'", text);
-	return RP_EXIT_BAD_INPUT;
+	*trace = text;
+	return 0;
 }
 
 static int parse(int argc, char **argv, struct replay_front *f, const char **trace)
@@ -57,77 +65,64 @@ static int parse(int argc, char **argv, struct replay_front *f, const char **tra
 		{"patience", required_argument, NULL, 'p'},
 		{NULL, 0, NULL, 0},
 	};
-	int c, rc;
+	int c, rc = 0;
 
 	opterr = 0;
-	while ((c = getopt_long(argc, argv, "+:", options, NULL)) != -1) {
-		if (c == 'f') {
+	/* "-": words that are no options come as option 1, in their place; "--" ends it. */
+	while (!rc && (c = getopt_long(argc, argv, "-:", options, NULL)) != -1) {
+		if (c == 'f')
 			f->force = true;
-		} else if (c == 'n') {
+		else if (c == 'n')
 			rc = parse_noise(f, optarg);
-			if (rc)
-				return rc;
-		} else if (c != 'p') {
-			return cmd_bad_option(&cmd_replay, c, argv);
-		} else if (parse_number(optarg, &f->patience)) {
-			rp_say("--patience takes a number of seconds, not '%s'", optarg);
-			return RP_EXIT_BAD_INPUT;
-		}
+		else if (c == 'p')
+			rc = parse_patience(f, optarg);
+		else if (c == 1)
+			rc = parse_trace(trace, optarg);
+		else
+			rc = cmd_bad_option(&cmd_replay, c, argv);
 	}
-	argv += optind;
-	/* getopt swallows the first "--"; what stands behind it is the command. */
-	if (*argv && strcmp(argv[-1], "--") != 0)
-		*trace = *argv++;
-	if (*argv && strcmp(*argv, "--") == 0)
-		argv++;
-	else if (*argv && strcmp(argv[-1], "--") != 0) {
-		rp_say("'%s' is too much: give one trace, or a command after --", *argv);
-		return RP_EXIT_BAD_INPUT;
+	if (argv[optind])
+		f->command = argv + optind;
+	return rc;
+}
+
+/* Names the first damaged or missing stream; true if there is one. */
+static bool say_damage(const struct trace_run *run, const struct trace_run_rank *rank)
+{
+	char name[TRACE_RANK_NAME_BYTES];
+
+	trace_dir_rank_name(rank->rank, name);
+	for (size_t k = 0; k < rank->streams; k++) {
+		if (!rank->stream[k].damage)
+			continue;
+		rp_say("cannot replay: %s/%s/%s %s", run->dir.show, name, rank->stream[k].name,
+		       rank->stream[k].damage);
+		return true;
 	}
-	if (*argv)
-		f->command = argv;
-	return 0;
+	if (rank->missing)
+		rp_say("cannot replay: %s/%s/%s is missing", run->dir.show, name, rank->missing);
+	return rank->missing != NULL;
 }
 
 /* Says what keeps the trace from being replayed; 0 if nothing does. */
-static int check_trace(const struct replay_front *f)
+static int check_trace(const struct trace_run *run)
 {
-	const struct trace_run *run = f->run;
+	char *gap;
 
 	if (!run->has_meta)
 		return RP_EXIT_BAD_INPUT;
-	if (run->ranks == 0) {
-		rp_say("%s holds no rank: nothing was recorded", run->dir.show);
-		return RP_EXIT_BAD_INPUT;
-	}
 	for (size_t i = 0; i < run->ranks; i++) {
-		const struct trace_run_rank *rank = &run->rank[i];
-
-		if (!rank->has_start)
+		if (!run->rank[i].has_start || say_damage(run, &run->rank[i]))
 			return RP_EXIT_BAD_INPUT;
-		for (size_t k = 0; k < rank->streams; k++) {
-			if (!rank->stream[k].damage)
-				continue;
-			rp_say("cannot replay: %s/rank-%04u/%s %s", run->dir.show, rank->rank,
-			       rank->stream[k].name, rank->stream[k].damage);
-			return RP_EXIT_BAD_INPUT;
-		}
-		if (rank->streams == 0) {
-			rp_say("cannot replay: rank %u of %s recorded nothing", rank->rank,
-			       run->dir.show);
-			return RP_EXIT_BAD_INPUT;
-		}
-		if (rank->world && rank->world != run->ranks) {
-			rp_say("cannot replay: the run had %u ranks, %s holds %zu of them",
-			       rank->world, run->dir.show, run->ranks);
-			return RP_EXIT_BAD_INPUT;
-		}
 	}
-	if (!run->contiguous) {
-		rp_say("cannot replay: ranks are missing in %s", run->dir.show);
+	if (run->damaged)
 		return RP_EXIT_BAD_INPUT;
-	}
-	return 0;
+	gap = trace_run_gap(run);
+	if (!gap)
+		return 0;
+	rp_say("cannot replay %s: %s", run->dir.show, gap);
+	free(gap);
+	return RP_EXIT_BAD_INPUT;
 }
 
 /* The ranks get the recorded standard input from us: the launcher has none to pass on. */
@@ -159,6 +154,19 @@ static int start_alone(void *data)
 	return launch_rank_run(&how);
 }
 
+/* In that place and environment the words of the command mean what they meant. */
+static int go_to_start(const struct replay_front *f)
+{
+	const struct trace_meta *meta = &f->run->meta;
+
+	if (!f->command)
+		launch_environ_of_front(meta->env);
+	if (!meta->cwd || chdir(meta->cwd) == 0)
+		return 0;
+	rp_say("cannot go to %s, where the run was started: %s", meta->cwd, strerror(errno));
+	return RP_EXIT_BAD_INPUT;
+}
+
 static int replay(struct replay_front *f)
 {
 	char **words = NULL;
@@ -168,12 +176,11 @@ static int replay(struct replay_front *f)
 
 	if (code)
 		return code;
-	code = replay_plan(f, &words, &alone);
+	code = go_to_start(f);
+	if (!code)
+		code = replay_plan(f, &words, &alone);
 	if (code)
 		goto close_session;
-	if (f->run->meta.cwd && chdir(f->run->meta.cwd) != 0)
-		rp_say("cannot go to %s, where the run was started: %s", f->run->meta.cwd,
-		       strerror(errno));
 	pid = alone ? launch_front_start(start_alone, f) : launch_front_start(start_words, words);
 	if (pid < 0) {
 		rp_say("cannot start a process: %s", strerror((int)-pid));
@@ -205,7 +212,7 @@ static int run(int argc, char **argv)
 		return code;
 	f.run = &trace;
 	f.ranks = trace.ranks;
-	code = check_trace(&f);
+	code = check_trace(&trace);
 	if (!code)
 		code = replay(&f);
 	trace_run_close(&trace);

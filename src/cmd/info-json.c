@@ -88,6 +88,8 @@ static json_t *rank_json(const struct trace_run *run, const struct trace_run_ran
 
 	set(object, "rank", rank->rank);
 	json_object_set_new(object, "damaged", json_boolean(rank->damaged));
+	if (rank->missing)
+		set_text(object, "missing", rank->missing);
 	if (rank->has_start) {
 		set_text(object, "program", rank->start.program);
 		set_text(object, "mpi", rank->start.mpi);

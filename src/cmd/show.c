@@ -5,6 +5,7 @@
  */
 #include "cmd/show.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -165,5 +166,17 @@ int cmd_show_format(const char *value, bool *json)
 	if (*json || !strcmp(value, "text"))
 		return 0;
 	rp_say("there is no format '%s': text and json are", value);
+	return RP_EXIT_BAD_INPUT;
+}
+
+int cmd_show_seed(const char *value, uint64_t *seed)
+{
+	char *end;
+
+	errno = 0;
+	*seed = strtoull(value, &end, 10);
+	if (*value >= '0' && *value <= '9' && !*end && !errno)
+		return 0;
+	rp_say("--noise takes a number, not '%s'", value);
 	return RP_EXIT_BAD_INPUT;
 }

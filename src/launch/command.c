@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "launch/options.h"
+#include "launch/prefix.h"
 #include "launch/program.h"
 
 static const struct {
@@ -39,11 +40,6 @@ static const struct {
 	{"palsrun", LAUNCH_HYDRA, LAUNCH_MPI_UNKNOWN},
 };
 
-static const char *const prefix_commands[] = {
-	"env",    "timeout", "nice",    "ionice", "time",
-	"stdbuf", "taskset", "numactl", "nohup",  "setsid",
-};
-
 static const char *base_of(const char *word)
 {
 	const char *slash = strrchr(word, '/');
@@ -65,17 +61,6 @@ static int find_launcher(const char *word)
 	return -1;
 }
 
-static bool is_prefix_command(const char *word)
-{
-	const char *base = base_of(word);
-
-	for (size_t i = 0; i < sizeof(prefix_commands) / sizeof(prefix_commands[0]); i++) {
-		if (!strcmp(prefix_commands[i], base))
-			return true;
-	}
-	return false;
-}
-
 /* A plain mpirun belongs to whom its symbolic link leads to. */
 static int resolve_dialects(const char *word, enum launch_mpi *mpi)
 {
@@ -94,15 +79,6 @@ static int resolve_dialects(const char *word, enum launch_mpi *mpi)
 	free(path);
 	free(real);
 	return dialects;
-}
-
-static bool can_start(const char *word)
-{
-	char *path = launch_program_find(word);
-	bool found = path != NULL;
-
-	free(path);
-	return found;
 }
 
 static int refuse_appfile(const char *option)
@@ -139,7 +115,7 @@ static int skip_options(int dialects, char *const *argv, size_t *at, bool *moved
 			words = whole ? option->words - 1 : option->words;
 		else
 			words = !whole && argv[i + 1] && argv[i + 1][0] != '-' &&
-				!can_start(argv[i + 1]);
+				!launch_program_exists(argv[i + 1]);
 		while (words-- > 0 && argv[i + 1])
 			i++;
 	}
@@ -181,21 +157,16 @@ static int parse_segments(struct launch_command *command, int dialects, char *co
 
 int launch_command_parse(struct launch_command *command, char *const *argv)
 {
-	int found = find_launcher(argv[0]);
+	size_t at = launch_prefix_skip(argv);
+	int found = find_launcher(argv[at]);
 	int dialects, code;
 
 	*command = (struct launch_command){.mpi = LAUNCH_MPI_UNKNOWN};
-	if (found < 0 && is_prefix_command(argv[0])) {
-		for (size_t i = 1; argv[i] && found < 0; i++) {
-			found = find_launcher(argv[i]);
-			command->launcher = i;
-		}
-	}
 	if (found < 0) {
-		command->launcher = 0;
 		add_segment(command, 0, false);
 		return 0;
 	}
+	command->launcher = at;
 	command->has_launcher = true;
 	command->mpi = launchers[found].mpi;
 	dialects = launchers[found].dialects;

@@ -6,6 +6,7 @@
  */
 #include "launch/environ.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,20 +21,47 @@
 #define STEP 4096
 #define TOP 8 /* bytes the kernel leaves free above the strings */
 
-void launch_environ_restore(char *const *recorded)
+/* Of the place and the session one works in, not of the run: a recorded value may be stale. */
+static const char *const of_session[] = {
+	"REPRISE_", "SLURM_",      "PBS_",        "LSB_",     "PALS_",   "SSH_",
+	"XDG_",     "KRB5CCNAME=", "XAUTHORITY=", "DISPLAY=", "TMPDIR=",
+};
+
+static bool is_of_session(const char *variable)
+{
+	for (size_t i = 0; i < sizeof(of_session) / sizeof(of_session[0]); i++) {
+		if (!strncmp(variable, of_session[i], strlen(of_session[i])))
+			return true;
+	}
+	return false;
+}
+
+/* Replaces environ: as recorded, but as it is now where `current` says so. */
+static void mix(char *const *recorded, bool (*current)(const char *variable))
 {
 	size_t n = 0, now = rp_strings_count(environ);
 	char **list = rp_alloc(now + rp_strings_count(recorded) + 1, sizeof(*list));
 
 	for (size_t i = 0; recorded[i]; i++) {
-		if (!launch_job_owns(recorded[i]))
+		if (!current(recorded[i]))
 			list[n++] = rp_strdup(recorded[i]);
 	}
 	for (size_t i = 0; i < now; i++) {
-		if (launch_job_owns(environ[i]))
+		if (current(environ[i]))
 			list[n++] = environ[i];
 	}
 	environ = list;
+}
+
+void launch_environ_restore(char *const *recorded)
+{
+	mix(recorded, launch_job_owns);
+}
+
+void launch_environ_of_front(char *const *recorded)
+{
+	if (recorded)
+		mix(recorded, is_of_session);
 }
 
 static void prepend(const char *name, const char *value)

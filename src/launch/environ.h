@@ -8,6 +8,12 @@
 /* Replaces environ: the recorded variables, but the launcher's and ours as they are now. */
 void launch_environ_restore(char *const *recorded);
 
+/*
+ * Replaces environ by the one the recorded launcher was started in (trace_meta.env), but for what
+ * belongs to the session of the user or of the batch system. Does nothing if recorded is NULL.
+ */
+void launch_environ_of_front(char *const *recorded);
+
 /* Puts the hook library before whatever is preloaded. 0, or the exit code after saying why not. */
 int launch_environ_preload(const char *library) __attribute__((warn_unused_result));
 

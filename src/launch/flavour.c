@@ -20,6 +20,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "launch/elf.h"
+#include "launch/prefix.h"
 #include "launch/program.h"
 
 static const struct {
@@ -40,6 +41,11 @@ static const char *const hook_places[] = {
 	"../lib/x86_64-linux-gnu/reprise",
 	"../lib/aarch64-linux-gnu/reprise",
 };
+
+const char *launch_mpi_title(enum launch_mpi mpi)
+{
+	return flavours[mpi].title;
+}
 
 const char *launch_mpi_name(enum launch_mpi mpi)
 {
@@ -161,27 +167,60 @@ static int check_binary(const char *path, const struct launch_elf *elf)
 	return RP_EXIT_BAD_INPUT;
 }
 
-int launch_flavour_of(const char *path, enum launch_mpi told, enum launch_mpi *mpi)
+static int cannot_read(const char *path, const char *binary, int err)
+{
+	if (binary && strcmp(path, binary))
+		rp_say("cannot start %s: its interpreter %s cannot be read: %s", path, binary,
+		       strerror(err));
+	else
+		rp_say("cannot read %s: %s", path, strerror(err));
+	return RP_EXIT_CANNOT_EXEC;
+}
+
+/* By the libraries of one program, if the user has not told. */
+static int linked_with(const char *path, enum launch_mpi told, enum launch_mpi *mpi)
 {
 	char *binary = launch_program_binary(path);
 	struct launch_elf elf;
 	int rc = binary ? launch_elf_open(&elf, binary) : -errno;
 
 	if (rc) {
-		rp_say("cannot read %s: %s", binary ? binary : path, strerror(-rc));
+		rc = cannot_read(path, binary, -rc);
 		free(binary);
-		return RP_EXIT_CANNOT_EXEC;
+		return rc;
 	}
 	rc = check_binary(binary, &elf);
-	if (!rc) {
-		*mpi = told;
-		if (*mpi == LAUNCH_MPI_UNKNOWN)
-			*mpi = mpi_by_libraries(elf.interp, binary);
-		if (*mpi == LAUNCH_MPI_UNKNOWN)
-			*mpi = mpi_by_environment();
-	}
+	*mpi = told;
+	if (!rc && told == LAUNCH_MPI_UNKNOWN)
+		*mpi = mpi_by_libraries(elf.interp, binary);
 	launch_elf_close(&elf);
 	free(binary);
+	return rc;
+}
+
+int launch_flavour_linked(const char *path, char *const *argv, enum launch_mpi told,
+			  enum launch_mpi *mpi)
+{
+	size_t behind = launch_prefix_skip(argv);
+	int rc = linked_with(path, told, mpi);
+	char *program;
+
+	if (rc || !behind || *mpi != LAUNCH_MPI_UNKNOWN)
+		return rc;
+	program = launch_program_find(argv[behind]);
+	if (program)
+		rc = linked_with(program, told, mpi);
+	free(program);
+	return rc;
+}
+
+int launch_flavour_of(const char *path, char *const *argv, enum launch_mpi told,
+		      enum launch_mpi *mpi)
+{
+	int rc = launch_flavour_linked(path, argv, told, mpi);
+
+	if (!rc && *mpi == LAUNCH_MPI_UNKNOWN)
+		*mpi = mpi_by_environment();
 	return rc;
 }
 

@@ -14,15 +14,22 @@ enum launch_mpi {
 
 /* "openmpi", "mpich", "none"; "" for unknown. */
 const char *launch_mpi_name(enum launch_mpi mpi);
+/* "Open MPI", "MPICH", "programs without MPI"; NULL for unknown. */
+const char *launch_mpi_title(enum launch_mpi mpi);
 bool launch_mpi_parse(const char *name, enum launch_mpi *mpi);
 
 /*
- * The MPI of the program at `path`: the user's word `told` if there is one, the libraries the
- * program needs, or the launcher's variables in the environment. 0, or the exit code after saying
- * why this program cannot be recorded (static, other word size, set-user-id).
+ * The MPI of the program at `path` with the words argv: the user's word `told` if there is one, or
+ * the libraries it needs, or, if it is a command such as env or timeout, those of the program
+ * behind it. LAUNCH_MPI_UNKNOWN if none of them names one. 0, or the exit code after saying why
+ * this program cannot be recorded (static, other word size, set-user-id).
  */
-int launch_flavour_of(const char *path, enum launch_mpi told, enum launch_mpi *mpi)
-	__attribute__((warn_unused_result));
+int launch_flavour_linked(const char *path, char *const *argv, enum launch_mpi told,
+			  enum launch_mpi *mpi) __attribute__((warn_unused_result));
+
+/* The same in a rank, where the launcher's variables in the environment decide what is unknown. */
+int launch_flavour_of(const char *path, char *const *argv, enum launch_mpi told,
+		      enum launch_mpi *mpi) __attribute__((warn_unused_result));
 
 /* The path of the hook library, from malloc; NULL if it is not installed. */
 char *launch_hook_find(enum launch_mpi mpi);

@@ -14,9 +14,21 @@
 
 #include "base/mem.h"
 
+/* Prefixes, or whole names where a prefix would take in variables of other programs. */
 static const char *const owned[] = {
-	"OMPI_", "PMIX_",  "PMI",   "HYDI_", "HYD",         "MPI_LOCAL", "MPIR_CVAR_",
-	"PRTE_", "SLURM_", "PALS_", "ORTE_", "LD_PRELOAD=", "REPRISE_",
+	"OMPI_",
+	"ORTE_",
+	"PRTE_",
+	"PMIX_",
+	"PMI_",
+	"HYDI_",
+	"HYDRA_",
+	"MPI_LOCALNRANKS=",
+	"MPI_LOCALRANKID=",
+	"MPIR_CVAR_CH3_INTERFACE_HOSTNAME=",
+	"SLURM_",
+	"PALS_",
+	"REPRISE_",
 };
 
 static bool number(const char *name, unsigned *value)

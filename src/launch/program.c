@@ -70,6 +70,15 @@ char *launch_program_find(const char *name)
 	return NULL;
 }
 
+bool launch_program_exists(const char *name)
+{
+	char *path = launch_program_find(name);
+	bool found = path != NULL;
+
+	free(path);
+	return found;
+}
+
 char *launch_program_find_rank(const char *name)
 {
 	char *path = launch_program_find(name);
@@ -87,6 +96,13 @@ char *launch_program_find_rank(const char *name)
 	return NULL;
 }
 
+static bool is_directory(const char *name)
+{
+	struct stat st;
+
+	return strchr(name, '/') && stat(name, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
 int launch_program_require(const char *name, char **path)
 {
 	*path = launch_program_find_rank(name);
@@ -96,7 +112,8 @@ int launch_program_require(const char *name, char **path)
 		rp_say("there is no program %s", *name ? name : "''");
 		return RP_EXIT_NOT_FOUND;
 	}
-	rp_say("cannot start %s: %s", name, strerror(errno));
+	rp_say("cannot start %s: %s", name,
+	       is_directory(name) ? "it is a directory" : strerror(errno));
 	return RP_EXIT_CANNOT_EXEC;
 }
 

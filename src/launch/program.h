@@ -3,12 +3,17 @@
 #ifndef LAUNCH_PROGRAM_H
 #define LAUNCH_PROGRAM_H
 
+#include <stdbool.h>
+
 #define LAUNCH_BUILD_ID_BYTES 129
 
 /* The path execvp would start, from malloc, or NULL with errno (ENOENT, EACCES, …). */
 char *launch_program_find(const char *name);
 
-/* The same for a launcher's rank, which may look in the working directory last. */
+/* Could execvp start something by this name? */
+bool launch_program_exists(const char *name);
+
+/* launch_program_find() for a launcher's rank, which may look in the working directory last. */
 char *launch_program_find_rank(const char *name);
 
 /* 0 and *path, or the exit code 126 or 127 after saying why. */

@@ -288,7 +288,7 @@ int launch_rank_run(const struct launch_rank *how)
 		return replay_or_refuse(how);
 	rc = launch_program_require(how->argv[0], &path);
 	if (!rc)
-		rc = launch_flavour_of(path, how->mpi, &mpi);
+		rc = launch_flavour_of(path, how->argv, how->mpi, &mpi);
 	if (!rc)
 		rc = launch_hook_require(mpi, &hook);
 	return rc ? rc : record(how, path, mpi, hook);

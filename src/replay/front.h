@@ -35,6 +35,7 @@ struct replay_front {
 
 	char *session;
 	int session_fd;
+	int state_fd; /* locked while we live */
 	struct replay_state_file *state;
 	struct replay_word *word; /* by rank */
 	size_t ranks, words;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What to start for a replay: the recorded launcher line with `reprise rank` put before each
- * program, or, where reprise was recorded behind the launcher and does not know its line, a plain
- * one of the same MPI with as many ranks.
+ * program and without a `timeout` before the launcher, or, where reprise was recorded behind the
+ * launcher and does not know its line, a plain one of the same MPI with as many ranks.
  */
 #include "replay/front.h"
 
@@ -51,7 +51,9 @@ static int check_command(const struct replay_front *f, const struct launch_comma
 		char **words;
 		bool known = false;
 
-		while (f->command[last] && strcmp(f->command[last], ":") != 0)
+		/* To a program without a launcher a colon is an argument. */
+		while (f->command[last] &&
+		       (!command->has_launcher || strcmp(f->command[last], ":") != 0))
 			last++;
 		words = rp_alloc(last - first + 1, sizeof(*words));
 		memcpy(words, f->command + first, (last - first) * sizeof(*words));
@@ -69,6 +71,38 @@ static int check_command(const struct replay_front *f, const struct launch_comma
 	return 0;
 }
 
+/* How many words `timeout`, its options and its duration are. */
+static size_t timeout_length(char *const *words, size_t most)
+{
+	size_t n = 1;
+
+	for (; n < most && words[n][0] == '-'; n++) {
+		const char *word = words[n];
+
+		if (!strcmp(word, "-k") || !strcmp(word, "-s") || !strcmp(word, "--signal") ||
+		    !strcmp(word, "--kill-after"))
+			n++;
+	}
+	return n < most && strspn(words[n], ".0123456789") ? n + 1 : 0;
+}
+
+/* What cut the run short is not to cut the replay short, which may take longer. */
+static void drop_timeout(char **words, size_t launcher)
+{
+	for (size_t i = 0; i < launcher; i++) {
+		const char *slash = strrchr(words[i], '/');
+		size_t n = 0;
+
+		if (strcmp(slash ? slash + 1 : words[i], "timeout") == 0)
+			n = timeout_length(words + i, launcher - i);
+		if (!n)
+			continue;
+		memmove(words + i, words + i + n,
+			(rp_strings_count(words + i + n) + 1) * sizeof(*words));
+		return;
+	}
+}
+
 static int plan_line(const struct replay_front *f, char **line, char ***words, bool *alone)
 {
 	struct launch_command command;
@@ -81,6 +115,8 @@ static int plan_line(const struct replay_front *f, char **line, char ***words, b
 	*alone = !command.has_launcher;
 	if (!code)
 		*words = launch_command_rewrite(&command, line, rank_prefix(f));
+	if (!code && !f->command)
+		drop_timeout(*words, command.launcher);
 	launch_command_free(&command);
 	return code;
 }

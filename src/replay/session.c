@@ -2,7 +2,8 @@
 /*
  * The front's side of a session: makes the directory and the state file, reads last words,
  * answers with S/all, and removes everything. The directory lies in the trace if that can be
- * written, because hosts share the trace; else below $TMPDIR.
+ * written, because hosts share the trace; else below $TMPDIR. The front holds a lock on the state
+ * file: a session in a trace whose lock is free was left by a front that was killed.
  */
 #include "replay/front.h"
 
@@ -13,78 +14,175 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
 
-static char *make_directory(const char *trace)
-{
-	const char *tmp = getenv("TMPDIR");
-	char *path = rp_format("%s/replay-XXXXXX", trace);
+#define WORD_BYTES 16384 /* room for the files of one rank: its last word, its claims */
 
-	if (mkdtemp(path))
-		return path;
-	free(path);
-	path = rp_format("%s/reprise-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-	if (mkdtemp(path))
-		return path;
-	rp_say("cannot make a directory for the replay, neither in %s nor as %s: %s", trace, path,
-	       strerror(errno));
-	free(path);
-	return NULL;
+/* Takes the descriptor. */
+static void remove_directory(int fd, const char *path)
+{
+	DIR *dir = fdopendir(fd);
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir)))
+		unlinkat(fd, entry->d_name, 0);
+	if (dir)
+		closedir(dir);
+	rmdir(path);
 }
 
+static off_t credit_size(const struct replay_front *f)
+{
+	return f->ranks > REPLAY_CREDIT_RANKS ? 0 : (off_t)(f->ranks * f->ranks * sizeof(uint32_t));
+}
+
+/* The ranks cannot answer for a disk that is full: their words would be lost. */
+static bool has_room(const struct replay_front *f, int fd)
+{
+	uint64_t needed = f->ranks * WORD_BYTES + (uint64_t)credit_size(f);
+	struct statvfs fs;
+
+	return fstatvfs(fd, &fs) != 0 || !fs.f_blocks || fs.f_bavail * fs.f_frsize >= needed;
+}
+
+/* A hole in a mapped file on a full disk kills whoever writes there: so there are none. */
 static int make_state(struct replay_front *f)
 {
 	size_t size = sizeof(*f->state) + f->ranks * sizeof(f->state->slot[0]);
 	int fd = openat(f->session_fd, "state", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	void *p = MAP_FAILED;
+	int rc;
 
-	if (fd >= 0 && ftruncate(fd, (off_t)size) == 0)
-		p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (fd >= 0)
-		close(fd);
-	if (p == MAP_FAILED)
+	if (fd < 0)
 		return -errno;
+	rc = -posix_fallocate(fd, 0, (off_t)size);
+	if (!rc && !has_room(f, fd))
+		rc = -ENOSPC;
+	if (!rc)
+		p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (!rc && p == MAP_FAILED)
+		rc = -errno;
+	if (rc) {
+		close(fd);
+		return rc;
+	}
+	/* Held as long as we live; where there are no locks nobody sweeps. */
+	flock(fd, LOCK_EX);
+	f->state_fd = fd;
 	f->state = p;
 	f->state->ranks = (uint32_t)f->ranks;
 	gethostname(f->state->host, sizeof(f->state->host) - 1);
-	f->state->magic = REPLAY_STATE_MAGIC;
+	__atomic_store_n(&f->state->magic, REPLAY_STATE_MAGIC, __ATOMIC_RELEASE);
 	return 0;
 }
 
 /* Without it the ranks do without. */
 static void make_credit(struct replay_front *f)
 {
-	off_t size = (off_t)(f->ranks * f->ranks * sizeof(uint32_t));
+	off_t size = credit_size(f);
 	int fd;
 
-	if (f->ranks > REPLAY_CREDIT_RANKS)
+	if (!size)
 		return;
 	fd = openat(f->session_fd, "credit", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return;
-	if (ftruncate(fd, size) != 0)
+	if (posix_fallocate(fd, 0, size) != 0)
 		unlinkat(f->session_fd, "credit", 0);
 	close(fd);
 }
 
-int replay_session_open(struct replay_front *f, const char *trace)
+/* 0 or -errno; takes the pattern. Nothing is left of what fails. */
+static int open_at(struct replay_front *f, char *pattern)
 {
 	int rc;
 
-	f->session = make_directory(trace);
-	if (!f->session)
-		return RP_EXIT_FAILURE;
-	f->session_fd = open(f->session, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (!mkdtemp(pattern)) {
+		rc = -errno;
+		free(pattern);
+		return rc;
+	}
+	f->session_fd = open(pattern, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	rc = f->session_fd < 0 ? -errno : make_state(f);
+	if (rc && f->session_fd >= 0)
+		remove_directory(f->session_fd, pattern);
+	else if (rc)
+		rmdir(pattern);
 	if (rc) {
-		rp_say("cannot write to %s: %s", f->session, strerror(-rc));
-		rmdir(f->session);
-		return RP_EXIT_FAILURE;
+		free(pattern);
+		return rc;
+	}
+	/* TMPDIR may be relative, and we go elsewhere. */
+	f->session = *pattern == '/' ? pattern : realpath(pattern, NULL);
+	return f->session ? 0 : -errno;
+}
+
+/* True if the session is complete and its front, which holds the lock, is gone. */
+static bool is_stale(int session_fd)
+{
+	int fd = openat(session_fd, "state", O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	uint64_t magic = 0;
+	bool stale;
+
+	if (fd < 0)
+		return false;
+	stale = flock(fd, LOCK_EX | LOCK_NB) == 0 &&
+		pread(fd, &magic, sizeof(magic), 0) == (ssize_t)sizeof(magic) &&
+		magic == REPLAY_STATE_MAGIC;
+	close(fd);
+	return stale;
+}
+
+/* Removes what fronts that were killed have left. */
+static void sweep(const char *trace)
+{
+	DIR *dir = opendir(trace);
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir))) {
+		char *path;
+		int fd;
+
+		if (strncmp(entry->d_name, "replay-", 7) != 0)
+			continue;
+		fd = openat(dirfd(dir), entry->d_name,
+			    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (fd < 0)
+			continue;
+		path = rp_format("%s/%s", trace, entry->d_name);
+		if (is_stale(fd))
+			remove_directory(fd, path);
+		else
+			close(fd);
+		free(path);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+int replay_session_open(struct replay_front *f, const char *trace)
+{
+	const char *tmp = getenv("TMPDIR");
+	int here, there;
+
+	sweep(trace);
+	here = open_at(f, rp_format("%s/replay-XXXXXX", trace));
+	if (here) {
+		tmp = tmp && *tmp ? tmp : "/tmp";
+		there = open_at(f, rp_format("%s/reprise-XXXXXX", tmp));
+		if (there) {
+			rp_say("there is no place for a replay to work in: %s: %s; %s: %s; "
+			       "set TMPDIR to a directory with room",
+			       trace, strerror(-here), tmp, strerror(-there));
+			return RP_EXIT_FAILURE;
+		}
 	}
 	make_credit(f);
 	f->word = rp_alloc(f->ranks, sizeof(*f->word));
@@ -93,14 +191,8 @@ int replay_session_open(struct replay_front *f, const char *trace)
 
 void replay_session_close(struct replay_front *f)
 {
-	DIR *dir = fdopendir(f->session_fd);
-	struct dirent *entry;
-
-	while (dir && (entry = readdir(dir)))
-		unlinkat(f->session_fd, entry->d_name, 0);
-	if (dir)
-		closedir(dir);
-	rmdir(f->session);
+	remove_directory(f->session_fd, f->session);
+	close(f->state_fd);
 }
 
 static char *copy_until_line(const char *p)

@@ -3,7 +3,8 @@
  * The session directory of a replay: how the ranks tell the front where they are. Written by the
  * hook libraries, read by the front.
  *
- * S/state is an array of slots, one per rank, mapped by everybody on the host.
+ * S/state is an array of slots, one per rank, mapped by everybody on the host; the front holds a
+ * lock (flock) on it.
  * S/credit counts received messages, by receiver and sender (hook/mpi/credit.h).
  * S/end-NNNN is a rank's last word, lines "key=value": why (enum below, by name), event, call,
  * thread, value, where ("module+0xoffset", one line per stack frame, innermost first),

@@ -6,6 +6,7 @@
  */
 #include "replay/front.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -59,13 +60,25 @@ bool replay_front_any(const struct replay_front *f, const char *why)
 	return false;
 }
 
-/* Without a word, and no longer able to get further than the recording did. */
+/* Its recording has no end: it was killed. */
+static bool was_cut_off(const struct replay_front *f, size_t rank)
+{
+	const struct trace_run_stream *last = f->run->rank[rank].last;
+
+	return !last || !last->end;
+}
+
+/*
+ * Without a word, and no longer able to get further than the recording did. A slot without events
+ * may be that of a script whose program has yet to start.
+ */
 static bool computes_past_end(const struct replay_front *f, size_t rank)
 {
 	const struct replay_slot *slot = &f->state->slot[rank];
 
 	return slot->state == REPLAY_RUNNING && slot->events == slot->limit &&
-	       !(slot->events & 1) && slot->events > 0;
+	       !(slot->events & 1) && was_cut_off(f, rank) &&
+	       (slot->events > 0 || f->run->rank[rank].events == 0);
 }
 
 static bool waits_in_call(const struct replay_front *f, size_t rank)
@@ -75,10 +88,17 @@ static bool waits_in_call(const struct replay_front *f, size_t rank)
 	return slot->state == REPLAY_RUNNING && (slot->events & 1);
 }
 
+/* Has the replay had the time for what the run did until it was killed? */
+static bool took_long_enough(const struct replay_front *f, double elapsed)
+{
+	double recorded = f->run->meta.seconds;
+
+	return recorded > 0 && elapsed > 1.5 * recorded + QUIET;
+}
+
 /* Nothing has moved for a while: can anything still move? */
 static void judge_silence(struct replay_front *f, double silent, double elapsed)
 {
-	double recorded = f->run->meta.seconds;
 	size_t waiting = 0, past = 0;
 
 	for (size_t i = 0; i < f->ranks; i++) {
@@ -92,10 +112,8 @@ static void judge_silence(struct replay_front *f, double silent, double elapsed)
 	if (replay_front_any(f, REPLAY_WHY_STOP)) {
 		f->past_end = silent > QUIET;
 	} else if (past) {
-		bool long_enough =
-			recorded > 0 && silent > QUIET && elapsed > 1.5 * recorded + QUIET;
-
-		f->past_end = long_enough || silent > f->patience;
+		f->past_end =
+			silent > f->patience || (silent > QUIET && took_long_enough(f, elapsed));
 	} else if (waiting) {
 		f->stuck = silent > f->patience;
 	}
@@ -122,14 +140,49 @@ static bool is_ours(const struct replay_front *f, int pid)
 	return found;
 }
 
-static void kill_ranks(const struct replay_front *f)
+/* Kills everything on this host that carries our session in its environment; how much there was. */
+static size_t kill_ours(const struct replay_front *f)
 {
-	for (size_t i = 0; i < f->ranks; i++) {
-		int pid = f->state->slot[i].pid;
+	DIR *proc = opendir("/proc");
+	struct dirent *entry;
+	size_t found = 0;
 
-		if (pid > 0 && is_ours(f, pid))
+	while (proc && (entry = readdir(proc))) {
+		int pid = atoi(entry->d_name);
+
+		if (pid > 0 && is_ours(f, pid)) {
 			kill(pid, SIGKILL);
+			found++;
+		}
 	}
+	if (proc)
+		closedir(proc);
+	return found;
+}
+
+/* The letter of the process's state, or 0 if there is no such process. */
+static char state_of(int pid)
+{
+	char path[64], text[512], *end;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (fd >= 0)
+		close(fd);
+	text[n > 0 ? n : 0] = 0;
+	end = strrchr(text, ')');
+	return end && end[1] ? end[2] : 0;
+}
+
+/* In a container orphans may stay zombies for good: nobody is there to reap them. */
+static bool is_gone(int pid)
+{
+	char state = state_of(pid);
+
+	return !state || state == 'Z' || state == 'X';
 }
 
 static bool wait_until(pid_t pid, int *status, double deadline)
@@ -148,7 +201,6 @@ static unsigned long traffic(int pid, bool *busy)
 	char *name = rp_format("/proc/%d/io", pid);
 	FILE *file = fopen(name, "re");
 	unsigned long in = 0, out = 0;
-	char state = 'R';
 
 	free(name);
 	if (file) {
@@ -156,15 +208,7 @@ static unsigned long traffic(int pid, bool *busy)
 			in = out = 0;
 		fclose(file);
 	}
-	name = rp_format("/proc/%d/stat", pid);
-	file = fopen(name, "re");
-	free(name);
-	if (file) {
-		if (fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
-			state = 'R';
-		fclose(file);
-	}
-	*busy = state == 'R';
+	*busy = state_of(pid) == 'R';
 	return in + out;
 }
 
@@ -208,12 +252,9 @@ static void wait_for_silence(const struct replay_front *f, const int helpers[], 
 	bool alive = true;
 
 	while (alive && now() < deadline) {
-		alive = false;
+		alive = kill_ours(f) > 0;
 		for (size_t i = 0; i < n; i++)
-			alive = alive || kill(helpers[i], 0) == 0;
-		for (size_t i = 0; i < f->ranks; i++)
-			alive = alive ||
-				(f->state->slot[i].pid > 0 && is_ours(f, f->state->slot[i].pid));
+			alive = alive || !is_gone(helpers[i]);
 		if (alive)
 			nap();
 	}
@@ -237,7 +278,6 @@ static void end_job(const struct replay_front *f, pid_t pid)
 		if (!wait_until(pid, &status, now() + GRACE))
 			rp_say("process %d does not end; end it yourself", (int)pid);
 	}
-	kill_ranks(f);
 	wait_for_silence(f, helpers, n);
 }
 
@@ -312,6 +352,14 @@ static bool ended_as_recorded(const struct replay_front *f)
 	return true;
 }
 
+/* The exit code for a signal that was to end us, or 0. */
+static int code_of_signal(void)
+{
+	int sig = launch_front_signal();
+
+	return sig && sig != SIGUSR1 && sig != SIGUSR2 ? 128 + sig : 0;
+}
+
 /*
  * The job has ended; words said late still count. A launcher's own exit status may depend on the
  * order in which it noticed the deaths of its ranks; what counts is how these ended.
@@ -319,8 +367,13 @@ static bool ended_as_recorded(const struct replay_front *f)
 static int code_at_end(struct replay_front *f, int status)
 {
 	struct launch_ended ended = {0};
+	int code = code_of_signal();
 
 	replay_session_read(f);
+	if (code) {
+		wait_for_silence(f, NULL, 0);
+		return ended_as_recorded(f) ? recorded_code(f) : code;
+	}
 	if (replay_front_any(f, REPLAY_WHY_DIVERGED)) {
 		replay_report_divergence(f);
 		return RP_EXIT_DIVERGED;
@@ -335,6 +388,39 @@ static int code_at_end(struct replay_front *f, int status)
 	if (f->run->meta.ended != TRACE_ENDED_UNKNOWN && ended_as_recorded(f))
 		return recorded_code(f);
 	return launch_ended_code(&ended);
+}
+
+/*
+ * All have said their last word, and yet the job does not end. A rank that has ended well though
+ * it was killed when recorded was started by something else, which would go on for long.
+ */
+static bool lingers(const struct replay_front *f, double since, double elapsed)
+{
+	bool outlived = false;
+
+	if (since > f->patience)
+		return true;
+	if (replay_front_any(f, REPLAY_WHY_SIGNAL) || replay_front_any(f, REPLAY_WHY_ABORT))
+		return false;
+	for (size_t i = 0; i < f->ranks; i++) {
+		const struct replay_word *w = &f->word[i];
+
+		if (!w->why || strcmp(w->why, REPLAY_WHY_EXIT) != 0 || w->value != 0)
+			return false;
+		outlived = outlived || was_cut_off(f, i);
+	}
+	return outlived && since > QUIET && took_long_enough(f, elapsed);
+}
+
+static void report_lingering(const struct replay_front *f)
+{
+	for (size_t i = 0; i < f->ranks; i++) {
+		if (was_cut_off(f, i)) {
+			replay_report_end(f);
+			return;
+		}
+	}
+	rp_say("all ranks came to their recorded end, but what started them runs on; it is ended");
 }
 
 int replay_watch(struct replay_front *f, pid_t pid)
@@ -359,7 +445,8 @@ int replay_watch(struct replay_front *f, pid_t pid)
 		}
 		if (f->released && !released_at)
 			released_at = now();
-		if (released_at && now() > released_at + f->patience) {
+		if (released_at && lingers(f, now() - released_at, now() - start)) {
+			report_lingering(f);
 			end_job(f, pid);
 			return recorded_code(f);
 		}

@@ -72,7 +72,7 @@ int trace_dir_enter(struct trace_dir *dir, const char *path)
 {
 	int err;
 
-	dir->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	*dir = (struct trace_dir){.fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
 	if (dir->fd < 0)
 		return -errno;
 	dir->path = realpath(path, NULL);
@@ -89,6 +89,8 @@ void trace_dir_close(struct trace_dir *dir)
 {
 	free(dir->path);
 	free(dir->show);
+	free(dir->link);
+	free(dir->before);
 	if (dir->fd >= 0)
 		close(dir->fd);
 	*dir = (struct trace_dir){.fd = -1};
@@ -105,26 +107,68 @@ static int cannot_make(const char *path, int err)
 	return RP_EXIT_FAILURE;
 }
 
-/* A failure here costs only the shorthand, but must not leave it pointing to an older run. */
-static void point_latest(const char *path)
+/* What the symbolic link holds, or NULL with errno. */
+static char *link_target(const char *link)
 {
-	char *parent = dir_name(path), *base = base_name(path);
-	char *link = rp_format("%s/" TRACE_DIR_LATEST, parent);
-	char *temp = rp_format("%s/." TRACE_DIR_LATEST "-%ld", parent, (long)getpid());
-	struct stat st;
+	char target[PATH_MAX];
+	ssize_t n = readlink(link, target, sizeof(target) - 1);
 
-	if (lstat(link, &st) == 0 && !S_ISLNK(st.st_mode)) {
-		rp_say("%s is not a symbolic link: left as it is", link);
-	} else if (symlink(base, temp) != 0) {
-		rp_say("cannot update %s: %s", link, strerror(errno));
+	if (n < 0)
+		return NULL;
+	target[n] = '\0';
+	return rp_strdup(target);
+}
+
+/* 0 or -errno. The link is never absent in between. */
+static int set_link(const char *link, const char *target)
+{
+	char *parent = dir_name(link);
+	char *temp = rp_format("%s/." TRACE_DIR_LATEST "-%ld", parent, (long)getpid());
+	int rc = 0;
+
+	if (symlink(target, temp) != 0) {
+		rc = -errno;
 	} else if (rename(temp, link) != 0) {
-		rp_say("cannot update %s: %s", link, strerror(errno));
+		rc = -errno;
 		unlink(temp);
 	}
 	free(parent);
-	free(base);
-	free(link);
 	free(temp);
+	return rc;
+}
+
+/* How a link in `parent` names the trace: relative if it is below, so that both can be moved. */
+static char *target_from(const char *parent, const char *path)
+{
+	char *real = realpath(parent, NULL);
+	size_t n = real ? strlen(real) : 0;
+	bool below = n > 1 && !strncmp(path, real, n) && path[n] == '/';
+
+	free(real);
+	return rp_strdup(below ? path + n + 1 : path);
+}
+
+/* A failure here costs only the shorthand, but must not leave it pointing to an older run. */
+static void point_latest(struct trace_dir *dir)
+{
+	char *link = rp_format("%s/" TRACE_DIR_LATEST, default_parent());
+	char *target = target_from(default_parent(), dir->path);
+	struct stat st;
+	bool exists = lstat(link, &st) == 0;
+	int rc = 0;
+
+	dir->before = link_target(link);
+	if (exists && !dir->before)
+		rp_say("%s is not a symbolic link: left as it is", link);
+	else
+		rc = set_link(link, target);
+	if (rc && exists)
+		rp_say("cannot update %s: %s", link, strerror(-rc));
+	if (rc || (exists && !dir->before))
+		free(link);
+	else
+		dir->link = link;
+	free(target);
 }
 
 /* 0, EEXIST or another errno. */
@@ -157,7 +201,7 @@ int trace_dir_create(struct trace_dir *dir, const char *wanted, const char *prog
 		int err = make(dir, path);
 
 		if (err == 0) {
-			point_latest(path);
+			point_latest(dir);
 			free(path);
 			return 0;
 		}
@@ -208,6 +252,14 @@ static bool read_key(const struct trace_dir *dir, char key[JOB_KEY_BYTES])
 	return true;
 }
 
+/* Whoever makes a directory for a launch writes into it at once. */
+static bool is_old(const struct trace_dir *dir)
+{
+	struct stat st;
+
+	return fstat(dir->fd, &st) == 0 && time(NULL) - st.st_mtime > JOB_WAIT_MS / 1000;
+}
+
 /* The maker writes `job` before meta.json, so a directory with the latter alone has a front. */
 static bool has_my_key(const struct trace_dir *dir, const char *mine)
 {
@@ -219,7 +271,7 @@ static bool has_my_key(const struct trace_dir *dir, const char *mine)
 
 		if (read_key(dir, key))
 			return !strcmp(key, mine);
-		if (complete)
+		if (complete || is_old(dir))
 			return false;
 		nanosleep(&pause, NULL);
 	}
@@ -289,7 +341,7 @@ int trace_dir_join(struct trace_dir *dir, const char *wanted, const char *progra
 		int code = 0;
 
 		if (*first)
-			point_latest(path);
+			point_latest(dir);
 		if (err && (err != EEXIST || wanted || n == UINT_MAX))
 			code = cannot_make(path, err);
 		free(path);
@@ -313,13 +365,15 @@ int trace_dir_claim_rank(const struct trace_dir *dir, unsigned rank)
 /* "<parent>/<what the link names>", so that words about the trace name it for good. */
 static char *latest_target(const char *link, const char *parent)
 {
-	char target[PATH_MAX];
-	ssize_t n = readlink(link, target, sizeof(target) - 1);
+	char *target = link_target(link), *found;
 
-	if (n < 0)
+	if (!target)
 		return errno == EINVAL ? rp_strdup(link) : NULL;
-	target[n] = '\0';
-	return target[0] == '/' ? rp_strdup(target) : rp_format("%s/%s", parent, target);
+	if (target[0] == '/')
+		return target;
+	found = rp_format("%s/%s", parent, target);
+	free(target);
+	return found;
 }
 
 static char *find_latest(void)
@@ -401,21 +455,23 @@ static int remove_entry(int fd, const char *name)
 	return unlinkat(fd, name, AT_REMOVEDIR) == 0 ? 0 : -errno;
 }
 
-static void unpoint_latest(const char *path)
+/* Back to where it pointed before, if that is still there, unless somebody else has pointed it. */
+static void unpoint_latest(const struct trace_dir *dir)
 {
-	char *parent = dir_name(path), *base = base_name(path);
-	char *link = rp_format("%s/" TRACE_DIR_LATEST, parent);
-	char target[PATH_MAX];
-	ssize_t n = readlink(link, target, sizeof(target) - 1);
+	char *parent = dir_name(dir->link), *target = target_from(parent, dir->path);
+	char *now = link_target(dir->link);
+	char *old = NULL;
 
-	if (n >= 0) {
-		target[n] = '\0';
-		if (!strcmp(target, base))
-			unlink(link);
-	}
+	if (dir->before)
+		old = dir->before[0] == '/' ? rp_strdup(dir->before)
+					    : rp_format("%s/%s", parent, dir->before);
+	if (now && !strcmp(now, target) &&
+	    (!old || access(old, F_OK) != 0 || set_link(dir->link, dir->before) != 0))
+		unlink(dir->link);
 	free(parent);
-	free(base);
-	free(link);
+	free(target);
+	free(now);
+	free(old);
 }
 
 int trace_dir_remove(struct trace_dir *dir)
@@ -433,7 +489,7 @@ int trace_dir_remove(struct trace_dir *dir)
 	rc = remove_entries(fd);
 	if (!rc && rmdir(dir->path) != 0)
 		rc = -errno;
-	if (!rc)
-		unpoint_latest(dir->path);
+	if (!rc && dir->link)
+		unpoint_latest(dir);
 	return rc;
 }

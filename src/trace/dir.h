@@ -18,11 +18,14 @@ struct trace_dir {
 	char *path; /* absolute */
 	char *show; /* as a person would type it from here */
 	int fd;
+	char *link;   /* reprise-latest, if this process pointed it here */
+	char *before; /* where it pointed before; or NULL */
 };
 
 /*
  * Makes `wanted`, or reprise-<program>-<n> below $REPRISE_TRACE_DIR or the working directory if
- * wanted is NULL, and points reprise-latest at it.
+ * wanted is NULL. Points reprise-latest at it, which is where a reader looks who is given no name:
+ * below $REPRISE_TRACE_DIR or in the working directory, wherever the trace is.
  */
 int trace_dir_create(struct trace_dir *dir, const char *wanted, const char *program)
 	__attribute__((warn_unused_result));
@@ -42,7 +45,10 @@ int trace_dir_open(struct trace_dir *dir, const char *path) __attribute__((warn_
 int trace_dir_enter(struct trace_dir *dir, const char *path) __attribute__((warn_unused_result));
 void trace_dir_close(struct trace_dir *dir);
 
-/* Removes everything in the directory and itself; 0 or -errno. */
+/*
+ * Removes everything in the directory and itself; 0 or -errno. If this process pointed
+ * reprise-latest here, it points again to where it did before.
+ */
 int trace_dir_remove(struct trace_dir *dir) __attribute__((warn_unused_result));
 
 /* Makes rank-NNNN and opens it: a descriptor, or -errno (-EEXIST: somebody else has that rank). */

@@ -274,6 +274,8 @@ int trace_meta_write(const struct trace_dir *dir, const struct trace_meta *meta)
 				   put_string(meta->host), "start", put_string(meta->start));
 	char seed[24];
 
+	if (object && meta->env)
+		json_object_set_new(object, "env", put_strings(meta->env));
 	if (object && meta->noisy) {
 		snprintf(seed, sizeof(seed), "%" PRIu64, meta->noise);
 		json_object_set_new(object, "noise", json_string(seed));
@@ -332,7 +334,8 @@ int trace_meta_read(const struct trace_dir *dir, struct trace_meta *meta)
 	       take_string(object, "mpi", &meta->mpi) && take_string(object, "cwd", &meta->cwd) &&
 	       take_string(object, "host", &meta->host) &&
 	       take_string(object, "start", &meta->start) && take_noise(object, meta) &&
-	       take_ended(object, meta);
+	       take_ended(object, meta) &&
+	       (!json_object_get(object, "env") || take_strings(object, "env", &meta->env));
 	json_decref(object);
 	if (good)
 		return 0;
@@ -345,6 +348,7 @@ void trace_meta_free(struct trace_meta *meta)
 	free(meta->version);
 	rp_strings_free(meta->argv);
 	free(meta->mpi);
+	rp_strings_free(meta->env);
 	free(meta->cwd);
 	free(meta->host);
 	free(meta->start);

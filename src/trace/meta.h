@@ -20,6 +20,7 @@ struct trace_meta {
 	char **argv;   /* as given to `reprise record`, NULL at the end */
 	char *mpi;  /* "openmpi", "mpich", "none", or "" if unknown: what the launcher suggests */
 	bool front; /* reprise stood before the launcher */
+	char **env; /* of the front, for the launcher; NULL if it was not kept */
 	char *cwd;
 	char *host;
 	char *start; /* 2026-01-31T12:00:00Z */

@@ -189,6 +189,35 @@ static void add_up(struct trace_run_rank *rank)
 	}
 }
 
+static const struct trace_run_stream *find_main(const struct trace_run_rank *rank, uint32_t process,
+						uint32_t kind)
+{
+	for (size_t i = 0; i < rank->streams; i++) {
+		const struct trace_run_stream *s = &rank->stream[i];
+
+		if (s->process == process && s->kind == kind && !strcmp(s->thread, "0"))
+			return s;
+	}
+	return NULL;
+}
+
+/*
+ * A process makes its order stream first and then writes the names of its libraries to its input
+ * stream, before anything else. It may have been killed, or the disk full, in between.
+ */
+static const char *find_missing(const struct trace_run_rank *rank)
+{
+	const struct trace_run_stream *order = find_main(rank, 0, TRACE_STREAM_ORDER);
+
+	if (!rank->streams)
+		return NULL;
+	if (!order)
+		return "0.order";
+	if ((order->events || order->end) && !rank->stop && !find_main(rank, 0, TRACE_STREAM_INPUT))
+		return "0.input";
+	return NULL;
+}
+
 static void sum_rank(struct trace_run *run, struct trace_run_rank *rank)
 {
 	struct trace_streams names;
@@ -220,6 +249,11 @@ static void sum_rank(struct trace_run *run, struct trace_run_rank *rank)
 	trace_streams_free(&names);
 	close(rankfd);
 	add_up(rank);
+	rank->missing = find_missing(rank);
+	if (rank->missing) {
+		rank->damaged = true;
+		run->damaged++;
+	}
 }
 
 int trace_run_open(struct trace_run *run, const char *path)
@@ -317,12 +351,10 @@ static uint32_t world_size(const struct trace_run *run)
 	return most;
 }
 
-char *trace_run_obstacle(const struct trace_run *run)
+char *trace_run_gap(const struct trace_run *run)
 {
 	uint32_t world = world_size(run);
 
-	if (run->damaged)
-		return rp_format("%zu of its files cannot be read", run->damaged);
 	if (!run->ranks)
 		return rp_strdup("no rank was recorded");
 	if (world && world != run->ranks)
@@ -333,7 +365,17 @@ char *trace_run_obstacle(const struct trace_run *run)
 		if (!run->rank[i].last)
 			return rp_format("rank %u was never recorded", run->rank[i].rank);
 	}
-	return stop_obstacle(run);
+	return NULL;
+}
+
+char *trace_run_obstacle(const struct trace_run *run)
+{
+	char *gap;
+
+	if (run->damaged)
+		return rp_format("%zu of its files cannot be read or are missing", run->damaged);
+	gap = trace_run_gap(run);
+	return gap ? gap : stop_obstacle(run);
 }
 
 static char *killed_words(const struct trace_run *run, const struct trace_run_stream *s, bool exact)

@@ -41,10 +41,11 @@ struct trace_run_rank {
 	unsigned rank;
 	bool has_start;
 	struct trace_start start;
-	bool damaged; /* start.json, the directory, or a stream */
+	bool damaged; /* start.json, the directory, or a stream, which may be missing */
 	struct trace_run_stream *stream;
 	size_t streams;
-	char **notes; /* "key=value", NULL at the end */
+	const char *missing; /* a stream that must have been there, or NULL */
+	char **notes;        /* "key=value", NULL at the end */
 	/* Sums over the streams that can be read. */
 	size_t processes;
 	size_t threads;
@@ -66,7 +67,7 @@ struct trace_run {
 	struct trace_run_rank *rank;
 	size_t ranks;
 	bool contiguous;
-	size_t damaged; /* files that cannot be read */
+	size_t damaged; /* files that cannot be read or are missing */
 };
 
 /*
@@ -78,6 +79,12 @@ void trace_run_close(struct trace_run *run);
 
 /* The sums of all ranks; every other member of *sum is 0. */
 void trace_run_total(const struct trace_run *run, struct trace_run_rank *sum);
+
+/*
+ * NULL if what is here is all of the run, up to where recording ended; otherwise a sentence part
+ * saying what is not; the caller frees. Damaged and missing files are not its business.
+ */
+char *trace_run_gap(const struct trace_run *run);
 
 /* NULL if all of it can be replayed; otherwise a sentence part saying why not; the caller frees. */
 char *trace_run_obstacle(const struct trace_run *run);

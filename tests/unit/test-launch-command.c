@@ -81,6 +81,8 @@ static void open_mpi(void **state)
 		"env A=B mpirun.openmpi -n 1 @./app",
 		"timeout -k 5 10 mpirun.openmpi -n 1 @./app",
 		"nice -n 5 stdbuf -o L mpirun.openmpi -n 1 @./app",
+		"timeout --signal KILL 5 taskset 1 mpirun.openmpi -n 1 @./app",
+		"env -u A -C /tmp -- mpirun.openmpi -n 1 @./app",
 		"env MPIRUN=/usr/bin/mpirun.mpich mpirun.openmpi -n 1 @./app",
 	};
 
@@ -120,6 +122,10 @@ static void other_launchers(void **state)
 		"@./app mpirun -n 4 ./x",
 		"@env A=B ./app",
 		"@timeout 5 ./app",
+		"@env A=1 /bin/sh mpirun -n 4 ./x",
+		"@env -u mpirun /bin/sh",
+		"@nice -n 5 timeout -s KILL 5 ./nosuch mpirun",
+		"@taskset -c 0 /bin/sh mpirun.openmpi",
 		"@/opt/mpirun/bin/app -n 4",
 		"@mpirun2 -n 4 ./app",
 	};

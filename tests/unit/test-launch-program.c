@@ -123,6 +123,7 @@ static void scripts(void **state)
 
 static void flavours(void **state)
 {
+	char *argv[] = {"sh", NULL}, *prefixed[] = {"env", "A=1", "./broken", NULL};
 	enum launch_mpi mpi;
 
 	(void)state;
@@ -130,21 +131,23 @@ static void flavours(void **state)
 	unsetenv("PMI_RANK");
 	unsetenv("PMI_FD");
 	unsetenv("PMIX_RANK");
-	assert_int_equal(launch_flavour_of("/bin/sh", LAUNCH_MPI_UNKNOWN, &mpi), 0);
+	assert_int_equal(launch_flavour_of("/bin/sh", argv, LAUNCH_MPI_UNKNOWN, &mpi), 0);
 	assert_int_equal(mpi, LAUNCH_MPI_NONE);
 	setenv("PMI_RANK", "1", 1);
-	assert_int_equal(launch_flavour_of("/bin/sh", LAUNCH_MPI_UNKNOWN, &mpi), 0);
+	assert_int_equal(launch_flavour_of("/bin/sh", argv, LAUNCH_MPI_UNKNOWN, &mpi), 0);
 	assert_int_equal(mpi, LAUNCH_MPI_MPICH);
 	setenv("OMPI_COMM_WORLD_RANK", "1", 1);
-	assert_int_equal(launch_flavour_of("/bin/sh", LAUNCH_MPI_UNKNOWN, &mpi), 0);
+	assert_int_equal(launch_flavour_of("/bin/sh", argv, LAUNCH_MPI_UNKNOWN, &mpi), 0);
 	assert_int_equal(mpi, LAUNCH_MPI_OPENMPI);
-	assert_int_equal(launch_flavour_of("/bin/sh", LAUNCH_MPI_NONE, &mpi), 0);
+	assert_int_equal(launch_flavour_of("/bin/sh", argv, LAUNCH_MPI_NONE, &mpi), 0);
 	assert_int_equal(mpi, LAUNCH_MPI_NONE);
 	unsetenv("OMPI_COMM_WORLD_RANK");
 	unsetenv("PMI_RANK");
 	/* 64 bytes of an ELF header with nothing behind it: no program of this machine. */
 	write_file("broken", "\177ELF", 4, 0755);
-	assert_int_equal(launch_flavour_of("./broken", LAUNCH_MPI_UNKNOWN, &mpi), 2);
+	assert_int_equal(launch_flavour_of("./broken", argv, LAUNCH_MPI_UNKNOWN, &mpi), 2);
+	/* Behind a prefix command it is looked at, too. */
+	assert_int_equal(launch_flavour_of("/usr/bin/env", prefixed, LAUNCH_MPI_UNKNOWN, &mpi), 2);
 	unlink("broken");
 }
 
@@ -246,7 +249,10 @@ static void padding(void **state)
 
 static void restored_environment(void **state)
 {
-	char *recorded[] = {"A=recorded", "OMPI_X=recorded", "LD_PRELOAD=recorded", NULL};
+	char *recorded[] = {"A=recorded",           "OMPI_X=recorded",
+			    "LD_PRELOAD=recorded",  "HYDROGEN=recorded",
+			    "PMIX=recorded",        "MPI_LOCALITY=recorded",
+			    "MPIR_CVAR_X=recorded", NULL};
 
 	(void)state;
 	setenv("A", "now", 1);
@@ -255,8 +261,33 @@ static void restored_environment(void **state)
 	launch_environ_restore(recorded);
 	assert_string_equal(getenv("A"), "recorded");
 	assert_string_equal(getenv("OMPI_X"), "now");
-	assert_null(getenv("LD_PRELOAD"));
+	assert_string_equal(getenv("LD_PRELOAD"), "recorded");
+	/* They only look like a launcher's. */
+	assert_string_equal(getenv("HYDROGEN"), "recorded");
+	assert_string_equal(getenv("PMIX"), "recorded");
+	assert_string_equal(getenv("MPI_LOCALITY"), "recorded");
+	assert_string_equal(getenv("MPIR_CVAR_X"), "recorded");
 	assert_null(getenv("PATH"));
+	unsetenv("LD_PRELOAD");
+}
+
+static void environment_of_the_front(void **state)
+{
+	char *recorded[] = {"A=recorded", "OMPI_MCA_x=recorded", "SLURM_JOB_ID=recorded",
+			    "REPRISE_TRACE_DIR=recorded", NULL};
+
+	(void)state;
+	setenv("A", "now", 1);
+	setenv("B", "now", 1);
+	setenv("SLURM_JOB_ID", "now", 1);
+	launch_environ_of_front(NULL);
+	assert_string_equal(getenv("A"), "now");
+	launch_environ_of_front(recorded);
+	assert_string_equal(getenv("A"), "recorded");
+	assert_string_equal(getenv("OMPI_MCA_x"), "recorded");
+	assert_null(getenv("B"));
+	assert_string_equal(getenv("SLURM_JOB_ID"), "now");
+	assert_null(getenv("REPRISE_TRACE_DIR"));
 }
 
 static void preloading(void **state)
@@ -301,10 +332,15 @@ static void jobs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(finding),     cmocka_unit_test(scripts),
-		cmocka_unit_test(flavours),    cmocka_unit_test(build_ids),
-		cmocka_unit_test(hostile_elf), cmocka_unit_test(padding),
-		cmocka_unit_test(preloading),  cmocka_unit_test(restored_environment),
+		cmocka_unit_test(finding),
+		cmocka_unit_test(scripts),
+		cmocka_unit_test(flavours),
+		cmocka_unit_test(build_ids),
+		cmocka_unit_test(hostile_elf),
+		cmocka_unit_test(padding),
+		cmocka_unit_test(preloading),
+		cmocka_unit_test(restored_environment),
+		cmocka_unit_test(environment_of_the_front),
 		cmocka_unit_test(jobs),
 	};
 

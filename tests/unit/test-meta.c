@@ -102,13 +102,16 @@ static void meta_round_trip(void **state)
 	assert_true(back.front && back.noisy && back.noise == UINT64_MAX);
 	assert_int_equal(back.ended, TRACE_ENDED_SIGNAL);
 	assert_int_equal(back.status, 11);
+	assert_null(back.env);
 	trace_meta_free(&back);
 
+	meta.env = words;
 	meta.noisy = false;
 	meta.ended = TRACE_ENDED_UNKNOWN;
 	assert_int_equal(trace_meta_write(&dir, &meta), 0);
 	assert_int_equal(trace_meta_read(&dir, &back), 0);
 	assert_false(back.noisy);
+	assert_strings(back.env, words);
 	assert_int_equal(back.ended, TRACE_ENDED_UNKNOWN);
 	trace_meta_free(&back);
 	remove_trace(&dir);
@@ -251,6 +254,40 @@ static void names_are_never_shared(void **state)
 	assert_int_equal(trace_dir_open(&three, NULL), 2);
 }
 
+static void expect_latest(const char *expected)
+{
+	char target[256];
+	ssize_t n = readlink("reprise-latest", target, sizeof(target) - 1);
+
+	assert_true(n > 0);
+	target[n] = '\0';
+	assert_string_equal(target, expected);
+}
+
+/* The link is where a reader looks, and a removed trace gives it back. */
+static void latest(void **state)
+{
+	struct trace_dir one, two, three;
+
+	(void)state;
+	assert_int_equal(mkdir("sub", 0700), 0);
+	assert_int_equal(trace_dir_create(&one, NULL, "app"), 0);
+	expect_latest("reprise-app-1");
+	assert_int_equal(trace_dir_create(&two, "sub/x", "app"), 0);
+	expect_latest("sub/x");
+	assert_int_equal(trace_dir_create(&three, NULL, "app"), 0);
+	expect_latest("reprise-app-2");
+	/* Another has it by now: it stays. */
+	assert_int_equal(trace_dir_remove(&one), 0);
+	expect_latest("reprise-app-2");
+	assert_int_equal(trace_dir_remove(&three), 0);
+	expect_latest("sub/x");
+	trace_dir_close(&one);
+	trace_dir_close(&three);
+	remove_trace(&two);
+	assert_int_equal(rmdir("sub"), 0);
+}
+
 static void joining(void **state)
 {
 	struct trace_dir dir[5];
@@ -344,6 +381,7 @@ int main(void)
 		cmocka_unit_test(damage),
 		cmocka_unit_test(other_files),
 		cmocka_unit_test(names_are_never_shared),
+		cmocka_unit_test(latest),
 		cmocka_unit_test(joining),
 		cmocka_unit_test(listing),
 		cmocka_unit_test(removal_follows_no_link),

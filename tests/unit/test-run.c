@@ -5,6 +5,7 @@
  */
 #include "trace/run.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <sys/stat.h>
 
@@ -205,6 +206,7 @@ static void test_a_rank_that_became_another_program(void **state)
 
 	write_meta(*state);
 	write_order(rankfd, 0, 1, 0, 0, 0);
+	write_input(rankfd, 0, "threads=1");
 	order_open(w, rankfd, "p1-0.order", 0, 1, "0");
 	trace_order_put_last(w, TRACE_END, TRACE_END_EXIT, 4);
 	trace_stream_close(&w->stream);
@@ -213,6 +215,7 @@ static void test_a_rank_that_became_another_program(void **state)
 	close(rankfd);
 	free(w);
 	open_run(&run, *state);
+	assert_int_equal(run.damaged, 0);
 	assert_int_equal(run.rank[0].processes, 2);
 	assert_int_equal(run.rank[0].threads, 3);
 	assert_end(&run, 0, true, "exit 4");
@@ -253,6 +256,55 @@ static void test_a_stream_under_a_false_name_is_refused(void **state)
 	assert_int_equal(run.damaged, 1);
 	assert_null(run.rank[0].last);
 	assert_true(run.rank[1].damaged);
+	trace_run_close(&run);
+}
+
+static void check_missing(const struct scratch *dir, const char *file, const char *want)
+{
+	struct trace_run run;
+	char *obstacle;
+
+	assert_int_equal(renameat(dir->fd, file, dir->fd, "kept"), 0);
+	open_run(&run, dir);
+	assert_int_equal(run.damaged, 1);
+	assert_true(run.rank[1].damaged);
+	assert_string_equal(run.rank[1].missing, want);
+	obstacle = trace_run_obstacle(&run);
+	assert_string_equal(obstacle, "1 of its files cannot be read or are missing");
+	free(obstacle);
+	trace_run_close(&run);
+	assert_int_equal(renameat(dir->fd, "kept", dir->fd, file), 0);
+}
+
+static void test_missing_streams_are_noticed(void **state)
+{
+	write_meta(*state);
+	write_rank(*state, 0, 2, TRACE_END, TRACE_END_EXIT, 0);
+	write_rank(*state, 1, 2, TRACE_END, TRACE_END_EXIT, 0);
+	check_missing(*state, "rank-0001/0.order", "0.order");
+	check_missing(*state, "rank-0001/0.input", "0.input");
+}
+
+/* Killed, or stopped by a full disk, between its first two files: nothing is lost of it. */
+static void test_a_rank_that_came_not_far_is_whole(void **state)
+{
+	struct trace_order_writer *w = malloc(sizeof(*w));
+	struct trace_run run;
+	int rankfd = write_start(*state, 0);
+
+	write_meta(*state);
+	order_open(w, rankfd, "0.order", 0, 0, "0");
+	trace_stream_close(&w->stream);
+	close(rankfd);
+	rankfd = write_start(*state, 1);
+	order_open(w, rankfd, "0.order", 1, 0, "0");
+	trace_order_put_last(w, TRACE_STOP, TRACE_STOP_NOSPACE, ENOSPC);
+	trace_stream_close(&w->stream);
+	close(rankfd);
+	free(w);
+	open_run(&run, *state);
+	assert_int_equal(run.damaged, 0);
+	assert_null(trace_run_gap(&run));
 	trace_run_close(&run);
 }
 
@@ -321,6 +373,8 @@ int main(void)
 		scratch_test(test_a_rank_that_became_another_program),
 		scratch_test(test_missing_ranks_are_noticed),
 		scratch_test(test_a_stream_under_a_false_name_is_refused),
+		scratch_test(test_missing_streams_are_noticed),
+		scratch_test(test_a_rank_that_came_not_far_is_whole),
 		scratch_test(test_many_ranks),
 		scratch_test(test_damage_anywhere_is_survived),
 	};

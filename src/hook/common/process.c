@@ -28,7 +28,7 @@
 struct hook_process hook_process = {.rank_fd = -1};
 __thread int hook_depth = 1;
 
-static int (*real_main)(int, char **, char **);
+static void (*libraries_fini)(void);
 
 void *hook_real(const char *name)
 {
@@ -209,16 +209,20 @@ __attribute__((constructor)) static void start(void)
 	pthread_atfork(NULL, NULL, in_child);
 }
 
+/* Runs when the program's own destructors are done; what libraries do now is not the program's. */
+static void before_libraries(void)
+{
+	hook_depth = 1;
+	if (libraries_fini)
+		libraries_fini();
+}
+
+/* Registered first, so that it runs last. */
 static void at_exit(int status, void *unused)
 {
 	(void)unused;
-	hook_end_by_exit(status);
-}
-
-static int start_main(int argc, char **argv, char **envp)
-{
-	on_exit(at_exit, NULL);
-	return real_main(argc, argv, envp);
+	if (hook_process.claimed)
+		hook_end_by_exit(status);
 }
 
 HOOK_EXPORT int __libc_start_main(int (*main)(int, char **, char **), int argc, char **argv,
@@ -232,8 +236,9 @@ HOOK_EXPORT int __libc_start_main(int (*main)(int, char **, char **), int argc, 
 	__typeof__(__libc_start_main) *real = hook_real("__libc_start_main");
 
 	if (hook_process.claimed) {
-		real_main = main;
-		main = start_main;
+		on_exit(at_exit, NULL);
+		libraries_fini = rtld_fini;
+		rtld_fini = before_libraries;
 		hook_thread_adopt_main();
 	}
 	return real(main, argc, argv, init, fini, rtld_fini, stack_end);

@@ -185,6 +185,8 @@ static int init(int *argc, char ***argv, int required, int *provided, const void
 	if (hook_depth && !(ours && hook_process_claim_late()))
 		return required < 0 ? hook_mpi_real.Init(argc, argv)
 				    : hook_mpi_real.Init_thread(argc, argv, required, provided);
+	if (!ours && hook_process.mode == HOOK_REPLAY)
+		hook_end_of_recording(hook_thread_self(), "MPI_Init");
 	if (!ours) {
 		hook_stop_recording(hook_thread_self(), TRACE_STOP_CALL, CALL_Init,
 				    "the program does not use " MPI_NAME ", see --mpi");

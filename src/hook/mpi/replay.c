@@ -256,10 +256,10 @@ int replay_post(void *buf, MPI_Count count, MPI_Datatype type, int source, int t
 		code = hook_posts_wild(hook_requests_next_wild());
 		if (code >= TRACE_POST_SOURCE)
 			source = (int)(code - TRACE_POST_SOURCE);
-	} else if (hook_posts_cancelled(hook_requests_next_post())) {
+	} else if (source != MPI_PROC_NULL && hook_posts_cancelled(hook_requests_next_post())) {
 		code = TRACE_POST_CANCELLED;
 	}
-	if (code < TRACE_POST_SOURCE) {
+	if (code == TRACE_POST_CANCELLED) {
 		*flags |= REQUEST_NOWHERE;
 		return hook_mpi_irecv(buf, count, type, 0, NOWHERE_TAG, nowhere, request);
 	}
