@@ -21,6 +21,7 @@
 #include "launch/environ.h"
 #include "launch/front.h"
 #include "launch/job.h"
+#include "launch/program.h"
 #include "launch/rank.h"
 #include "replay/front.h"
 
@@ -125,6 +126,42 @@ static int check_trace(const struct trace_run *run)
 	return RP_EXIT_BAD_INPUT;
 }
 
+/* The rank's program, if it lies on this host, is what it was. */
+static int check_program(const struct trace_start *start)
+{
+	char id[LAUNCH_BUILD_ID_BYTES], *host = launch_host();
+	bool here = strcmp(host, start->host) == 0;
+	int rc = launch_build_id(start->program, id);
+
+	free(host);
+	if (rc == -ENOENT && here) {
+		rp_say("%s is no longer there: %s cannot be replayed", start->program,
+		       start->argv[0]);
+		return RP_EXIT_BAD_INPUT;
+	}
+	if (rc || strcmp(id, start->build_id) == 0)
+		return 0;
+	rp_say("%s has changed since it was recorded (build-id %s, now %s); record it again, or "
+	       "use "
+	       "--force",
+	       start->argv[0], start->build_id, id);
+	return RP_EXIT_BAD_INPUT;
+}
+
+/* Each rank looks again where it starts; but what can be known here needs no start. */
+static int check_programs(const struct replay_front *f)
+{
+	int code = 0;
+
+	for (size_t i = 0; i < f->ranks && !code && !f->force; i++) {
+		const struct trace_start *start = &f->run->rank[i].start;
+
+		if (i == 0 || strcmp(start->program, f->run->rank[i - 1].start.program) != 0)
+			code = check_program(start);
+	}
+	return code;
+}
+
 /* The ranks get the recorded standard input from us: the launcher has none to pass on. */
 static int start_words(void *data)
 {
@@ -213,6 +250,8 @@ static int run(int argc, char **argv)
 	f.run = &trace;
 	f.ranks = trace.ranks;
 	code = check_trace(&trace);
+	if (!code)
+		code = check_programs(&f);
 	if (!code)
 		code = replay(&f);
 	trace_run_close(&trace);

@@ -262,9 +262,10 @@ static void wait_for_silence(const struct replay_front *f, const int helpers[], 
 
 /*
  * Open MPI's launcher ends quietly when asked to. Hydra comments on ranks that die on standard
- * output, which is the program's: so it has to go first.
+ * output, which is the program's: so it has to go first. Where ranks did not start, launchers are
+ * busy with that already, and Open MPI's does not survive being asked.
  */
-static void end_job(const struct replay_front *f, pid_t pid)
+static void end_job(const struct replay_front *f, pid_t pid, bool started)
 {
 	bool hydra = strcmp(f->run->rank[0].start.mpi, "mpich") == 0;
 	int helpers[MAX_HELPERS], status;
@@ -272,7 +273,7 @@ static void end_job(const struct replay_front *f, pid_t pid)
 
 	if (hydra)
 		settle(pid);
-	kill(pid, hydra ? SIGKILL : SIGTERM);
+	kill(pid, hydra || !started ? SIGKILL : SIGTERM);
 	if (!wait_until(pid, &status, now() + GRACE)) {
 		kill(pid, SIGKILL);
 		if (!wait_until(pid, &status, now() + GRACE))
@@ -440,14 +441,14 @@ int replay_watch(struct replay_front *f, pid_t pid)
 		judge_silence(f, now() - last_change, now() - start);
 		code = verdict(f);
 		if (code >= 0) {
-			end_job(f, pid);
+			end_job(f, pid, code != RP_EXIT_BAD_INPUT);
 			return code;
 		}
 		if (f->released && !released_at)
 			released_at = now();
 		if (released_at && lingers(f, now() - released_at, now() - start)) {
 			report_lingering(f);
-			end_job(f, pid);
+			end_job(f, pid, true);
 			return recorded_code(f);
 		}
 		nap();

@@ -253,7 +253,8 @@ static void test_a_stream_under_a_false_name_is_refused(void **state)
 	write_rank(dir, 1, 2, TRACE_END, TRACE_END_EXIT, 0);
 	assert_int_equal(renameat(dir->fd, "rank-0000/0.order", dir->fd, "rank-0001/0.order"), 0);
 	open_run(&run, dir);
-	assert_int_equal(run.damaged, 1);
+	assert_int_equal(run.damaged, 2);
+	assert_string_equal(run.rank[0].missing, "0.order");
 	assert_null(run.rank[0].last);
 	assert_true(run.rank[1].damaged);
 	trace_run_close(&run);
