@@ -16,7 +16,8 @@
 
 static uint32_t mix(const struct trace_rec *r)
 {
-	uint64_t x = r->kind + r->a * 31 + r->b * 0x9e3779b1ull + r->delta * 0x85ebca6bull;
+	uint64_t x = r->a ^ (r->b << 20 | r->b >> 44) ^ (uint64_t)r->delta << 36 ^
+		     (uint64_t)r->kind << 56;
 
 	return (uint32_t)((x * 0x9e3779b97f4a7c15ull) >> 40);
 }
@@ -37,16 +38,22 @@ static struct trace_rec *predicted(struct trace_model *m)
 	return &m->slot[m->context % TRACE_MODEL_SLOTS];
 }
 
-static void model_learn(struct trace_model *m, const struct trace_rec *rec)
+/* The record has come; the table knew it already. */
+static void model_step(struct trace_model *m, const struct trace_rec *rec)
 {
 	uint32_t now = mix(rec);
 
-	if (!has_pattern(rec->kind))
-		return;
-	*predicted(m) = *rec;
 	m->last_delta[rec->kind] = rec->delta;
 	m->context = now ^ (m->last * 0x2f0b4c47u >> 20);
 	m->last = now;
+}
+
+static void model_learn(struct trace_model *m, const struct trace_rec *rec)
+{
+	if (!has_pattern(rec->kind))
+		return;
+	*predicted(m) = *rec;
+	model_step(m, rec);
 }
 
 struct short_form {
@@ -121,7 +128,7 @@ static int put(struct trace_order_writer *w, const struct trace_rec *rec, bool l
 
 	if (has_pattern(rec->kind) && w->run < UINT32_MAX && same(predicted(&w->model), rec)) {
 		count(w, rec);
-		model_learn(&w->model, rec);
+		model_step(&w->model, rec);
 		return 0;
 	}
 	n = encode_run(w, bytes);
@@ -188,7 +195,7 @@ int trace_order_put(struct trace_order_writer *w, uint32_t kind, uint64_t a, uin
 	int rc;
 
 	set_busy(w, true);
-	rc = put_polls(w, false);
+	rc = w->polls ? put_polls(w, false) : 0;
 	if (!rc)
 		rc = put_here(w, &rec, false);
 	set_busy(w, false);

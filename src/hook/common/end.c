@@ -7,8 +7,9 @@
  */
 #include "hook/common/end.h"
 
-#include <execinfo.h>
 #include <errno.h>
+#include <execinfo.h>
+#include <link.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -20,10 +21,12 @@
 #include "hook/common/session.h"
 #include "hook/common/text.h"
 #include "hook/common/thread.h"
+#include "hook/input/input.h"
 
 #define MAX_FRAMES 48
 
 void (*hook_end_progress)(void);
+bool hook_end_multiple;
 
 static void nap(void)
 {
@@ -32,18 +35,30 @@ static void nap(void)
 	syscall(SYS_nanosleep, &ts, NULL);
 }
 
-static void wait_for_all(bool may_progress)
+static void progress_and_nap(const struct hook_thread *t)
+{
+	if (hook_end_progress && (hook_end_multiple || hook_thread_is_main(t)))
+		hook_end_progress();
+	nap();
+}
+
+static void wait_for_all(const struct hook_thread *t, bool may_progress)
 {
 	while (!hook_session_all_ended()) {
-		if (may_progress && hook_end_progress)
-			hook_end_progress();
-		nap();
+		if (may_progress)
+			progress_and_nap(t);
+		else
+			nap();
 	}
 }
 
-static void leave(int status)
+/* The front ends us sooner, if there is one. */
+static void __attribute__((noreturn)) stay_and_leave(int status)
 {
+	for (int i = 0; i < 5000; i++)
+		nap();
 	syscall(SYS_exit_group, status);
+	__builtin_unreachable();
 }
 
 static void say_word(const struct hook_thread *t, const char *why, const char *call, int64_t value,
@@ -56,7 +71,8 @@ static void say_word(const struct hook_thread *t, const char *why, const char *c
 }
 
 /* In a handler backtrace() might lock what the program holds: the fault's own place must do. */
-static void say_word_in_handler(const struct hook_thread *t, int sig, void *context)
+static void say_word_in_handler(const struct hook_thread *t, const char *why, const char *call,
+				int sig, const char *text, void *context)
 {
 	ucontext_t *uc = context;
 	void *frame = NULL;
@@ -66,7 +82,7 @@ static void say_word_in_handler(const struct hook_thread *t, int sig, void *cont
 #elif defined(__aarch64__)
 	frame = (void *)(uintptr_t)(uc->uc_mcontext.pc + 1);
 #endif
-	hook_session_last_word(t, REPLAY_WHY_SIGNAL, "", sig, "", &frame, frame != NULL);
+	hook_session_last_word(t, why, call, sig, text, &frame, frame != NULL);
 }
 
 static void finish_record(struct hook_thread *t, uint32_t how, uint64_t value)
@@ -80,29 +96,112 @@ static void finish_record(struct hook_thread *t, uint32_t how, uint64_t value)
 	t->passive = 1;
 }
 
-/* A program that ends must have done all that was recorded, and nothing else. */
-static void check_all_replayed(struct hook_thread *t)
+void hook_end_describe(struct hook_text *out, uint32_t how, int64_t value)
 {
-	char expected[96];
-	struct hook_text text = hook_text_in(expected, sizeof(expected));
-	bool whole = t->events >= t->order_view.events;
+	static const char *const ends[] = {
+		[TRACE_END_EXIT] = "the end of the program with status ",
+		[TRACE_END_EARLY] = "the end of the program with status ",
+		[TRACE_END_SIGNAL] = "the program to die of signal ",
+		[TRACE_END_ABORT] = "MPI_Abort with code ",
+	};
 
+	if (how < TRACE_END_EXIT || how > TRACE_END_ABORT) {
+		hook_text_add(out, "an end of the program of unknown kind");
+		return;
+	}
+	hook_text_add(out, ends[how]);
+	hook_text_number(out, value);
+}
+
+static void skip_posts(struct hook_thread *t)
+{
 	while (t->more && (t->next.kind == TRACE_POST || t->next.kind == TRACE_CANCEL))
 		hook_thread_advance(t);
-	if (whole && (!t->more || t->next.kind != TRACE_CHECK || t->next_event != t->events ||
-		      t->next.a == (uint32_t)t->digest))
-		return;
-	if (whole) {
-		hook_text_add(&text, "the recorded calls and arguments from event ");
-		hook_text_number(&text, (int64_t)t->checked + 1);
-		hook_text_add(&text, " on");
-		hook_diverged(t, "exit", expected, "others");
+}
+
+/* The main thread must have done all that was recorded; a helper's inputs and polls may vary. */
+static bool has_calls_left(struct hook_thread *t, struct hook_text *expected)
+{
+	if (t->events < t->order_view.events) {
+		hook_text_add(expected, "event ");
+		hook_text_number(expected, (int64_t)t->events + 1);
+		hook_text_add(expected, " of ");
+		hook_text_number(expected, (int64_t)t->order_view.events);
+		return true;
 	}
-	hook_text_add(&text, "event ");
-	hook_text_number(&text, (int64_t)t->events + 1);
-	hook_text_add(&text, " of ");
-	hook_text_number(&text, (int64_t)t->order_view.events);
-	hook_diverged(t, "exit", expected, "the end of the program");
+	if (t->more && t->next.kind == TRACE_FAIL) {
+		hook_text_number(expected, (int64_t)t->next.a);
+		hook_text_add(expected, " more polls that fail");
+		return true;
+	}
+	if (t->more && t->next.kind == TRACE_CHECK && t->next_event == t->events &&
+	    t->next.a != (uint32_t)t->digest) {
+		hook_text_add(expected, "the recorded calls and arguments from event ");
+		hook_text_number(expected, (int64_t)t->checked + 1);
+		hook_text_add(expected, " on");
+		return true;
+	}
+	return false;
+}
+
+static bool has_inputs_left(struct hook_thread *t, struct hook_text *expected)
+{
+	struct trace_input_rec rec;
+
+	hook_input_view();
+	while (trace_input_next(&t->input_reader, &rec) == 1) {
+		if (rec.kind == TRACE_IN_MODULE || rec.kind == TRACE_IN_NOTE)
+			continue;
+		hook_text_add(expected, "more inputs (clocks, process ids, random bytes)");
+		return true;
+	}
+	return false;
+}
+
+static bool is_recorded_end(const struct hook_thread *t, uint32_t how, int64_t value)
+{
+	uint32_t recorded = (uint32_t)t->next.a;
+
+	if (recorded == TRACE_END_EARLY)
+		recorded = TRACE_END_EXIT;
+	if (how == TRACE_END_EARLY)
+		how = TRACE_END_EXIT;
+	return recorded == how && (int64_t)t->next.b == value;
+}
+
+/*
+ * Replay: does the program end otherwise than it did? Then *expected says how it should go on.
+ * Nothing is known of the end of a run that was killed, or that ended inside a call of MPI.
+ */
+static bool ends_otherwise(struct hook_thread *t, uint32_t how, int64_t value,
+			   struct hook_text *expected)
+{
+	bool is_main = hook_thread_is_main(t);
+
+	if (!t->opened || t->final)
+		return false;
+	skip_posts(t);
+	if (is_main && has_calls_left(t, expected))
+		return true;
+	while (t->more && t->next.kind != TRACE_END)
+		hook_thread_advance(t);
+	if (t->more && !is_recorded_end(t, how, value)) {
+		hook_end_describe(expected, (uint32_t)t->next.a, (int64_t)t->next.b);
+		return true;
+	}
+	return is_main && how != TRACE_END_SIGNAL && has_inputs_left(t, expected);
+}
+
+static void check_end(struct hook_thread *t, const char *call, uint32_t how, int64_t value)
+{
+	char expected[96], found[96];
+	struct hook_text e = hook_text_in(expected, sizeof(expected));
+	struct hook_text f = hook_text_in(found, sizeof(found));
+
+	if (!ends_otherwise(t, how, value, &e))
+		return;
+	hook_end_describe(&f, how, value);
+	hook_diverged(t, call, expected, found);
 }
 
 void hook_end_by_exit(int status)
@@ -119,11 +218,10 @@ void hook_end_by_exit(int status)
 			hook_discard();
 		return;
 	}
-	if (strcmp(t->name, "0") == 0)
-		check_all_replayed(t);
+	check_end(t, "exit", early ? TRACE_END_EARLY : TRACE_END_EXIT, status);
 	hook_session_last_word(t, REPLAY_WHY_EXIT, "", status, "", NULL, 0);
 	if (status != 0 || early)
-		wait_for_all(true);
+		wait_for_all(t, true);
 	hook_slot->state = REPLAY_GONE;
 }
 
@@ -135,8 +233,9 @@ void hook_end_by_abort(struct hook_thread *t, int code)
 		finish_record(t, TRACE_END_ABORT, (uint64_t)code);
 		return;
 	}
+	check_end(t, "MPI_Abort", TRACE_END_ABORT, code);
 	say_word(t, REPLAY_WHY_ABORT, "MPI_Abort", code, "");
-	wait_for_all(true);
+	wait_for_all(t, true);
 }
 
 void hook_stop_recording(struct hook_thread *t, uint32_t reason, uint64_t detail, const char *what)
@@ -169,20 +268,14 @@ void hook_diverged(struct hook_thread *t, const char *call, const char *expected
 	hook_text_add(&out, ", found ");
 	hook_text_add(&out, found);
 	say_word(t, REPLAY_WHY_DIVERGED, call, 0, text);
-	for (int i = 0; i < 5000; i++)
-		nap();
-	leave(RP_EXIT_DIVERGED);
-	__builtin_unreachable();
+	stay_and_leave(RP_EXIT_DIVERGED);
 }
 
 void hook_failed(struct hook_thread *t, const char *text)
 {
 	hook_depth = 1;
 	say_word(t, REPLAY_WHY_FAILURE, "", 0, text);
-	for (int i = 0; i < 5000; i++)
-		nap();
-	leave(RP_EXIT_FAILURE);
-	__builtin_unreachable();
+	stay_and_leave(RP_EXIT_FAILURE);
 }
 
 static const char *why_ended(const struct hook_thread *t)
@@ -192,7 +285,7 @@ static const char *why_ended(const struct hook_thread *t)
 
 void hook_end_announce(struct hook_thread *t, const char *call)
 {
-	if (strcmp(t->name, "0") == 0)
+	if (hook_thread_is_main(t))
 		say_word(t, why_ended(t), call, (int64_t)t->next.a, "in");
 }
 
@@ -200,19 +293,40 @@ void hook_end_announce(struct hook_thread *t, const char *call)
 void hook_end_of_recording(struct hook_thread *t, const char *call)
 {
 	hook_depth = 1;
-	if (strcmp(t->name, "0") == 0)
+	if (hook_thread_is_main(t))
 		say_word(t, why_ended(t), call, (int64_t)t->next.a, "before");
-	for (;;) {
-		if (hook_end_progress)
-			hook_end_progress();
-		nap();
-	}
+	for (;;)
+		progress_and_nap(t);
+}
+
+void hook_end_past(struct hook_thread *t, const char *call)
+{
+	if (hook_thread_is_main(t) || hook_slot->state != REPLAY_RUNNING)
+		hook_end_of_recording(t, call);
 }
 
 static const int fatal[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 static struct sigaction before[65];
 
-/* Notes the signal, puts the former handler back and lets the signal come once more. */
+static void say_end_by_signal(struct hook_thread *t, int sig, void *context)
+{
+	char text[256];
+	struct hook_text out = hook_text_in(text, sizeof(text));
+
+	hook_text_add(&out, "expected ");
+	if (ends_otherwise(t, TRACE_END_SIGNAL, sig, &out)) {
+		hook_text_add(&out, ", found signal ");
+		hook_text_number(&out, sig);
+		say_word_in_handler(t, REPLAY_WHY_DIVERGED, "signal", 0, text, context);
+		stay_and_leave(RP_EXIT_DIVERGED);
+	}
+	say_word_in_handler(t, REPLAY_WHY_SIGNAL, "", sig, "", context);
+}
+
+/*
+ * Notes the signal, puts the former handler back and lets the signal come once more.
+ * The depth stays raised: what that handler calls is not the program's.
+ */
 static void on_fatal(int sig, siginfo_t *info, void *context)
 {
 	struct hook_thread *t;
@@ -227,10 +341,9 @@ static void on_fatal(int sig, siginfo_t *info, void *context)
 		if (hook_process.mode == HOOK_RECORD) {
 			trace_order_put_last(&t->order, TRACE_END, TRACE_END_SIGNAL, (uint64_t)sig);
 		} else {
-			say_word_in_handler(t, sig, context);
-			wait_for_all(outside);
+			say_end_by_signal(t, sig, context);
+			wait_for_all(t, outside);
 		}
-		hook_depth--;
 	}
 	sigaction(sig, &before[sig], NULL);
 	if (info->si_code <= 0)
@@ -238,10 +351,50 @@ static void on_fatal(int sig, siginfo_t *info, void *context)
 	errno = saved;
 }
 
+struct owner {
+	uintptr_t address;
+	bool is_runtime;
+};
+
+/* Files whose handlers report a signal that then kills; any other may well recover. */
+static int look_at_file(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	static const char *const runtimes[] = {"libopen-", "libmpi", "libuc", "libgfortran"};
+	struct owner *owner = arg;
+	const char *slash = strrchr(info->dlpi_name, '/');
+	const char *name = slash ? slash + 1 : info->dlpi_name;
+	bool inside = false;
+
+	(void)size;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+
+		inside |= part->p_type == PT_LOAD &&
+			  owner->address - info->dlpi_addr - part->p_vaddr < part->p_memsz;
+	}
+	for (size_t i = 0; inside && i < sizeof(runtimes) / sizeof(runtimes[0]); i++)
+		owner->is_runtime |= strncmp(name, runtimes[i], strlen(runtimes[i])) == 0;
+	return inside;
+}
+
+static bool is_of_the_program(const struct sigaction *action)
+{
+	struct owner owner = {(uintptr_t)action->sa_handler, false};
+
+	if (action->sa_handler == SIG_DFL)
+		return false;
+	dl_iterate_phdr(look_at_file, &owner);
+	return !owner.is_runtime;
+}
+
 void hook_end_watch_signals(void)
 {
 	struct sigaction action = {.sa_sigaction = on_fatal, .sa_flags = SA_SIGINFO | SA_ONSTACK};
 
-	for (size_t i = 0; i < sizeof(fatal) / sizeof(fatal[0]); i++)
-		sigaction(fatal[i], &action, &before[fatal[i]]);
+	for (size_t i = 0; i < sizeof(fatal) / sizeof(fatal[0]); i++) {
+		int sig = fatal[i];
+
+		if (sigaction(sig, NULL, &before[sig]) == 0 && !is_of_the_program(&before[sig]))
+			sigaction(sig, &action, NULL);
+	}
 }

@@ -4,6 +4,7 @@
 #define HOOK_END_H
 
 #include "hook/common/hook.h"
+#include "hook/common/text.h"
 
 /* The program exits by itself; also called for _exit. Only the first call counts. */
 void hook_end_by_exit(int status);
@@ -11,11 +12,24 @@ void hook_end_by_exit(int status);
 /* MPI_Abort is about to be called. */
 void hook_end_by_abort(struct hook_thread *t, int code);
 
-/* Watches signals that kill; to be called when the MPI library has set its own handlers. */
+/*
+ * Watches signals that kill; to be called when the MPI library has set its own handlers. One for
+ * which the program has a handler is left alone: it may recover.
+ */
 void hook_end_watch_signals(void);
 
 /* While a replayed rank waits for the others, MPI must go on moving messages. */
 extern void (*hook_end_progress)(void);
+extern bool hook_end_multiple; /* any thread may call it, not only the main one */
+
+/* How a process ends, in words: `how` is enum trace_end. */
+void hook_end_describe(struct hook_text *out, uint32_t how, int64_t value);
+
+/*
+ * Replay: the thread is past its recorded inputs or failed polls. Returns where it may go on
+ * without them: a helper thread while the main one goes on, which alone knows when to stop it.
+ */
+void hook_end_past(struct hook_thread *t, const char *call);
 
 /* Replay: the thread sits in the last call of its recording; the front may know it. */
 void hook_end_announce(struct hook_thread *t, const char *call);

@@ -72,6 +72,7 @@ struct hook_thread {
 
 extern struct hook_process hook_process;
 extern __thread int hook_depth;
+extern __thread struct hook_thread *hook_self; /* NULL before the first use */
 
 /* The calling thread's state, made at first use; only where hook_depth was 0. */
 struct hook_thread *hook_thread_self(void);
@@ -86,7 +87,8 @@ void hook_stream_name(const struct hook_thread *t, const char *what, char *out, 
  * Recording cannot go on in this thread: a trailer is written, one line said (once per process),
  * and the program runs on. `what` is a sentence part: "the disk is full".
  */
-void hook_stop_recording(struct hook_thread *t, uint32_t reason, uint64_t detail, const char *what);
+void hook_stop_recording(struct hook_thread *t, uint32_t reason, uint64_t detail, const char *what)
+	__attribute__((cold));
 
 /* Replay: the program asked for something else than recorded; does not return. */
 void hook_diverged(struct hook_thread *t, const char *call, const char *expected, const char *found)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A thread is one of the program's own if the program itself made it: pthread_create called with
- * hook_depth 0. It is named by its place in the tree of threads ("0.2" is the second child of the
- * main thread), which is the same in every run, and not by a number the kernel gives.
+ * A thread is one of the program's own if the program itself made it: pthread_create or thrd_create
+ * called with hook_depth 0. It is named by its place in the tree of threads ("0.2" is the second
+ * child of the main thread), which is the same in every run, and not by a number the kernel gives.
  */
 #include "hook/common/thread.h"
 
@@ -10,12 +10,13 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <threads.h>
 
 #include "hook/common/modules.h"
 #include "hook/common/session.h"
 #include "hook/common/text.h"
 
-static __thread struct hook_thread *self;
+__thread struct hook_thread *hook_self;
 
 static struct hook_thread *thread_new(void)
 {
@@ -32,13 +33,13 @@ struct hook_thread *hook_thread_self(void)
 {
 	static struct hook_thread last_resort = {.name = "0", .passive = 1};
 
-	if (__builtin_expect(!self, 0)) {
-		self = thread_new();
-		if (!self)
-			self = &last_resort;
-		strcpy(self->name, "0");
+	if (__builtin_expect(!hook_self, 0)) {
+		hook_self = thread_new();
+		if (!hook_self)
+			hook_self = &last_resort;
+		strcpy(hook_self->name, "0");
 	}
-	return self;
+	return hook_self;
 }
 
 static void record_open(struct hook_thread *t)
@@ -72,7 +73,7 @@ static void replay_open(struct hook_thread *t)
 
 	hook_stream_name(t, "order", name, sizeof(name));
 	if (trace_view_open(&t->order_view, hook_process.rank_fd, name, &why)) {
-		if (strcmp(t->name, "0") == 0)
+		if (hook_thread_is_main(t))
 			hook_failed(t, why);
 		return;
 	}
@@ -109,10 +110,10 @@ void hook_thread_adopt_main(void)
 
 void hook_thread_forget(void)
 {
-	if (!self)
+	if (!hook_self)
 		return;
-	trace_stream_forget(&self->order.stream);
-	trace_stream_forget(&self->input.stream);
+	trace_stream_forget(&hook_self->order.stream);
+	trace_stream_forget(&hook_self->input.stream);
 }
 
 static void thread_close(void *arg)
@@ -128,7 +129,7 @@ static void thread_close(void *arg)
 		if (t->scratch[i])
 			munmap(t->scratch[i], t->scratch_size[i]);
 	}
-	self = NULL;
+	hook_self = NULL;
 	munmap(t, sizeof(*t));
 }
 
@@ -137,7 +138,7 @@ static void *thread_main(void *arg)
 	struct hook_thread *t = arg;
 	void *result;
 
-	self = t;
+	hook_self = t;
 	hook_depth = t->passive;
 	pthread_cleanup_push(thread_close, t);
 	result = t->start(t->start_arg);
@@ -145,11 +146,32 @@ static void *thread_main(void *arg)
 	return result;
 }
 
-static struct hook_thread *thread_child(struct hook_thread *parent)
+/* A thread of C11 returns an int: t->start is of another type than it says. */
+static int thread_main_c11(void *arg)
 {
+	struct hook_thread *t = arg;
+	int (*start)(void *) = (int (*)(void *))(void (*)(void))t->start;
+	int result;
+
+	hook_self = t;
+	hook_depth = t->passive;
+	pthread_cleanup_push(thread_close, t);
+	result = start(t->start_arg);
+	pthread_cleanup_pop(1);
+	return result;
+}
+
+/* NULL: the thread has to do without us. */
+static struct hook_thread *thread_child(void *(*start)(void *), void *arg)
+{
+	struct hook_thread *parent = hook_thread_self();
 	struct hook_thread *t = thread_new();
 	struct hook_text name;
 
+	if (hook_process.mode == HOOK_RECORD)
+		hook_say_once("threads",
+			      "the program starts threads: their MPI calls are recorded,",
+			      " their own synchronisation is not yet; a replay may diverge", NULL);
 	if (!t)
 		return NULL;
 	name = hook_text_in(t->name, sizeof(t->name));
@@ -157,6 +179,8 @@ static struct hook_thread *thread_child(struct hook_thread *parent)
 	hook_text_add(&name, ".");
 	hook_text_number(&name, ++parent->children);
 	t->passive = parent->passive;
+	t->start = start;
+	t->start_arg = arg;
 	return t;
 }
 
@@ -172,21 +196,29 @@ HOOK_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 	if (hook_depth)
 		return real(thread, attr, start, arg);
 	hook_depth++;
-	if (hook_process.mode == HOOK_RECORD)
-		hook_say_once("threads",
-			      "the program starts threads: their MPI calls are recorded,",
-			      " their own synchronisation is not yet; a replay may diverge", NULL);
-	t = thread_child(hook_thread_self());
-	if (!t) {
-		rc = real(thread, attr, start, arg);
-		goto leave;
-	}
-	t->start = start;
-	t->start_arg = arg;
-	rc = real(thread, attr, thread_main, t);
-	if (rc)
+	t = thread_child(start, arg);
+	rc = t ? real(thread, attr, thread_main, t) : real(thread, attr, start, arg);
+	if (rc && t)
 		munmap(t, sizeof(*t));
-leave:
+	hook_depth--;
+	return rc;
+}
+
+HOOK_EXPORT int thrd_create(thrd_t *thread, thrd_start_t start, void *arg)
+{
+	static int (*real)(thrd_t *, thrd_start_t, void *);
+	struct hook_thread *t;
+	int rc;
+
+	if (!real)
+		real = hook_real("thrd_create");
+	if (hook_depth)
+		return real(thread, start, arg);
+	hook_depth++;
+	t = thread_child((void *(*)(void *))(void (*)(void))start, arg);
+	rc = t ? real(thread, thread_main_c11, t) : real(thread, start, arg);
+	if (rc != thrd_success && t)
+		munmap(t, sizeof(*t));
 	hook_depth--;
 	return rc;
 }

@@ -14,6 +14,11 @@ void hook_thread_open(struct hook_thread *t);
 /* Replay: moves t->next on. */
 void hook_thread_advance(struct hook_thread *t);
 
+static inline bool hook_thread_is_main(const struct hook_thread *t)
+{
+	return t->name[1] == 0;
+}
+
 /* In a forked child: lets go of streams that belong to the parent. */
 void hook_thread_forget(void);
 

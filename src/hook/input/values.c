@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Inputs by mode. Recording fetches a value, appends it to the thread's input stream and hands it
- * on; replaying takes the next record instead and never fetches. The stream is made, or opened,
+ * on; replaying takes the next record instead and fetches only past the end of the records, where
+ * a helper thread may run on (hook_end_past). The stream is made, or opened,
  * when the thread asks for its first input.
  * Invariant: a value reaches the program only after its record is in the stream.
  */
@@ -10,6 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "hook/common/end.h"
 #include "hook/common/text.h"
 
 struct mode {
@@ -101,22 +103,25 @@ static void replay_open(struct hook_thread *t)
 	trace_input_reader_init(&t->input_reader, &t->input_view);
 }
 
-static struct trace_input_rec replay_next(struct hook_thread *t, uint32_t kind, const char *call)
+/* false: there are no more, and the thread may go on with real values. */
+static bool replay_next(struct hook_thread *t, uint32_t kind, const char *call,
+			struct trace_input_rec *rec)
 {
-	struct trace_input_rec rec;
 	int rc;
 
 	replay_open(t);
 	do
-		rc = trace_input_next(&t->input_reader, &rec);
-	while (rc == 1 && (rec.kind == TRACE_IN_MODULE || rec.kind == TRACE_IN_NOTE));
-	if (rc == 0)
-		hook_end_of_recording(t, call);
+		rc = trace_input_next(&t->input_reader, rec);
+	while (rc == 1 && (rec->kind == TRACE_IN_MODULE || rec->kind == TRACE_IN_NOTE));
+	if (rc == 0) {
+		hook_end_past(t, call);
+		return false;
+	}
 	if (rc < 0)
 		hook_failed(t, "the recorded inputs make no sense");
-	if (rec.kind != kind && rec.kind != TRACE_IN_ERRNO)
-		hook_diverged(t, call, kind_names[rec.kind], kind_names[kind]);
-	return rec;
+	if (rec->kind != kind && rec->kind != TRACE_IN_ERRNO)
+		hook_diverged(t, call, kind_names[rec->kind], kind_names[kind]);
+	return true;
 }
 
 static int replay_error(const struct trace_input_rec *rec)
@@ -127,10 +132,10 @@ static int replay_error(const struct trace_input_rec *rec)
 static int replay_number(struct hook_thread *t, uint32_t kind, const char *call,
 			 hook_input_number_fn *fetch, void *ctx, uint64_t *value)
 {
-	struct trace_input_rec rec = replay_next(t, kind, call);
+	struct trace_input_rec rec;
 
-	(void)fetch;
-	(void)ctx;
+	if (!replay_next(t, kind, call, &rec))
+		return fetch(ctx, value);
 	if (rec.kind == TRACE_IN_ERRNO)
 		return replay_error(&rec);
 	*value = rec.value;
@@ -157,10 +162,9 @@ static ssize_t replay_bytes(struct hook_thread *t, uint32_t kind, const char *ca
 	struct trace_input_rec rec;
 	size_t n = 0;
 
-	(void)fetch;
-	(void)ctx;
 	do {
-		rec = replay_next(t, kind, call);
+		if (!replay_next(t, kind, call, &rec))
+			return fetch(ctx, buffer, size);
 		if (rec.kind == TRACE_IN_ERRNO)
 			return replay_error(&rec);
 		if (rec.length > size - n)

@@ -20,7 +20,7 @@
 #include "hook/common/session.h"
 
 #define FIRST_LIMIT 64
-#define LONGEST_PAUSE_NS 10000000
+#define LONGEST_PAUSE_NS 20000000
 
 static uint32_t *matrix; /* NULL: nothing is counted */
 static uint32_t *sent;
@@ -75,7 +75,10 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* A receiver that does nothing may be waiting for what we would send next. */
+/*
+ * A receiver that does nothing may be waiting, by way of others, for what we would send next. One
+ * that moves again needs no more than it did before.
+ */
 static void step_aside(int dest, uint32_t mine, const uint32_t *taken)
 {
 	const struct replay_slot *receiver = hook_session_slot((uint32_t)dest);
@@ -96,6 +99,8 @@ static void step_aside(int dest, uint32_t mine, const uint32_t *taken)
 			hook_end_progress();
 		sched_yield();
 	}
+	if (limit[dest] > FIRST_LIMIT)
+		limit[dest] /= 2;
 }
 
 void hook_credit_sending(struct hook_thread *t, int dest, MPI_Comm comm)
@@ -110,9 +115,7 @@ void hook_credit_sending(struct hook_thread *t, int dest, MPI_Comm comm)
 	taken = &matrix[(size_t)dest * (size_t)ranks + hook_process.rank];
 	mine = __atomic_add_fetch(&sent[dest], 1, __ATOMIC_RELAXED);
 	ahead = mine - __atomic_load_n(taken, __ATOMIC_RELAXED);
-	if (ahead < FIRST_LIMIT / 2)
-		limit[dest] = FIRST_LIMIT;
-	else if ((int32_t)ahead > (int32_t)limit[dest])
+	if ((int32_t)ahead > (int32_t)limit[dest])
 		step_aside(dest, mine, taken);
 }
 

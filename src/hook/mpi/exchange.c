@@ -5,16 +5,6 @@
  */
 #include "hook/mpi/mpi.h"
 
-int hook_mpi_recv(void *buf, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
-		  MPI_Status *status)
-{
-#ifdef HOOK_FLAVOUR_MPICH
-	if (count > INT_MAX)
-		return hook_mpi_real.Recv_c(buf, count, type, source, tag, comm, status);
-#endif
-	return hook_mpi_real.Recv(buf, (int)count, type, source, tag, comm, status);
-}
-
 int hook_mpi_irecv(void *buf, MPI_Count count, MPI_Datatype type, int source, int tag,
 		   MPI_Comm comm, MPI_Request *request)
 {
@@ -42,7 +32,8 @@ int hook_mpi_do_recv(struct hook_thread *t, void *buf, MPI_Count count, MPI_Data
 	int rc;
 
 	hook_mpi_turn_take(t);
-	source = hook_mpi_mode->source(t, source);
+	if (source == MPI_ANY_SOURCE && hook_mpi_mode->source)
+		source = hook_mpi_mode->source(t);
 	if (!hook_mpi_turns)
 		return hook_mpi_recv(buf, count, type, source, tag, comm, status);
 	rc = hook_mpi_irecv(buf, count, type, source, tag, comm, &request);
@@ -66,7 +57,9 @@ int hook_mpi_do_sendrecv(struct hook_thread *t, const struct hook_mpi_exchange *
 	int source, rc;
 
 	hook_mpi_turn_take(t);
-	source = hook_mpi_mode->source(t, x->source);
+	source = x->source;
+	if (source == MPI_ANY_SOURCE && hook_mpi_mode->source)
+		source = hook_mpi_mode->source(t);
 	if (!hook_mpi_turns && x->sendcount <= INT_MAX && x->recvcount <= INT_MAX)
 		return hook_mpi_real.Sendrecv(x->sendbuf, (int)x->sendcount, x->sendtype, x->dest,
 					      x->sendtag, x->recvbuf, (int)x->recvcount,
@@ -112,7 +105,9 @@ int hook_mpi_do_sendrecv_replace(struct hook_thread *t, const struct hook_mpi_ex
 
 	if (hook_mpi_turns)
 		return replace_by_parts(t, x, status);
-	source = hook_mpi_mode->source(t, x->source);
+	source = x->source;
+	if (source == MPI_ANY_SOURCE && hook_mpi_mode->source)
+		source = hook_mpi_mode->source(t);
 #ifdef HOOK_FLAVOUR_MPICH
 	if (x->recvcount > INT_MAX)
 		return hook_mpi_real.Sendrecv_replace_c(x->recvbuf, x->recvcount, x->recvtype,

@@ -174,29 +174,41 @@ static void opened(struct hook_thread *t, int level)
 	hook_end_watch_signals();
 }
 
-/* Both ways to start; required < 0 stands for MPI_Init. */
-static int init(int *argc, char ***argv, int required, int *provided, const void *site)
+/*
+ * The first call of MPI: false if it and all that follow are not our business. Nothing of MPI can
+ * be called before.
+ */
+static bool is_ours(uint32_t call)
 {
-	struct hook_thread *t;
-	int level = MPI_THREAD_SINGLE;
 	bool ours = resolve();
-	int rc;
 
 	if (hook_depth && !(ours && hook_process_claim_late()))
-		return required < 0 ? hook_mpi_real.Init(argc, argv)
-				    : hook_mpi_real.Init_thread(argc, argv, required, provided);
+		return false;
 	if (!ours && hook_process.mode == HOOK_REPLAY)
-		hook_end_of_recording(hook_thread_self(), "MPI_Init");
+		hook_end_of_recording(hook_thread_self(), hook_mpi_call_name(call));
 	if (!ours) {
-		hook_stop_recording(hook_thread_self(), TRACE_STOP_CALL, CALL_Init,
+		hook_stop_recording(hook_thread_self(), TRACE_STOP_CALL, call,
 				    "the program does not use " MPI_NAME ", see --mpi");
 		hook_depth = 1;
-		return required < 0 ? hook_mpi_real.Init(argc, argv)
-				    : hook_mpi_real.Init_thread(argc, argv, required, provided);
+		return false;
 	}
 	if (hook_process.mode == HOOK_REPLAY)
 		hook_mpi_mode = &hook_mpi_replay;
-	t = hook_mpi_enter(required < 0 ? CALL_Init : CALL_Init_thread, site);
+	return true;
+}
+
+/* Both ways to start; required < 0 stands for MPI_Init. */
+static int init(int *argc, char ***argv, int required, int *provided, const void *site)
+{
+	uint32_t call = required < 0 ? CALL_Init : CALL_Init_thread;
+	struct hook_thread *t;
+	int level = MPI_THREAD_SINGLE;
+	int rc;
+
+	if (!is_ours(call))
+		return required < 0 ? hook_mpi_real.Init(argc, argv)
+				    : hook_mpi_real.Init_thread(argc, argv, required, provided);
+	t = hook_mpi_enter(call, site);
 	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, 0);
 	if (required < 0) {
 		rc = hook_mpi_real.Init(argc, argv);
@@ -220,6 +232,28 @@ HOOK_EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *prov
 {
 	return init(argc, argv, required, provided, __builtin_return_address(0));
 }
+
+#ifdef HOOK_FLAVOUR_MPICH
+/* A program may do without MPI_Init. */
+HOOK_EXPORT int MPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *session)
+{
+	struct hook_thread *t;
+	int rc;
+
+	if (!is_ours(CALL_Session_init))
+		return hook_mpi_real.Session_init(info, errhandler, session);
+	t = hook_mpi_enter(CALL_Session_init, __builtin_return_address(0));
+	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, 0);
+	hook_mpi_mode->refuse(t);
+	rc = hook_mpi_real.Session_init(info, errhandler, session);
+	hook_mpi_end(t);
+	hook_mpi_leave(t);
+	return rc;
+}
+
+HOOK_EXPORT int PMPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *session)
+	__attribute__((alias("MPI_Session_init")));
+#endif
 
 HOOK_EXPORT int MPI_Finalize(void)
 {

@@ -27,8 +27,8 @@ struct hook_mpi_mode {
 	/* turns among threads */
 	void (*turn_take)(struct hook_thread *t);
 	void (*turn_pass)(struct hook_thread *t);
-	/* the source to ask for where the program gave this one; in the turn, if any */
-	int (*source)(struct hook_thread *t, int source);
+	/* the source to ask for in the place of MPI_ANY_SOURCE; in the turn, if any; may be NULL */
+	int (*source)(struct hook_thread *t);
 	/* a message is about to be sent; may be NULL */
 	void (*sending)(struct hook_thread *t, int dest, MPI_Comm comm);
 	/* MPI_Init has returned, MPI_Finalize is about to be called */
@@ -49,14 +49,16 @@ const char *hook_mpi_call_name(uint32_t call);
 
 static inline struct hook_thread *hook_mpi_enter(uint32_t call, const void *site)
 {
-	struct hook_thread *t = hook_thread_self();
+	struct hook_thread *t = hook_self;
 
 	hook_depth = 1;
+	if (__builtin_expect(!t || !t->opened, 0)) {
+		t = hook_thread_self();
+		hook_thread_open(t);
+	}
 	t->call = call;
 	t->site = site;
 	t->peer = HOOK_NO_PEER;
-	if (__builtin_expect(!t->opened, 0))
-		hook_thread_open(t);
 	return t;
 }
 
@@ -107,8 +109,16 @@ void hook_mpi_noise(struct hook_thread *t);
 void *hook_mpi_scratch(struct hook_thread *t, int which, size_t n);
 
 /* Messages larger than an int counts go through the calls of MPI 4 where there are any. */
-int hook_mpi_recv(void *buf, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
-		  MPI_Status *status);
+static inline int hook_mpi_recv(void *buf, MPI_Count count, MPI_Datatype type, int source, int tag,
+				MPI_Comm comm, MPI_Status *status)
+{
+#ifdef HOOK_FLAVOUR_MPICH
+	if (count > INT_MAX)
+		return hook_mpi_real.Recv_c(buf, count, type, source, tag, comm, status);
+#endif
+	return hook_mpi_real.Recv(buf, (int)count, type, source, tag, comm, status);
+}
+
 int hook_mpi_irecv(void *buf, MPI_Count count, MPI_Datatype type, int source, int tag,
 		   MPI_Comm comm, MPI_Request *request);
 int hook_mpi_isend(const void *buf, MPI_Count count, MPI_Datatype type, int dest, int tag,

@@ -14,21 +14,54 @@
 
 #include "base/varint.h"
 
-static void note_source(struct hook_thread *t, struct hook_request *r, MPI_Status *status)
+static void note_source(struct hook_thread *t, struct hook_request *r, const MPI_Status *status,
+			bool cancelled)
 {
 	uint64_t code = TRACE_POST_SOURCE + (uint64_t)status->MPI_SOURCE;
-	int cancelled = 0;
 
-	if (r->flags & REQUEST_CANCEL)
-		hook_mpi_real.Test_cancelled(status, &cancelled);
 	if (cancelled)
 		code = TRACE_POST_CANCELLED;
 	else if (status->MPI_SOURCE < 0)
 		code = TRACE_POST_UNKNOWN;
 	record_note(t, TRACE_POST, code, rp_zigzag((int64_t)(r->wild - t->last_wild)));
 	t->last_wild = r->wild + 1;
-	r->flags |= REQUEST_KNOWN;
 	hook_requests_close(r);
+}
+
+/* A cancelled receive that had a source is written as well; true if it was cancelled. */
+static bool note_fate(struct hook_thread *t, struct hook_request *r, MPI_Status *status)
+{
+	int cancelled = 0;
+
+	if (r->flags & REQUEST_CANCEL)
+		hook_mpi_real.Test_cancelled(status, &cancelled);
+	if (r->flags & REQUEST_KNOWN)
+		return cancelled;
+	if (r->flags & REQUEST_WILD)
+		note_source(t, r, status, cancelled);
+	else if (cancelled)
+		record_note(t, TRACE_CANCEL, r->post, 0);
+	r->flags |= REQUEST_KNOWN;
+	return cancelled;
+}
+
+/* false: it is not there yet. r may be gone afterwards. */
+static bool ask(struct hook_thread *t, struct hook_request *r)
+{
+	MPI_Request handle = r->handle;
+	MPI_Status status;
+	int flag = 0;
+
+	if (r->flags & REQUEST_BUSY)
+		return false;
+	if (hook_mpi_real.Request_get_status(handle, &flag, &status) != MPI_SUCCESS || !flag)
+		return false;
+	note_fate(t, r, &status);
+	if (r->flags & REQUEST_ORPHAN) {
+		hook_requests_remove(r);
+		hook_mpi_real.Request_free(&handle);
+	}
+	return true;
 }
 
 void record_older(struct hook_thread *t, MPI_Comm comm, int tag, uint64_t post)
@@ -36,23 +69,29 @@ void record_older(struct hook_thread *t, MPI_Comm comm, int tag, uint64_t post)
 	struct hook_request *r, *next;
 
 	for (r = hook_requests_first_open(); r && r->post < post; r = next) {
-		MPI_Status status;
-		int flag = 0;
-
 		next = hook_requests_next_open(r);
 		if (r->comm != comm || (r->tag != MPI_ANY_TAG && r->tag != tag))
 			continue;
-		if (hook_mpi_real.Request_get_status(r->handle, &flag, &status) != MPI_SUCCESS ||
-		    !flag)
-			continue;
-		note_source(t, r, &status);
-		if (r->flags & REQUEST_ORPHAN) {
-			MPI_Request handle = r->handle;
-
-			hook_requests_remove(r);
-			hook_mpi_real.Request_free(&handle);
-		}
+		if (!ask(t, r) && tag != MPI_ANY_TAG)
+			hook_requests_pend(r);
 	}
+}
+
+void record_pending(struct hook_thread *t)
+{
+	struct hook_request *r, *next;
+	uint32_t left;
+
+	hook_requests_lock();
+	left = hook_requests_pending();
+	for (r = hook_requests_first_open(); r && left; r = next) {
+		next = hook_requests_next_open(r);
+		if (!(r->flags & REQUEST_PENDING))
+			continue;
+		left--;
+		ask(t, r);
+	}
+	hook_requests_unlock();
 }
 
 void record_posted(struct hook_thread *t, MPI_Request request, uint32_t flags, int source, int tag,
@@ -78,51 +117,36 @@ void record_posted(struct hook_thread *t, MPI_Request request, uint32_t flags, i
 		hook_stop_recording(t, TRACE_STOP_TABLE, 0, "out of memory for open receives");
 }
 
-static void completed(struct hook_thread *t, MPI_Request before, MPI_Status *status)
+static void completed(struct hook_thread *t, struct hook_request *r, MPI_Status *status)
 {
-	struct hook_request *r = hook_requests_find(before);
 	MPI_Comm comm;
 	uint64_t post;
-	int cancelled = 0;
+	bool cancelled;
 
 	if (!r || !(r->flags & REQUEST_ACTIVE))
 		return;
 	comm = r->comm;
 	post = r->post;
-	if ((r->flags & (REQUEST_WILD | REQUEST_KNOWN)) == REQUEST_WILD) {
-		note_source(t, r, status);
-	} else if ((r->flags & (REQUEST_WILD | REQUEST_CANCEL)) == REQUEST_CANCEL) {
-		hook_mpi_real.Test_cancelled(status, &cancelled);
-		if (cancelled)
-			record_note(t, TRACE_CANCEL, post, 0);
-	}
+	cancelled = note_fate(t, r, status);
 	hook_requests_retire(r);
 	if (!cancelled)
 		record_older(t, comm, status->MPI_TAG, post);
 }
 
-void record_completed(struct hook_thread *t, MPI_Request before, MPI_Status *status)
+/* The request that was `before`, see hook_requests_take, has completed with this status. */
+static void record_completed(struct hook_thread *t, MPI_Request before, uint32_t *taken,
+			     MPI_Status *status)
 {
 	hook_requests_lock();
-	completed(t, before, status);
+	completed(t, hook_requests_taken(before, taken), status);
 	hook_requests_unlock();
-}
-
-/* The handles before a call that completes one of them, or NULL if none is of interest. */
-static MPI_Request *copy_handles(struct hook_thread *t, int count, const MPI_Request requests[])
-{
-	MPI_Request *copy = NULL;
-
-	if (hook_requests_count() && count > 0)
-		copy = hook_mpi_scratch(t, 0, (size_t)count * sizeof(*copy));
-	if (copy)
-		memcpy(copy, requests, (size_t)count * sizeof(*copy));
-	return copy;
+	*taken = 0;
 }
 
 /* What a completion call needs besides the user's arguments. */
 struct watch {
 	MPI_Request *before; /* NULL if no receives are in flight */
+	uint32_t *taken;
 	MPI_Status *statuses;
 	int count;
 };
@@ -132,12 +156,30 @@ static struct watch watch_open(struct hook_thread *t, int count, const MPI_Reque
 {
 	struct watch w = {.statuses = statuses, .count = count};
 
-	w.before = copy_handles(t, count, requests);
-	if (w.before && statuses == MPI_STATUSES_IGNORE)
+	if (!hook_requests_count() || count <= 0)
+		return w;
+	w.before = hook_mpi_scratch(t, 0, (size_t)count * sizeof(*w.before));
+	w.taken = hook_mpi_scratch(t, 2, (size_t)count * sizeof(*w.taken));
+	if (statuses == MPI_STATUSES_IGNORE)
 		w.statuses = hook_mpi_scratch(t, 1, (size_t)count * sizeof(*w.statuses));
-	if (!w.statuses)
+	if (!w.before || !w.taken || !w.statuses)
 		return (struct watch){.statuses = statuses};
+	memcpy(w.before, requests, (size_t)count * sizeof(*w.before));
+	hook_requests_take(count, requests, w.taken);
 	return w;
+}
+
+static void watch_close(struct watch *w)
+{
+	if (w->before)
+		hook_requests_put_back(w->count, w->taken);
+}
+
+/* After an error an index may be anything. */
+static void watch_one(struct hook_thread *t, struct watch *w, int index, MPI_Status *status)
+{
+	if (w->before && index >= 0 && index < w->count)
+		record_completed(t, w->before[index], &w->taken[index], status);
 }
 
 /* After an error a request that did not complete is still what it was. */
@@ -154,13 +196,14 @@ static void watch_all(struct hook_thread *t, struct watch *w, const MPI_Request 
 		return;
 	for (int i = 0; i < w->count; i++) {
 		if (has_completed(w, requests, rc, i))
-			record_completed(t, w->before[i], &w->statuses[i]);
+			watch_one(t, w, i, &w->statuses[i]);
 	}
 }
 
 int record_Wait(struct hook_thread *t, MPI_Request *request, MPI_Status *status)
 {
 	MPI_Request before = *request;
+	uint32_t taken;
 	MPI_Status local;
 	int rc;
 
@@ -168,8 +211,9 @@ int record_Wait(struct hook_thread *t, MPI_Request *request, MPI_Status *status)
 	if (hook_requests_count()) {
 		if (status == MPI_STATUS_IGNORE)
 			status = &local;
+		hook_requests_take(1, request, &taken);
 		rc = hook_mpi_real.Wait(request, status);
-		record_completed(t, before, status);
+		record_completed(t, before, &taken, status);
 	} else {
 		rc = hook_mpi_real.Wait(request, status);
 	}
@@ -182,21 +226,23 @@ static void note_index(struct hook_thread *t, int index)
 	record_note(t, TRACE_INDEX, index == MPI_UNDEFINED ? 0 : (uint64_t)index + 1, 0);
 }
 
+/*
+ * A call that failed may have left its answers as they were. That is an event without an answer:
+ * replay makes the call again, and it fails again.
+ */
 int record_Waitany(struct hook_thread *t, int count, MPI_Request requests[], int *index,
 		   MPI_Status *status)
 {
-	MPI_Request *before;
-	MPI_Status local;
-	int rc;
+	struct watch w = watch_open(t, count, requests, status);
+	int at = MPI_UNDEFINED, rc;
 
 	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, (uint64_t)count);
-	before = copy_handles(t, count, requests);
-	if (before && status == MPI_STATUS_IGNORE)
-		status = &local;
-	rc = hook_mpi_real.Waitany(count, requests, index, status);
-	note_index(t, *index);
-	if (before && *index != MPI_UNDEFINED)
-		record_completed(t, before[*index], status);
+	rc = hook_mpi_real.Waitany(count, requests, &at, w.statuses);
+	if (rc == MPI_SUCCESS || at != MPI_UNDEFINED)
+		*index = at;
+	note_index(t, at);
+	watch_one(t, &w, at, w.statuses);
+	watch_close(&w);
 	hook_mpi_end(t);
 	return rc;
 }
@@ -204,22 +250,23 @@ int record_Waitany(struct hook_thread *t, int count, MPI_Request requests[], int
 int record_Testany(struct hook_thread *t, int count, MPI_Request requests[], int *index, int *flag,
 		   MPI_Status *status)
 {
-	MPI_Request *before;
-	MPI_Status local;
-	int rc;
+	struct watch w = watch_open(t, count, requests, status);
+	int at = MPI_UNDEFINED, hit = 0, rc;
 
-	before = copy_handles(t, count, requests);
-	if (before && status == MPI_STATUS_IGNORE)
-		status = &local;
-	rc = hook_mpi_real.Testany(count, requests, index, flag, status);
-	if (!*flag) {
+	rc = hook_mpi_real.Testany(count, requests, &at, &hit, w.statuses);
+	if (rc == MPI_SUCCESS || hit) {
+		*index = at;
+		*flag = hit;
+	}
+	if (rc == MPI_SUCCESS && !hit) {
+		watch_close(&w);
 		record_failed_poll(t);
 		return rc;
 	}
 	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, (uint64_t)count);
-	note_index(t, *index);
-	if (before && *index != MPI_UNDEFINED)
-		record_completed(t, before[*index], status);
+	note_index(t, at);
+	watch_one(t, &w, at, w.statuses);
+	watch_close(&w);
 	hook_mpi_end(t);
 	return rc;
 }
@@ -231,10 +278,8 @@ static void note_some(struct hook_thread *t, struct watch *w, int outcount, cons
 		return;
 	for (int i = 0; i < outcount; i++)
 		note_index(t, indices[i]);
-	if (!w->before)
-		return;
 	for (int i = 0; i < outcount; i++)
-		record_completed(t, w->before[indices[i]], &w->statuses[i]);
+		watch_one(t, w, indices[i], &w->statuses[i]);
 }
 
 /* Which ones are pending when another one fails is chance: the others are written down. */
@@ -262,6 +307,7 @@ int record_Waitall(struct hook_thread *t, int count, MPI_Request requests[], MPI
 	if (w.before && hook_mpi_in_status(rc))
 		note_partial(t, &w, requests, rc);
 	watch_all(t, &w, requests, rc);
+	watch_close(&w);
 	hook_mpi_end(t);
 	return rc;
 }
@@ -270,11 +316,14 @@ int record_Waitsome(struct hook_thread *t, int incount, MPI_Request requests[], 
 		    int indices[], MPI_Status statuses[])
 {
 	struct watch w = watch_open(t, incount, requests, statuses);
-	int rc;
+	int n = MPI_UNDEFINED, rc;
 
 	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, (uint64_t)incount);
-	rc = hook_mpi_real.Waitsome(incount, requests, outcount, indices, w.statuses);
-	note_some(t, &w, *outcount, indices);
+	rc = hook_mpi_real.Waitsome(incount, requests, &n, indices, w.statuses);
+	if (rc == MPI_SUCCESS || n != MPI_UNDEFINED)
+		*outcount = n;
+	note_some(t, &w, n, indices);
+	watch_close(&w);
 	hook_mpi_end(t);
 	return rc;
 }
@@ -283,14 +332,19 @@ int record_Testsome(struct hook_thread *t, int incount, MPI_Request requests[], 
 		    int indices[], MPI_Status statuses[])
 {
 	struct watch w = watch_open(t, incount, requests, statuses);
-	int rc = hook_mpi_real.Testsome(incount, requests, outcount, indices, w.statuses);
+	int n = MPI_UNDEFINED;
+	int rc = hook_mpi_real.Testsome(incount, requests, &n, indices, w.statuses);
 
-	if (*outcount == 0) {
+	if (rc == MPI_SUCCESS || n != MPI_UNDEFINED)
+		*outcount = n;
+	if (n == 0) {
+		watch_close(&w);
 		record_failed_poll(t);
 		return rc;
 	}
 	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, (uint64_t)incount);
-	note_some(t, &w, *outcount, indices);
+	note_some(t, &w, n, indices);
+	watch_close(&w);
 	hook_mpi_end(t);
 	return rc;
 }
@@ -299,20 +353,27 @@ int record_Test(struct hook_thread *t, MPI_Request *request, int *flag, MPI_Stat
 {
 	MPI_Request before = *request;
 	bool watched = hook_requests_count() > 0;
+	uint32_t taken = 0;
 	MPI_Status local;
-	int rc;
+	int hit = 0, rc;
 
 	if (watched && status == MPI_STATUS_IGNORE)
 		status = &local;
-	rc = hook_mpi_real.Test(request, flag, status);
-	if (!*flag) {
+	if (watched)
+		hook_requests_take(1, request, &taken);
+	rc = hook_mpi_real.Test(request, &hit, status);
+	if (rc == MPI_SUCCESS || hit)
+		*flag = hit;
+	if (!hit)
+		hook_requests_put_back(1, &taken);
+	if (rc == MPI_SUCCESS && !hit) {
 		record_failed_poll(t);
 		return rc;
 	}
 	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, 0);
 	record_note(t, TRACE_HIT, 0, 0);
-	if (watched)
-		record_completed(t, before, status);
+	if (watched && hit)
+		record_completed(t, before, &taken, status);
 	hook_mpi_end(t);
 	return rc;
 }
@@ -321,30 +382,55 @@ int record_Testall(struct hook_thread *t, int count, MPI_Request requests[], int
 		   MPI_Status statuses[])
 {
 	struct watch w = watch_open(t, count, requests, statuses);
-	int rc = hook_mpi_real.Testall(count, requests, flag, w.statuses);
+	int hit = 0;
+	int rc = hook_mpi_real.Testall(count, requests, &hit, w.statuses);
 
-	if (!*flag) {
+	if (rc == MPI_SUCCESS || hit)
+		*flag = hit;
+	if (rc == MPI_SUCCESS && !hit) {
+		watch_close(&w);
 		record_failed_poll(t);
 		return rc;
 	}
 	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, (uint64_t)count);
 	record_note(t, TRACE_HIT, 0, 0);
 	watch_all(t, &w, requests, rc);
+	watch_close(&w);
 	hook_mpi_end(t);
 	return rc;
+}
+
+/* It does not complete the request; but what it tells must come true in replay. */
+static void note_seen(struct hook_thread *t, MPI_Request request, MPI_Status *status)
+{
+	struct hook_request *r;
+
+	hook_requests_lock();
+	r = hook_requests_find(request);
+	if (r && r->flags & REQUEST_ACTIVE && !note_fate(t, r, status))
+		record_older(t, r->comm, status->MPI_TAG, r->post);
+	hook_requests_unlock();
 }
 
 int record_Request_get_status(struct hook_thread *t, MPI_Request request, int *flag,
 			      MPI_Status *status)
 {
-	int rc = hook_mpi_real.Request_get_status(request, flag, status);
+	MPI_Status local;
+	int hit = 0, rc;
 
-	if (!*flag) {
+	if (status == MPI_STATUS_IGNORE)
+		status = &local;
+	rc = hook_mpi_real.Request_get_status(request, &hit, status);
+	if (rc == MPI_SUCCESS || hit)
+		*flag = hit;
+	if (rc == MPI_SUCCESS && !hit) {
 		record_failed_poll(t);
 		return rc;
 	}
 	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, 0);
 	record_note(t, TRACE_HIT, 0, 0);
+	if (hit)
+		note_seen(t, request, status);
 	hook_mpi_end(t);
 	return rc;
 }
@@ -380,7 +466,7 @@ static int free_receive(struct hook_thread *t, MPI_Request *request)
 		return hook_mpi_real.Request_free(request);
 	if ((r->flags & (REQUEST_ACTIVE | REQUEST_CANCEL)) == (REQUEST_ACTIVE | REQUEST_CANCEL)) {
 		rc = hook_mpi_real.Wait(request, &status);
-		completed(t, before, &status);
+		completed(t, r, &status);
 		if (*request == MPI_REQUEST_NULL)
 			return rc;
 		r = hook_requests_find(before);
@@ -407,6 +493,7 @@ int record_Request_free(struct hook_thread *t, MPI_Request *request)
 	return rc;
 }
 
+/* Cancelling a receive is a local matter: what became of it is mostly known at once. */
 int record_Cancel(struct hook_thread *t, MPI_Request *request)
 {
 	struct hook_request *r;
@@ -417,8 +504,10 @@ int record_Cancel(struct hook_thread *t, MPI_Request *request)
 	r = hook_requests_find(*request);
 	if (r)
 		r->flags |= REQUEST_CANCEL;
-	hook_requests_unlock();
 	rc = hook_mpi_real.Cancel(request);
+	if (r && r->flags & REQUEST_ACTIVE)
+		ask(t, r);
+	hook_requests_unlock();
 	hook_mpi_end(t);
 	return rc;
 }

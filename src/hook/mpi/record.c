@@ -57,6 +57,10 @@ static void begin(struct hook_thread *t)
 
 static void end(struct hook_thread *t)
 {
+	if (t->passive)
+		return;
+	if (hook_requests_pending())
+		record_pending(t);
 	if (!t->passive)
 		trace_stream_set_events(&t->order.stream, t->order.events, false);
 }
@@ -86,12 +90,6 @@ static void turn_pass(struct hook_thread *t)
 {
 	(void)t;
 	hook_turn_unlock(true);
-}
-
-static int source_asked(struct hook_thread *t, int source)
-{
-	(void)t;
-	return source;
 }
 
 static void opened(struct hook_thread *t, int world, int level)
@@ -124,8 +122,8 @@ static void closing(struct hook_thread *t)
  * A message was received (TRACE_SRC) or seen (TRACE_LOOK) outside of any request. A source that
  * MPI did not say, after an error, is written as one that no rank has.
  */
-static void received(struct hook_thread *t, uint32_t kind, int source, MPI_Comm comm,
-		     const MPI_Status *status)
+static inline void received(struct hook_thread *t, uint32_t kind, int source, MPI_Comm comm,
+			    const MPI_Status *status)
 {
 	if (source == MPI_ANY_SOURCE)
 		record_note(t, kind, (uint32_t)status->MPI_SOURCE, 0);
@@ -148,14 +146,13 @@ static int record_Recv(struct hook_thread *t, void *buf, MPI_Count count, MPI_Da
 	int rc;
 
 	hook_mpi_begin(t, source, tag, (uint64_t)count);
-	if (!watched(source)) {
+	if (status == MPI_STATUS_IGNORE)
+		status = &local;
+	if (hook_mpi_turns)
 		rc = hook_mpi_do_recv(t, buf, count, type, source, tag, comm, status);
-	} else {
-		if (status == MPI_STATUS_IGNORE)
-			status = &local;
-		rc = hook_mpi_do_recv(t, buf, count, type, source, tag, comm, status);
-		received(t, TRACE_SRC, source, comm, status);
-	}
+	else
+		rc = hook_mpi_recv(buf, count, type, source, tag, comm, status);
+	received(t, TRACE_SRC, source, comm, status);
 	hook_mpi_end(t);
 	return rc;
 }
@@ -215,6 +212,7 @@ static int record_Irecv(struct hook_thread *t, void *buf, MPI_Count count, MPI_D
 }
 
 #ifdef HOOK_FLAVOUR_MPICH
+/* MPICH does not say who sent what this received from any source. */
 static int record_iexchange(struct hook_thread *t, const struct hook_mpi_exchange *x, bool replace,
 			    MPI_Request *request)
 {
@@ -222,8 +220,10 @@ static int record_iexchange(struct hook_thread *t, const struct hook_mpi_exchang
 
 	hook_mpi_begin(t, x->source, x->recvtag, (uint64_t)x->recvcount + (uint64_t)x->dest * 3);
 	hook_mpi_turn_take(t);
+	if (x->source == MPI_ANY_SOURCE)
+		refuse(t);
 	rc = hook_mpi_isendrecv(x, replace, request);
-	if (rc == MPI_SUCCESS)
+	if (rc == MPI_SUCCESS && x->source != MPI_ANY_SOURCE)
 		record_posted(t, *request, 0, x->source, x->recvtag, x->comm);
 	hook_mpi_turn_pass(t);
 	hook_mpi_end(t);
@@ -434,7 +434,6 @@ const struct hook_mpi_mode hook_mpi_record = {
 	.refuse = refuse,
 	.turn_take = turn_take,
 	.turn_pass = turn_pass,
-	.source = source_asked,
 	.opened = opened,
 	.closing = closing,
 	.Recv = record_Recv,

@@ -16,8 +16,8 @@ void record_older(struct hook_thread *t, MPI_Comm comm, int tag, uint64_t post);
 void record_posted(struct hook_thread *t, MPI_Request request, uint32_t flags, int source, int tag,
 		   MPI_Comm comm);
 
-/* The request that was `before` has completed with this status. */
-void record_completed(struct hook_thread *t, MPI_Request before, MPI_Status *status);
+/* Asks again for the sources of those that had been matched but were not there yet. */
+void record_pending(struct hook_thread *t);
 
 /* The functions of the table, by file. */
 int record_Wait(struct hook_thread *t, MPI_Request *request, MPI_Status *status);

@@ -71,6 +71,7 @@ int replay_Start(struct hook_thread *t, MPI_Request *request)
 struct batch {
 	int count;
 	MPI_Request *user, *real, *before;
+	uint32_t *taken;
 };
 
 static struct batch batch_open(struct hook_thread *t, int count, MPI_Request requests[])
@@ -80,9 +81,11 @@ static struct batch batch_open(struct hook_thread *t, int count, MPI_Request req
 	if (!hook_requests_count() || count <= 0)
 		return b;
 	b.before = hook_mpi_scratch(t, 0, (size_t)count * sizeof(*b.before));
-	if (!b.before)
+	b.taken = hook_mpi_scratch(t, 1, (size_t)count * sizeof(*b.taken));
+	if (!b.before || !b.taken)
 		hook_failed(t, "out of memory for requests");
 	memcpy(b.before, requests, (size_t)count * sizeof(*b.before));
+	hook_requests_take(count, requests, b.taken);
 	if (!shadows)
 		return b;
 	b.real = hook_mpi_scratch(t, 2, (size_t)count * sizeof(*b.real));
@@ -90,7 +93,7 @@ static struct batch batch_open(struct hook_thread *t, int count, MPI_Request req
 		hook_failed(t, "out of memory for requests");
 	hook_requests_lock();
 	for (int i = 0; i < count; i++) {
-		struct hook_request *r = hook_requests_find(requests[i]);
+		struct hook_request *r = hook_requests_taken(requests[i], &b.taken[i]);
 
 		b.real[i] = r && r->shadow != MPI_REQUEST_NULL ? r->shadow : requests[i];
 	}
@@ -114,7 +117,7 @@ static void retire(struct hook_request *r)
 
 static void batch_one(struct batch *b, int i)
 {
-	struct hook_request *r = hook_requests_find(b->before[i]);
+	struct hook_request *r = hook_requests_taken(b->before[i], &b->taken[i]);
 	bool done = b->real[i] == MPI_REQUEST_NULL;
 
 	if (!r || !(r->flags & REQUEST_ACTIVE)) {
@@ -122,8 +125,10 @@ static void batch_one(struct batch *b, int i)
 		return;
 	}
 	b->user[i] = r->flags & REQUEST_PERSISTENT ? b->before[i] : b->real[i];
-	if (done)
-		retire(r);
+	if (!done)
+		return;
+	retire(r);
+	b->taken[i] = 0;
 }
 
 static void batch_close(struct batch *b)
@@ -134,6 +139,7 @@ static void batch_close(struct batch *b)
 	for (int i = 0; i < b->count; i++)
 		batch_one(b, i);
 	hook_requests_unlock();
+	hook_requests_put_back(b->count, b->taken);
 }
 
 int replay_Wait(struct hook_thread *t, MPI_Request *request, MPI_Status *status)
@@ -366,6 +372,7 @@ int replay_Request_get_status(struct hook_thread *t, MPI_Request request, int *f
 	while ((rc = hook_mpi_real.Request_get_status(*b.real, flag, status)) == MPI_SUCCESS &&
 	       !*flag)
 		sched_yield();
+	batch_close(&b);
 	hook_mpi_end(t);
 	return rc;
 }

@@ -7,6 +7,7 @@
  */
 #include "hook/mpi/replay.h"
 
+#include <sched.h>
 #include <string.h>
 
 #include "hook/common/end.h"
@@ -52,13 +53,6 @@ static void describe_found(const struct hook_thread *t, struct hook_text *out)
 
 static void describe_expected(const struct hook_thread *t, struct hook_text *out)
 {
-	static const char *const ends[] = {
-		[TRACE_END_EXIT] = "the end of the program with status ",
-		[TRACE_END_EARLY] = "the end of the program with status ",
-		[TRACE_END_SIGNAL] = "the program to die of signal ",
-		[TRACE_END_ABORT] = "MPI_Abort with code ",
-	};
-
 	if (!t->more) {
 		hook_text_add(out, "no further outcome");
 		return;
@@ -70,10 +64,8 @@ static void describe_expected(const struct hook_thread *t, struct hook_text *out
 		hook_text_number(out, (int64_t)t->next_event);
 		return;
 	}
-	if (t->next.kind == TRACE_END && t->next.a >= TRACE_END_EXIT &&
-	    t->next.a <= TRACE_END_ABORT) {
-		hook_text_add(out, ends[t->next.a]);
-		hook_text_number(out, (int64_t)t->next.b);
+	if (t->next.kind == TRACE_END) {
+		hook_end_describe(out, (uint32_t)t->next.a, (int64_t)t->next.b);
 	} else {
 		hook_text_add(out, expectations[t->next.kind] ? expectations[t->next.kind]
 							      : "something else");
@@ -124,6 +116,12 @@ bool replay_take(struct hook_thread *t, uint32_t kind, struct trace_rec *rec)
 	diverged(t);
 }
 
+/* Of a helper thread, what ends its stream does not end its polls: the main thread does. */
+static bool is_outcome_left(const struct hook_thread *t)
+{
+	return hook_thread_is_main(t) || (t->next.kind != TRACE_CHECK && t->next.kind != TRACE_END);
+}
+
 bool replay_poll_fails(struct hook_thread *t)
 {
 	if (hook_process.noise)
@@ -134,9 +132,11 @@ bool replay_poll_fails(struct hook_thread *t)
 			advance(t);
 		return true;
 	}
-	if (!t->more && t->events >= t->order_view.events)
-		hook_end_of_recording(t, hook_mpi_call_name(t->call));
-	return false;
+	if (t->events < t->order_view.events || (t->more && is_outcome_left(t)))
+		return false;
+	hook_end_past(t, hook_mpi_call_name(t->call));
+	sched_yield();
+	return true;
 }
 
 static void check_digest(struct hook_thread *t)
@@ -165,15 +165,10 @@ static void at_limit(struct hook_thread *t)
 	}
 }
 
-static bool is_main(const struct hook_thread *t)
-{
-	return t->name[1] == 0;
-}
-
 static void begin(struct hook_thread *t)
 {
 	t->events++;
-	if (is_main(t)) {
+	if (hook_thread_is_main(t)) {
 		hook_slot->call = t->call;
 		hook_slot->peer = t->peer;
 		hook_slot->tag = t->tag;
@@ -195,7 +190,7 @@ static void begin(struct hook_thread *t)
 
 static void end(struct hook_thread *t)
 {
-	if (is_main(t))
+	if (hook_thread_is_main(t))
 		hook_slot->events = t->events << 1;
 	if (t->final)
 		hook_end_of_recording(t, hook_mpi_call_name(t->call));
@@ -230,7 +225,7 @@ static void opened(struct hook_thread *t, int world, int level)
 	struct trace_rec rec;
 	const char *why;
 
-	(void)level;
+	hook_end_multiple = level == MPI_THREAD_MULTIPLE;
 	if (replay_take(t, TRACE_WORLD, &rec) && rec.a != (uint64_t)world)
 		hook_failed(t, "the number of ranks is not the recorded one");
 	why = hook_posts_load();
@@ -300,9 +295,9 @@ static int source_from(struct hook_thread *t, uint32_t kind, int source)
 	return known_source(&rec);
 }
 
-static int source_of(struct hook_thread *t, int source)
+static int source_of(struct hook_thread *t)
 {
-	return source_from(t, TRACE_SRC, source);
+	return source_from(t, TRACE_SRC, MPI_ANY_SOURCE);
 }
 
 static int replay_Recv(struct hook_thread *t, void *buf, MPI_Count count, MPI_Datatype type,

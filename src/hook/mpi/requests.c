@@ -3,7 +3,7 @@
  * A pool of entries that never move relative to each other (links are indices) and an open
  * addressing table from handle to index; both grow by doubling. Entry 0 is the head of the list
  * of open wildcards. Invariant: an entry is in the table exactly while its request is alive for
- * the program, or orphaned.
+ * the program and not busy, or orphaned.
  */
 #include "hook/mpi/requests.h"
 
@@ -14,7 +14,7 @@
 #define FIRST_ENTRIES 1024
 
 static struct hook_request *pool;
-static uint32_t pool_size, pool_used, free_list, live;
+static uint32_t pool_size, pool_used, free_list, live, pending;
 static uint32_t *table; /* twice as large as the pool; 0 is empty */
 static uint64_t posts, wilds;
 static int locked;
@@ -80,8 +80,10 @@ static bool grow(void)
 	pool_size = size;
 	if (!pool_used)
 		pool_used = 1;
-	for (uint32_t i = 1; i < pool_used; i++)
-		table_insert(i);
+	for (uint32_t i = 1; i < pool_used; i++) {
+		if (!(pool[i].flags & REQUEST_BUSY))
+			table_insert(i);
+	}
 	return true;
 }
 
@@ -153,7 +155,9 @@ void hook_requests_remove(struct hook_request *r)
 	uint32_t index = (uint32_t)(r - pool);
 
 	hook_requests_close(r);
-	table_remove(find_slot(r->handle));
+	if (!(r->flags & REQUEST_BUSY))
+		table_remove(find_slot(r->handle));
+	r->flags = 0;
 	r->handle = MPI_REQUEST_NULL;
 	r->next = free_list;
 	free_list = index;
@@ -195,6 +199,17 @@ void hook_requests_close(struct hook_request *r)
 	pool[r->previous].next = r->next;
 	pool[r->next].previous = r->previous;
 	r->next = r->previous = index;
+	if (r->flags & REQUEST_PENDING)
+		pending--;
+	r->flags &= ~(uint32_t)REQUEST_PENDING;
+}
+
+static void put_back(struct hook_request *r)
+{
+	if (!(r->flags & REQUEST_BUSY))
+		return;
+	r->flags &= ~(uint32_t)REQUEST_BUSY;
+	table_insert((uint32_t)(r - pool));
 }
 
 void hook_requests_retire(struct hook_request *r)
@@ -206,6 +221,56 @@ void hook_requests_retire(struct hook_request *r)
 	hook_requests_close(r);
 	r->flags &= ~(uint32_t)REQUEST_ACTIVE;
 	r->shadow = MPI_REQUEST_NULL;
+	put_back(r);
+}
+
+void hook_requests_take(int count, const MPI_Request requests[], uint32_t taken[])
+{
+	if (!hook_mpi_turns)
+		return;
+	hook_requests_lock();
+	for (int i = 0; i < count; i++) {
+		struct hook_request *r = hook_requests_find(requests[i]);
+
+		taken[i] = 0;
+		if (!r || !(r->flags & REQUEST_ACTIVE))
+			continue;
+		taken[i] = (uint32_t)(r - pool);
+		table_remove(find_slot(r->handle));
+		r->flags |= REQUEST_BUSY;
+	}
+	hook_requests_unlock();
+}
+
+struct hook_request *hook_requests_taken(MPI_Request before, const uint32_t *taken)
+{
+	if (!hook_mpi_turns)
+		return hook_requests_find(before);
+	return *taken ? &pool[*taken] : NULL;
+}
+
+void hook_requests_put_back(int count, const uint32_t taken[])
+{
+	if (!hook_mpi_turns)
+		return;
+	hook_requests_lock();
+	for (int i = 0; i < count; i++) {
+		if (taken[i])
+			put_back(&pool[taken[i]]);
+	}
+	hook_requests_unlock();
+}
+
+void hook_requests_pend(struct hook_request *r)
+{
+	if (!(r->flags & REQUEST_PENDING))
+		pending++;
+	r->flags |= REQUEST_PENDING;
+}
+
+uint32_t hook_requests_pending(void)
+{
+	return pending;
 }
 
 struct hook_request *hook_requests_first_open(void)

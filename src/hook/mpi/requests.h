@@ -15,10 +15,12 @@ enum {
 	REQUEST_WILD = 1,       /* posted with MPI_ANY_SOURCE */
 	REQUEST_PERSISTENT = 2, /* from Recv_init */
 	REQUEST_ACTIVE = 4,
-	REQUEST_KNOWN = 8,    /* its source is written already */
-	REQUEST_CANCEL = 16,  /* MPI_Cancel was called */
-	REQUEST_ORPHAN = 32,  /* the program freed it while active */
-	REQUEST_NOWHERE = 64, /* replay: posted where nothing can match */
+	REQUEST_KNOWN = 8,     /* its source is written already */
+	REQUEST_CANCEL = 16,   /* MPI_Cancel was called */
+	REQUEST_ORPHAN = 32,   /* the program freed it while active */
+	REQUEST_NOWHERE = 64,  /* replay: posted where nothing can match */
+	REQUEST_BUSY = 128,    /* a thread is completing it: see hook_requests_take */
+	REQUEST_PENDING = 256, /* matched, but MPI could not tell its source yet */
 };
 
 struct hook_request {
@@ -54,12 +56,26 @@ void hook_requests_post(struct hook_request *r);
 /* r has completed: a persistent one becomes inactive, any other is removed. */
 void hook_requests_retire(struct hook_request *r);
 
+/*
+ * MPI frees a handle when it completes, and a thread that posts may get it at once. So, where
+ * threads take turns, the entries of a completion call leave the table before it: taken[i] stands
+ * for requests[i], 0 for none of interest. An entry that is retired must be zeroed there; the
+ * others go back after the call. Without turns handles do, and taken[] is not used.
+ */
+void hook_requests_take(int count, const MPI_Request requests[], uint32_t taken[]);
+struct hook_request *hook_requests_taken(MPI_Request before, const uint32_t *taken);
+void hook_requests_put_back(int count, const uint32_t taken[]);
+
 /* The list of open wildcards whose source is not written, oldest first. */
 struct hook_request *hook_requests_first_open(void);
 struct hook_request *hook_requests_next_open(const struct hook_request *r);
 void hook_requests_close(struct hook_request *r);
 
-/* How many are in the table. */
+/* Marks an open one to be asked again, until it is closed; and how many there are. */
+void hook_requests_pend(struct hook_request *r);
+uint32_t hook_requests_pending(void);
+
+/* How many there are. */
 uint32_t hook_requests_count(void);
 
 #endif
