@@ -39,8 +39,8 @@ struct replay_slot {
 	int32_t tag;
 	int32_t pid;
 	uint32_t pad;
-	uint64_t site; /* the address it was called from */
-	uint64_t reserved;
+	uint64_t site;        /* the address it was called from */
+	uint64_t reserved[2]; /* a cache line each */
 };
 
 struct replay_state_file {

@@ -8,7 +8,6 @@
 #include "hook/mpi/credit.h"
 
 #include <fcntl.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -19,12 +18,24 @@
 #include "hook/common/end.h"
 #include "hook/common/session.h"
 
-#define FIRST_LIMIT 64
+/*
+ * How many messages a sender may be ahead of a receiver that waits for it, or for others. Open MPI
+ * keeps a queue per sender: nothing has to be walked past there, and only memory counts.
+ */
+#define FAR 1024
+#ifdef HOOK_FLAVOUR_OPENMPI
+#define CLOSE FAR
+#else
+#define CLOSE 32
+#endif
+#define LOOK_EVERY 16 /* messages between two looks at the counters, which others write */
 #define LONGEST_PAUSE_NS 20000000
+#define NAP_NS 20000
 
-static uint32_t *matrix; /* NULL: nothing is counted */
-static uint32_t *sent;
-static uint32_t *limit;
+static uint32_t *matrix;     /* NULL: nothing is counted */
+static uint32_t *sent;       /* by receiver */
+static uint32_t *received;   /* by sender; published now and then */
+static uint32_t *indulgence; /* by receiver: how much more than usual it may be ahead */
 static int ranks;
 
 static void *fresh(size_t size)
@@ -58,11 +69,10 @@ void hook_credit_open(int world)
 	if (!hook_session_is_local())
 		return;
 	sent = fresh(row);
-	limit = fresh(row);
-	if (!sent || !limit)
+	received = fresh(row);
+	indulgence = fresh(row);
+	if (!sent || !received || !indulgence)
 		return;
-	for (int i = 0; i < world; i++)
-		limit[i] = FIRST_LIMIT;
 	ranks = world;
 	matrix = map_matrix(row * (size_t)world);
 }
@@ -75,54 +85,70 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/*
- * A receiver that does nothing may be waiting, by way of others, for what we would send next. One
- * that moves again needs no more than it did before.
- */
-static void step_aside(int dest, uint32_t mine, const uint32_t *taken)
+/* Too far ahead of the receiver, as things stand? */
+static bool is_ahead(int dest, uint32_t mine, const struct replay_slot *receiver)
 {
-	const struct replay_slot *receiver = hook_session_slot((uint32_t)dest);
+	const uint32_t *taken = &matrix[(size_t)dest * (size_t)ranks + hook_process.rank];
+	int32_t peer = __atomic_load_n(&receiver->peer, __ATOMIC_RELAXED);
+	uint32_t limit = peer == (int32_t)hook_process.rank ? FAR : CLOSE;
+	uint32_t ahead = mine - __atomic_load_n(taken, __ATOMIC_RELAXED);
+
+	return (int32_t)ahead > (int32_t)(limit + indulgence[dest]);
+}
+
+/*
+ * A receiver that does nothing may be waiting, by way of others, for what we would send next: it
+ * is indulged, and more so each time. One that moves needs no indulgence.
+ */
+static void step_aside(int dest, uint32_t mine, const struct replay_slot *receiver)
+{
 	uint64_t seen = __atomic_load_n(&receiver->events, __ATOMIC_RELAXED);
 	uint64_t since = now_ns();
+	struct timespec nap = {0, NAP_NS};
 
-	while ((int32_t)(mine - __atomic_load_n(taken, __ATOMIC_RELAXED)) > (int32_t)limit[dest]) {
+	while (is_ahead(dest, mine, receiver)) {
 		uint64_t events = __atomic_load_n(&receiver->events, __ATOMIC_RELAXED);
 
 		if (events != seen) {
 			seen = events;
 			since = now_ns();
 		} else if (now_ns() - since > LONGEST_PAUSE_NS) {
-			limit[dest] *= 2;
+			indulgence[dest] = indulgence[dest] * 2 + CLOSE;
 			return;
 		}
 		if (hook_end_progress)
 			hook_end_progress();
-		sched_yield();
+		nanosleep(&nap, NULL);
 	}
-	if (limit[dest] > FIRST_LIMIT)
-		limit[dest] /= 2;
+	indulgence[dest] /= 2;
 }
 
 void hook_credit_sending(struct hook_thread *t, int dest, MPI_Comm comm)
 {
-	const uint32_t *taken;
-	uint32_t mine, ahead;
+	const struct replay_slot *receiver;
+	uint32_t mine;
 
 	(void)t;
 	if (!matrix || comm != MPI_COMM_WORLD || dest < 0 || dest >= ranks ||
 	    (uint32_t)dest == hook_process.rank)
 		return;
-	taken = &matrix[(size_t)dest * (size_t)ranks + hook_process.rank];
 	mine = __atomic_add_fetch(&sent[dest], 1, __ATOMIC_RELAXED);
-	ahead = mine - __atomic_load_n(taken, __ATOMIC_RELAXED);
-	if ((int32_t)ahead > (int32_t)limit[dest])
-		step_aside(dest, mine, taken);
+	if (mine % LOOK_EVERY)
+		return;
+	receiver = hook_session_slot((uint32_t)dest);
+	if (is_ahead(dest, mine, receiver))
+		step_aside(dest, mine, receiver);
 }
 
 void hook_credit_received(int source, MPI_Comm comm)
 {
-	size_t row = (size_t)hook_process.rank * (size_t)ranks;
+	uint32_t n;
 
-	if (matrix && comm == MPI_COMM_WORLD && source >= 0 && source < ranks)
-		__atomic_add_fetch(&matrix[row + (size_t)source], 1, __ATOMIC_RELAXED);
+	if (!matrix || comm != MPI_COMM_WORLD || source < 0 || source >= ranks)
+		return;
+	n = __atomic_add_fetch(&received[source], 1, __ATOMIC_RELAXED);
+	if (n % LOOK_EVERY == 0)
+		__atomic_store_n(
+			&matrix[(size_t)hook_process.rank * (size_t)ranks + (size_t)source], n,
+			__ATOMIC_RELAXED);
 }

@@ -292,7 +292,10 @@ static int source_from(struct hook_thread *t, uint32_t kind, int source)
 
 	if (source != MPI_ANY_SOURCE || !replay_take(t, kind, &rec))
 		return source;
-	return known_source(&rec);
+	source = known_source(&rec);
+	if (hook_thread_is_main(t))
+		hook_slot->peer = source;
+	return source;
 }
 
 static int source_of(struct hook_thread *t)
