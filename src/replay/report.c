@@ -167,6 +167,14 @@ void replay_report_stuck(const struct replay_front *f)
 
 		if (f->word[i].why)
 			continue;
+		if (slot->parked && !(slot->events & 1)) {
+			rp_say("  rank %zu: a thread does more than it did when recorded, and the "
+			       "main"
+			       " thread waits after event %lu",
+			       i, (unsigned long)(slot->events >> 1));
+			said++;
+			continue;
+		}
 		describe_wait(what, sizeof(what), slot);
 		place = place_in(slot->pid, slot->site);
 		rp_say("  rank %zu waits in event %lu of %lu: %s%s", i,

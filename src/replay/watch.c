@@ -81,11 +81,12 @@ static bool computes_past_end(const struct replay_front *f, size_t rank)
 	       (slot->events > 0 || f->run->rank[rank].events == 0);
 }
 
-static bool waits_in_call(const struct replay_front *f, size_t rank)
+/* In a call, or, as far as one can tell, for a thread that will not come any further. */
+static bool waits(const struct replay_front *f, size_t rank)
 {
 	const struct replay_slot *slot = &f->state->slot[rank];
 
-	return slot->state == REPLAY_RUNNING && (slot->events & 1);
+	return slot->state == REPLAY_RUNNING && ((slot->events & 1) || slot->parked);
 }
 
 /* Has the replay had the time for what the run did until it was killed? */
@@ -104,7 +105,7 @@ static void judge_silence(struct replay_front *f, double silent, double elapsed)
 	for (size_t i = 0; i < f->ranks; i++) {
 		if (f->word[i].why)
 			continue;
-		waiting += waits_in_call(f, i);
+		waiting += waits(f, i);
 		past += computes_past_end(f, i);
 	}
 	if (f->words + waiting + past < f->ranks)

@@ -295,6 +295,8 @@ void hook_end_of_recording(struct hook_thread *t, const char *call)
 	hook_depth = 1;
 	if (hook_thread_is_main(t))
 		say_word(t, why_ended(t), call, (int64_t)t->next.a, "before");
+	else
+		__atomic_add_fetch(&hook_slot->parked, 1, __ATOMIC_RELAXED);
 	for (;;)
 		progress_and_nap(t);
 }

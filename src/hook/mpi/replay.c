@@ -375,22 +375,19 @@ static int replay_Irecv(struct hook_thread *t, void *buf, MPI_Count count, MPI_D
 }
 
 #ifdef HOOK_FLAVOUR_MPICH
-/* One request for a send and a receive: what was never matched has to stay a wildcard. */
-static int replay_iexchange(struct hook_thread *t, struct hook_mpi_exchange *x, bool replace,
+/* From MPI_ANY_SOURCE it was refused when recorded: the recording ends here. */
+static int replay_iexchange(struct hook_thread *t, const struct hook_mpi_exchange *x, bool replace,
 			    MPI_Request *request)
 {
-	uint32_t flags = x->source == MPI_ANY_SOURCE ? REQUEST_WILD : 0;
-	uint32_t code;
 	int rc;
 
 	hook_mpi_begin(t, x->source, x->recvtag, (uint64_t)x->recvcount + (uint64_t)x->dest * 3);
 	hook_mpi_turn_take(t);
-	code = hook_posts_wild(hook_requests_next_wild());
-	if (flags && code >= TRACE_POST_SOURCE)
-		x->source = (int)(code - TRACE_POST_SOURCE);
+	if (x->source == MPI_ANY_SOURCE)
+		refuse(t);
 	rc = hook_mpi_isendrecv(x, replace, request);
 	if (rc == MPI_SUCCESS && x->source != MPI_PROC_NULL)
-		posted(t, *request, flags, x->source, x->comm);
+		posted(t, *request, 0, x->source, x->comm);
 	hook_mpi_turn_pass(t);
 	hook_mpi_end(t);
 	return rc;
