@@ -130,3 +130,47 @@ int hook_mpi_isendrecv(const struct hook_mpi_exchange *x, bool replace, MPI_Requ
 					 x->recvtag, x->comm, request);
 }
 #endif
+
+int hook_mpi_Sendrecv(struct hook_thread *t, const void *sendbuf, MPI_Count sendcount,
+		      MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf,
+		      MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag,
+		      MPI_Comm comm, MPI_Status *status)
+{
+	struct hook_mpi_exchange x = {sendbuf,   sendcount, sendtype, dest,    sendtag, recvbuf,
+				      recvcount, recvtype,  source,   recvtag, comm};
+
+	return hook_mpi_mode->exchange(t, &x, false, status);
+}
+
+int hook_mpi_Sendrecv_replace(struct hook_thread *t, void *buf, MPI_Count count, MPI_Datatype type,
+			      int dest, int sendtag, int source, int recvtag, MPI_Comm comm,
+			      MPI_Status *status)
+{
+	struct hook_mpi_exchange x = {buf,   count, type,   dest,    sendtag, buf,
+				      count, type,  source, recvtag, comm};
+
+	return hook_mpi_mode->exchange(t, &x, true, status);
+}
+
+#ifdef HOOK_FLAVOUR_MPICH
+int hook_mpi_Isendrecv(struct hook_thread *t, const void *sendbuf, MPI_Count sendcount,
+		       MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf,
+		       MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag,
+		       MPI_Comm comm, MPI_Request *request)
+{
+	struct hook_mpi_exchange x = {sendbuf,   sendcount, sendtype, dest,    sendtag, recvbuf,
+				      recvcount, recvtype,  source,   recvtag, comm};
+
+	return hook_mpi_mode->iexchange(t, &x, false, request);
+}
+
+int hook_mpi_Isendrecv_replace(struct hook_thread *t, void *buf, MPI_Count count, MPI_Datatype type,
+			       int dest, int sendtag, int source, int recvtag, MPI_Comm comm,
+			       MPI_Request *request)
+{
+	struct hook_mpi_exchange x = {buf,   count, type,   dest,    sendtag, buf,
+				      count, type,  source, recvtag, comm};
+
+	return hook_mpi_mode->iexchange(t, &x, true, request);
+}
+#endif

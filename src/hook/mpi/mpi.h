@@ -19,6 +19,19 @@
 #define HOOK_NO_PEER INT_MIN
 #define HOOK_NO_TAG INT_MIN
 
+/* Both halves of a Sendrecv in any of its forms. */
+struct hook_mpi_exchange {
+	const void *sendbuf;
+	MPI_Count sendcount;
+	MPI_Datatype sendtype;
+	int dest, sendtag;
+	void *recvbuf;
+	MPI_Count recvcount;
+	MPI_Datatype recvtype;
+	int source, recvtag;
+	MPI_Comm comm;
+};
+
 struct hook_mpi_mode {
 	void (*begin)(struct hook_thread *t);
 	void (*end)(struct hook_thread *t);
@@ -34,6 +47,11 @@ struct hook_mpi_mode {
 	/* MPI_Init has returned, MPI_Finalize is about to be called */
 	void (*opened)(struct hook_thread *t, int world, int level);
 	void (*closing)(struct hook_thread *t);
+	/* Sendrecv and Isendrecv; `replace`: the received data go where the sent ones were */
+	int (*exchange)(struct hook_thread *t, const struct hook_mpi_exchange *x, bool replace,
+			MPI_Status *status);
+	int (*iexchange)(struct hook_thread *t, const struct hook_mpi_exchange *x, bool replace,
+			 MPI_Request *request);
 	HOOK_MPI_MODE_CALLS
 };
 
@@ -125,18 +143,6 @@ int hook_mpi_isend(const void *buf, MPI_Count count, MPI_Datatype type, int dest
 		   MPI_Comm comm, MPI_Request *request);
 
 /* The blocking calls, in a turn where threads take turns. Shared by the modes. */
-struct hook_mpi_exchange {
-	const void *sendbuf;
-	MPI_Count sendcount;
-	MPI_Datatype sendtype;
-	int dest, sendtag;
-	void *recvbuf;
-	MPI_Count recvcount;
-	MPI_Datatype recvtype;
-	int source, recvtag;
-	MPI_Comm comm;
-};
-
 int hook_mpi_do_recv(struct hook_thread *t, void *buf, MPI_Count count, MPI_Datatype type,
 		     int source, int tag, MPI_Comm comm, MPI_Status *status);
 int hook_mpi_do_sendrecv(struct hook_thread *t, const struct hook_mpi_exchange *x,
@@ -145,6 +151,24 @@ int hook_mpi_do_sendrecv_replace(struct hook_thread *t, const struct hook_mpi_ex
 				 MPI_Status *status);
 #ifdef HOOK_FLAVOUR_MPICH
 int hook_mpi_isendrecv(const struct hook_mpi_exchange *x, bool replace, MPI_Request *request);
+#endif
+
+/* Entries of both modes' tables: they gather the arguments for `exchange` and `iexchange`. */
+int hook_mpi_Sendrecv(struct hook_thread *t, const void *sendbuf, MPI_Count sendcount,
+		      MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf,
+		      MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag,
+		      MPI_Comm comm, MPI_Status *status);
+int hook_mpi_Sendrecv_replace(struct hook_thread *t, void *buf, MPI_Count count, MPI_Datatype type,
+			      int dest, int sendtag, int source, int recvtag, MPI_Comm comm,
+			      MPI_Status *status);
+#ifdef HOOK_FLAVOUR_MPICH
+int hook_mpi_Isendrecv(struct hook_thread *t, const void *sendbuf, MPI_Count sendcount,
+		       MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf,
+		       MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag,
+		       MPI_Comm comm, MPI_Request *request);
+int hook_mpi_Isendrecv_replace(struct hook_thread *t, void *buf, MPI_Count count, MPI_Datatype type,
+			       int dest, int sendtag, int source, int recvtag, MPI_Comm comm,
+			       MPI_Request *request);
 #endif
 
 #endif

@@ -175,27 +175,6 @@ static int record_exchange(struct hook_thread *t, const struct hook_mpi_exchange
 	return rc;
 }
 
-static int record_Sendrecv(struct hook_thread *t, const void *sendbuf, MPI_Count sendcount,
-			   MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf,
-			   MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag,
-			   MPI_Comm comm, MPI_Status *status)
-{
-	struct hook_mpi_exchange x = {sendbuf,   sendcount, sendtype, dest,    sendtag, recvbuf,
-				      recvcount, recvtype,  source,   recvtag, comm};
-
-	return record_exchange(t, &x, false, status);
-}
-
-static int record_Sendrecv_replace(struct hook_thread *t, void *buf, MPI_Count count,
-				   MPI_Datatype type, int dest, int sendtag, int source,
-				   int recvtag, MPI_Comm comm, MPI_Status *status)
-{
-	struct hook_mpi_exchange x = {buf,   count, type,   dest,    sendtag, buf,
-				      count, type,  source, recvtag, comm};
-
-	return record_exchange(t, &x, true, status);
-}
-
 static int record_Irecv(struct hook_thread *t, void *buf, MPI_Count count, MPI_Datatype type,
 			int source, int tag, MPI_Comm comm, MPI_Request *request)
 {
@@ -230,26 +209,6 @@ static int record_iexchange(struct hook_thread *t, const struct hook_mpi_exchang
 	return rc;
 }
 
-static int record_Isendrecv(struct hook_thread *t, const void *sendbuf, MPI_Count sendcount,
-			    MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf,
-			    MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag,
-			    MPI_Comm comm, MPI_Request *request)
-{
-	struct hook_mpi_exchange x = {sendbuf,   sendcount, sendtype, dest,    sendtag, recvbuf,
-				      recvcount, recvtype,  source,   recvtag, comm};
-
-	return record_iexchange(t, &x, false, request);
-}
-
-static int record_Isendrecv_replace(struct hook_thread *t, void *buf, MPI_Count count,
-				    MPI_Datatype type, int dest, int sendtag, int source,
-				    int recvtag, MPI_Comm comm, MPI_Request *request)
-{
-	struct hook_mpi_exchange x = {buf,   count, type,   dest,    sendtag, buf,
-				      count, type,  source, recvtag, comm};
-
-	return record_iexchange(t, &x, true, request);
-}
 #endif
 
 /*
@@ -436,13 +395,17 @@ const struct hook_mpi_mode hook_mpi_record = {
 	.turn_pass = turn_pass,
 	.opened = opened,
 	.closing = closing,
+	.exchange = record_exchange,
+#ifdef HOOK_FLAVOUR_MPICH
+	.iexchange = record_iexchange,
+#endif
 	.Recv = record_Recv,
 	.Irecv = record_Irecv,
-	.Sendrecv = record_Sendrecv,
-	.Sendrecv_replace = record_Sendrecv_replace,
+	.Sendrecv = hook_mpi_Sendrecv,
+	.Sendrecv_replace = hook_mpi_Sendrecv_replace,
 #ifdef HOOK_FLAVOUR_MPICH
-	.Isendrecv = record_Isendrecv,
-	.Isendrecv_replace = record_Isendrecv_replace,
+	.Isendrecv = hook_mpi_Isendrecv,
+	.Isendrecv_replace = hook_mpi_Isendrecv_replace,
 	.Parrived = record_Parrived,
 #endif
 	.Probe = record_Probe,

@@ -337,27 +337,6 @@ static int replay_exchange(struct hook_thread *t, const struct hook_mpi_exchange
 	return rc;
 }
 
-static int replay_Sendrecv(struct hook_thread *t, const void *sendbuf, MPI_Count sendcount,
-			   MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf,
-			   MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag,
-			   MPI_Comm comm, MPI_Status *status)
-{
-	struct hook_mpi_exchange x = {sendbuf,   sendcount, sendtype, dest,    sendtag, recvbuf,
-				      recvcount, recvtype,  source,   recvtag, comm};
-
-	return replay_exchange(t, &x, false, status);
-}
-
-static int replay_Sendrecv_replace(struct hook_thread *t, void *buf, MPI_Count count,
-				   MPI_Datatype type, int dest, int sendtag, int source,
-				   int recvtag, MPI_Comm comm, MPI_Status *status)
-{
-	struct hook_mpi_exchange x = {buf,   count, type,   dest,    sendtag, buf,
-				      count, type,  source, recvtag, comm};
-
-	return replay_exchange(t, &x, true, status);
-}
-
 static int replay_Irecv(struct hook_thread *t, void *buf, MPI_Count count, MPI_Datatype type,
 			int source, int tag, MPI_Comm comm, MPI_Request *request)
 {
@@ -393,26 +372,6 @@ static int replay_iexchange(struct hook_thread *t, const struct hook_mpi_exchang
 	return rc;
 }
 
-static int replay_Isendrecv(struct hook_thread *t, const void *sendbuf, MPI_Count sendcount,
-			    MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf,
-			    MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag,
-			    MPI_Comm comm, MPI_Request *request)
-{
-	struct hook_mpi_exchange x = {sendbuf,   sendcount, sendtype, dest,    sendtag, recvbuf,
-				      recvcount, recvtype,  source,   recvtag, comm};
-
-	return replay_iexchange(t, &x, false, request);
-}
-
-static int replay_Isendrecv_replace(struct hook_thread *t, void *buf, MPI_Count count,
-				    MPI_Datatype type, int dest, int sendtag, int source,
-				    int recvtag, MPI_Comm comm, MPI_Request *request)
-{
-	struct hook_mpi_exchange x = {buf,   count, type,   dest,    sendtag, buf,
-				      count, type,  source, recvtag, comm};
-
-	return replay_iexchange(t, &x, true, request);
-}
 #endif
 
 /* In its turn: the recorded message had arrived by then, so this does not wait for a thread. */
@@ -521,13 +480,17 @@ const struct hook_mpi_mode hook_mpi_replay = {
 	.sending = hook_credit_sending,
 	.opened = opened,
 	.closing = closing,
+	.exchange = replay_exchange,
+#ifdef HOOK_FLAVOUR_MPICH
+	.iexchange = replay_iexchange,
+#endif
 	.Recv = replay_Recv,
 	.Irecv = replay_Irecv,
-	.Sendrecv = replay_Sendrecv,
-	.Sendrecv_replace = replay_Sendrecv_replace,
+	.Sendrecv = hook_mpi_Sendrecv,
+	.Sendrecv_replace = hook_mpi_Sendrecv_replace,
 #ifdef HOOK_FLAVOUR_MPICH
-	.Isendrecv = replay_Isendrecv,
-	.Isendrecv_replace = replay_Isendrecv_replace,
+	.Isendrecv = hook_mpi_Isendrecv,
+	.Isendrecv_replace = hook_mpi_Isendrecv_replace,
 	.Parrived = replay_Parrived,
 #endif
 	.Probe = replay_Probe,
