@@ -434,6 +434,14 @@ int replay_watch(struct replay_front *f, pid_t pid)
 	for (;;) {
 		if (waitpid(pid, &status, WNOHANG) == pid)
 			return code_at_end(f, status);
+		/* The user has had enough: what the ranks say now is about that. */
+		if (code_of_signal()) {
+			if (!wait_until(pid, &status, now() + GRACE))
+				end_job(f, pid, true);
+			else
+				wait_for_silence(f, NULL, 0);
+			return code_of_signal();
+		}
 		replay_session_read(f);
 		if (progress(f) != seen) {
 			seen = progress(f);
