@@ -23,6 +23,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "cmd/show.h"
 #include "launch/command.h"
 #include "launch/flavour.h"
 #include "launch/front.h"
@@ -41,15 +42,6 @@ struct options {
 	enum launch_mpi mpi;
 	char **argv;
 };
-
-static bool parse_seed(const char *text, uint64_t *seed)
-{
-	char *end;
-
-	errno = 0;
-	*seed = strtoull(text, &end, 10);
-	return *text >= '0' && *text <= '9' && !*end && !errno;
-}
 
 static int parse(int argc, char **argv, struct options *o)
 {
@@ -71,10 +63,8 @@ static int parse(int argc, char **argv, struct options *o)
 		} else if (c == 'n') {
 			o->noisy = true;
 			o->seeded = optarg != NULL;
-			if (optarg && !parse_seed(optarg, &o->noise)) {
-				rp_say("--noise takes a number, not '%s'", optarg);
+			if (optarg && cmd_show_seed(optarg, &o->noise))
 				return RP_EXIT_BAD_INPUT;
-			}
 		} else if (c != 'm') {
 			return cmd_bad_option(&cmd_record, c, argv);
 		} else if (!launch_mpi_parse(optarg, &o->mpi)) {
