@@ -30,9 +30,11 @@
 #define TRACE_NAME_BYTES 64
 
 enum trace_stream_kind {
-	TRACE_STREAM_ORDER = 1, /* outcomes of MPI events */
-	TRACE_STREAM_INPUT = 2, /* values the outside world gave */
-	TRACE_STREAM_STDIN = 3, /* bytes of standard input, nothing else */
+	TRACE_STREAM_ORDER = 1,  /* outcomes of MPI events */
+	TRACE_STREAM_INPUT = 2,  /* values the outside world gave */
+	TRACE_STREAM_STDIN = 3,  /* bytes of standard input, nothing else */
+	TRACE_STREAM_EVENTS = 4, /* evaluate: events in columns (trace/events.h) */
+	TRACE_STREAM_SITES = 5,  /* evaluate: stacks that events name */
 };
 
 struct trace_header {
