@@ -96,9 +96,9 @@ static bool is_ours(const char *name)
 	return prefix[0] ? strncmp(name, prefix, strlen(prefix)) == 0 : name[0] != 'p';
 }
 
-const char *hook_posts_load(void)
+const char *hook_posts_load(int dirfd, uint32_t *threads)
 {
-	int copy = openat(hook_process.rank_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int copy = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
 	const char *why = NULL;
 	struct dirent *entry;
@@ -108,9 +108,9 @@ const char *hook_posts_load(void)
 	while (!why && (entry = readdir(dir))) {
 		struct trace_view view;
 
-		if (!is_ours(entry->d_name) ||
-		    trace_view_open(&view, hook_process.rank_fd, entry->d_name, &why))
+		if (!is_ours(entry->d_name) || trace_view_open(&view, dirfd, entry->d_name, &why))
 			continue;
+		*threads += view.events > 0;
 		why = scan(&view);
 		trace_view_close(&view);
 	}
