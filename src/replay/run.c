@@ -104,16 +104,41 @@ int replay_check(const struct replay_front *f)
 }
 
 /* The ranks get the recorded standard input from us: the launcher has none to pass on. */
+struct start {
+	const struct replay_front *front;
+	char **words;
+};
+
+/* What launchers say themselves. */
+static void divert_output(const struct replay_front *f)
+{
+	char *path;
+	int fd;
+
+	if (!f->output)
+		return;
+	path = rp_format("%s/launcher", f->output);
+	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	free(path);
+	if (fd < 0)
+		return;
+	dup2(fd, STDOUT_FILENO);
+	dup2(fd, STDERR_FILENO);
+	close(fd);
+}
+
 static int start_words(void *data)
 {
+	const struct start *start = data;
 	int null = open("/dev/null", O_RDONLY);
 
 	if (null > 0) {
 		dup2(null, STDIN_FILENO);
 		close(null);
 	}
+	divert_output(start->front);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	return launch_front_exec(data);
+	return launch_front_exec(start->words);
 }
 
 static int start_alone(void *data)
@@ -122,6 +147,8 @@ static int start_alone(void *data)
 	struct launch_rank how = {
 		.trace = f->run->dir.path,
 		.session = f->session,
+		.guided = f->guided,
+		.output = f->output,
 		.force = f->force,
 		.noisy = f->noisy,
 		.noise = f->noise,
@@ -147,15 +174,15 @@ static int go_to_start(const struct replay_front *f)
 
 int replay_start(struct replay_front *f, pid_t *pid)
 {
-	char **words = NULL;
+	struct start start = {.front = f};
 	bool alone;
 	int code = go_to_start(f);
 
 	if (!code)
-		code = replay_plan(f, &words, &alone);
+		code = replay_plan(f, &start.words, &alone);
 	if (code)
 		return code;
-	*pid = alone ? launch_front_start(start_alone, f) : launch_front_start(start_words, words);
+	*pid = alone ? launch_front_start(start_alone, f) : launch_front_start(start_words, &start);
 	if (*pid >= 0)
 		return 0;
 	rp_say("cannot start a process: %s", strerror((int)-*pid));
