@@ -92,12 +92,16 @@ static int by_hand(const struct options *o, const struct trace_run *run,
 		   struct cmd_alternatives *list)
 {
 	struct cmd_alternative *a = rp_alloc(1, sizeof(*a));
-	int rc, code = cmd_parse_force(o->force, &a->force);
+	int rc, code;
 
 	*list = (struct cmd_alternatives){a, 1};
+	a->cut = o->cut;
+	if (!o->force)
+		return 0;
+	a->forced = true;
+	code = cmd_parse_force(o->force, &a->force);
 	if (code)
 		return code;
-	a->cut = o->cut;
 	rc = replay_outcome_find(run, &a->force, &a->recorded);
 	if (!rc)
 		return 0;
@@ -128,14 +132,17 @@ static void print_text(const char *what, const struct replay_finding *f)
 static json_t *json_of(const struct cmd_alternative *a, const struct replay_finding *f)
 {
 	bool index = a->recorded.kind == TRACE_INDEX || a->recorded.kind == TRACE_SOME;
-	json_t *object =
-		json_pack("{s:I, s:s, s:I, s:s, s:I, s:I, s:s, s:o, s:f}", "rank",
-			  (json_int_t)a->force.at.rank, "thread", a->force.at.thread, "event",
-			  (json_int_t)a->force.at.event, "what", index ? "index" : "source",
-			  "recorded", (json_int_t)a->recorded.value, "forced",
-			  (json_int_t)a->force.value, "outcome", replay_change_name(f->change),
-			  "detail", cmd_show_json(f->text), "seconds", f->seconds);
+	json_t *object = json_pack("{s:s, s:o, s:f}", "outcome", replay_change_name(f->change),
+				   "detail", cmd_show_json(f->text), "seconds", f->seconds);
 
+	if (a->forced)
+		json_object_update_new(object, json_pack("{s:I, s:s, s:I, s:s, s:I, s:I}", "rank",
+							 (json_int_t)a->force.at.rank, "thread",
+							 a->force.at.thread, "event",
+							 (json_int_t)a->force.at.event, "what",
+							 index ? "index" : "source", "recorded",
+							 (json_int_t)a->recorded.value, "forced",
+							 (json_int_t)a->force.value));
 	if (a->force.is_post)
 		json_object_set_new(object, "post", json_integer((json_int_t)a->force.post));
 	if (a->place)
@@ -171,7 +178,7 @@ static int explore_all(struct options *o, const struct cmd_alternatives *list)
 		struct replay_finding f;
 
 		say_progress(i, list->n, what);
-		code = replay_explore_one(&o->x, &a->cut, &a->force, origin, &f);
+		code = replay_explore_one(&o->x, &a->cut, a->forced ? &a->force : NULL, origin, &f);
 		clear_progress();
 		if (!code) {
 			changed += f.change != REPLAY_SAME;
@@ -200,7 +207,7 @@ static int explore(struct options *o, const struct trace_run *run)
 	struct cmd_alternatives list = {0};
 	int code;
 
-	if (!o->force) {
+	if (!o->force && !o->cut.n) {
 		rp_say("explore what? Give --force RANK@EVENT=SOURCE");
 		return RP_EXIT_BAD_INPUT;
 	}

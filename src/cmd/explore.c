@@ -113,7 +113,7 @@ static const char *what_of(uint32_t kind)
 char *cmd_alternative_text(const struct cmd_alternative *a)
 {
 	const struct replay_position *at = &a->force.at;
-	bool is_main = strcmp(at->thread, "0") == 0;
+	bool is_main = !at->thread || strcmp(at->thread, "0") == 0;
 	char *post = a->force.is_post ? rp_format("#%" PRIu64, a->force.post) : rp_strdup("");
 	char *old = a->recorded.value < 0 ? rp_strdup("none")
 					  : rp_format("%" PRId64, a->recorded.value);
@@ -122,6 +122,10 @@ char *cmd_alternative_text(const struct cmd_alternative *a)
 			       a->place ? " " : "", a->place ? a->place : "",
 			       what_of(a->recorded.kind), old, a->force.value);
 
+	if (!a->forced) {
+		free(text);
+		text = rp_strdup("free from the cut on");
+	}
 	free(post);
 	free(old);
 	return text;

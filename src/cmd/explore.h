@@ -6,6 +6,7 @@
 #include "replay/guide.h"
 
 struct cmd_alternative {
+	bool forced; /* or else the run is only let go at the cut */
 	struct replay_force force;
 	struct replay_cut cut;
 	struct replay_outcome recorded;

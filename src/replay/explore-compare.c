@@ -21,53 +21,87 @@
 
 #define SHOWN 60 /* bytes of a line */
 
-static uint32_t end_of(const struct trace_run_rank *rank, uint64_t *value)
-{
-	uint32_t end = rank->last ? rank->last->end : 0;
+/* How a rank ended; kind 0: it was killed, mostly because of another. */
+struct end {
+	uint32_t kind;
+	uint64_t value;
+	size_t rank;
+};
 
-	*value = rank->last && end ? rank->last->end_value : 0;
-	return end == TRACE_END_EARLY ? TRACE_END_EXIT : end;
+static struct end end_of(const struct trace_run *run, size_t rank)
+{
+	const struct trace_run_stream *last = run->rank[rank].last;
+	struct end end = {.rank = rank};
+
+	if (last && last->end) {
+		end.kind = last->end == TRACE_END_EARLY ? TRACE_END_EXIT : last->end;
+		end.value = last->end_value;
+	}
+	return end;
 }
 
-/* Ends from bad to worse; a rank without one was killed because of another. */
-static enum replay_change grade(uint32_t end, uint64_t value)
+/* Ends from good to worse. */
+static enum replay_change grade(const struct end *end)
 {
-	if (end == TRACE_END_SIGNAL)
+	if (end->kind == TRACE_END_SIGNAL)
 		return REPLAY_CRASH;
-	if (end == TRACE_END_ABORT)
+	if (end->kind == TRACE_END_ABORT)
 		return REPLAY_ABORT;
-	return end == TRACE_END_EXIT && value == 0 ? REPLAY_SAME : REPLAY_STATUS;
+	return end->kind == TRACE_END_EXIT && end->value ? REPLAY_STATUS : REPLAY_SAME;
 }
 
-static char *words_of(uint32_t end, uint64_t value)
+static bool same_end(const struct end *a, const struct end *b)
 {
-	return end ? trace_end_words(end, value) : rp_strdup("was killed");
+	return a->kind == b->kind && a->value == b->value;
 }
 
+static struct end worst_end(const struct trace_run *run)
+{
+	struct end worst = end_of(run, 0);
+
+	for (size_t i = 1; i < run->ranks; i++) {
+		struct end end = end_of(run, i);
+
+		if (grade(&end) > grade(&worst))
+			worst = end;
+	}
+	return worst;
+}
+
+static void tell_end(const struct end *before, const struct end *now,
+		     struct replay_finding *finding)
+{
+	char *was =
+		before->kind ? trace_end_words(before->kind, before->value) : rp_strdup("killed");
+	char *is = now->kind ? trace_end_words(now->kind, now->value) : rp_strdup("killed");
+
+	free(finding->text);
+	finding->change = grade(now) == REPLAY_SAME ? REPLAY_STATUS : grade(now);
+	finding->rank = (unsigned)now->rank;
+	finding->text = rp_format("rank %zu: %s instead of %s", now->rank, is, was);
+	free(was);
+	free(is);
+}
+
+/* Ranks that were killed say nothing; which of several bad ends comes first is chance. */
 static bool compare_ends(const struct trace_run *before, const struct trace_run *now,
 			 struct replay_finding *finding)
 {
-	enum replay_change worst = REPLAY_SAME;
+	struct end old_worst = worst_end(before), worst = worst_end(now);
 	bool found = false;
 
 	for (size_t i = 0; i < before->ranks && i < now->ranks; i++) {
-		uint64_t old_value, value;
-		uint32_t old_end = end_of(&before->rank[i], &old_value);
-		uint32_t end = end_of(&now->rank[i], &value);
-		char *was, *is;
+		struct end old_end = end_of(before, i), end = end_of(now, i);
 
-		if ((end == old_end && value == old_value) || (found && grade(end, value) <= worst))
+		if (!end.kind || !old_end.kind || same_end(&end, &old_end) ||
+		    (found && grade(&end) <= finding->change))
 			continue;
-		worst = grade(end, value);
+		tell_end(&old_end, &end, finding);
 		found = true;
-		was = words_of(old_end, old_value);
-		is = words_of(end, value);
-		free(finding->text);
-		finding->change = worst == REPLAY_SAME ? REPLAY_STATUS : worst;
-		finding->rank = (unsigned)i;
-		finding->text = rp_format("rank %zu: %s instead of %s", i, is, was);
-		free(was);
-		free(is);
+	}
+	if (!found && !same_end(&worst, &old_worst)) {
+		tell_end(&old_worst, &worst, finding);
+		found = true;
 	}
 	return found;
 }

@@ -151,10 +151,9 @@ int replay_outcome_find(const struct trace_run *run, const struct replay_force *
 	return found ? 0 : force->is_post ? -ENOENT : -EINVAL;
 }
 
-/* How many events of the stream come before the cut; *forced if the last of them is changed. */
+/* How many events of the stream come before the cut. */
 static uint64_t limit_of(const struct trace_run_rank *rank, const struct trace_run_stream *s,
-			 const struct replay_cut *cut, const struct replay_force *force,
-			 bool *forced)
+			 const struct replay_cut *cut)
 {
 	uint64_t limit = s->inside && s->events ? s->events - 1 : s->events;
 
@@ -163,10 +162,6 @@ static uint64_t limit_of(const struct trace_run_rank *rank, const struct trace_r
 		    cut->at[i].event <= limit)
 			limit = cut->at[i].event ? cut->at[i].event - 1 : 0;
 	}
-	*forced = force->at.rank == rank->rank && is_stream(s, &force->at);
-	if (*forced)
-		limit = force->is_post ? force->at.event - 1 : force->at.event;
-	*forced = *forced && !force->is_post;
 	return limit;
 }
 
@@ -288,6 +283,19 @@ static int copy_records(struct copy *c)
 	return rc < 0 ? rc : 0;
 }
 
+/* The forced thread goes up to the forced event, whatever the cut says. */
+static void force_here(struct copy *c, const struct trace_run_stream *stream)
+{
+	const struct replay_force *force = c->force;
+	bool is_its_stream = is_stream(stream, &force->at);
+
+	c->forced = is_its_stream && !force->is_post;
+	c->drops_post = force->is_post && force->at.process == stream->process;
+	c->puts_post = force->is_post && is_its_stream;
+	if (is_its_stream)
+		c->limit = force->is_post ? force->at.event - 1 : force->at.event;
+}
+
 static int copy_order(const struct trace_run_rank *rank, const struct trace_run_stream *stream,
 		      int from, int to, const struct replay_cut *cut,
 		      const struct replay_force *force)
@@ -298,10 +306,9 @@ static int copy_order(const struct trace_run_rank *rank, const struct trace_run_
 	if (rc)
 		goto free_copy;
 	c->force = force;
-	c->limit = limit_of(rank, stream, cut, force, &c->forced);
-	c->drops_post = force->is_post && force->at.rank == rank->rank &&
-			force->at.process == stream->process;
-	c->puts_post = c->drops_post && is_stream(stream, &force->at);
+	c->limit = limit_of(rank, stream, cut);
+	if (force && force->at.rank == rank->rank)
+		force_here(c, stream);
 	rc = trace_stream_create(&c->w.stream, to, stream->name, TRACE_STREAM_ORDER, rank->rank,
 				 stream->process, stream->thread);
 	if (rc)

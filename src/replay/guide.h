@@ -49,7 +49,7 @@ int replay_outcome_find(const struct trace_run *run, const struct replay_force *
 
 /*
  * Makes the directory guide/ in `dir`. Events of the forced thread up to the forced one, and of the
- * others up to the cut, are in it. 0 or -errno.
+ * others up to the cut, are in it. Without `force` (NULL) nothing is changed. 0 or -errno.
  */
 int replay_guide_write(const struct trace_run *run, const struct trace_dir *dir,
 		       const struct replay_cut *cut, const struct replay_force *force)
