@@ -14,6 +14,7 @@
 #include "hook/common/session.h"
 #include "hook/common/text.h"
 #include "hook/mpi/credit.h"
+#include "hook/mpi/polite.h"
 #include "hook/mpi/posts.h"
 #include "hook/mpi/turn.h"
 
@@ -233,6 +234,7 @@ static void opened(struct hook_thread *t, int world, int level)
 		hook_failed(t, why);
 	hook_mpi_real.Comm_dup(MPI_COMM_SELF, &nowhere);
 	hook_credit_open(world);
+	hook_polite_open(world);
 }
 
 static void closing(struct hook_thread *t)
@@ -383,6 +385,8 @@ static int replay_look(struct hook_thread *t, int source, int tag, MPI_Comm comm
 
 	if (status == MPI_STATUS_IGNORE)
 		status = &local;
+	if (hook_polite)
+		hook_polite_message(source, tag, comm);
 	if (message)
 		rc = hook_mpi_real.Mprobe(source, tag, comm, message, status);
 	else
