@@ -4,6 +4,7 @@
  * turn for as long as it blocks; so it is made of a post in its turn and a wait outside.
  */
 #include "hook/mpi/mpi.h"
+#include "hook/mpi/polite.h"
 
 int hook_mpi_irecv(void *buf, MPI_Count count, MPI_Datatype type, int source, int tag,
 		   MPI_Comm comm, MPI_Request *request)
@@ -34,6 +35,8 @@ int hook_mpi_do_recv(struct hook_thread *t, void *buf, MPI_Count count, MPI_Data
 	hook_mpi_turn_take(t);
 	if (source == MPI_ANY_SOURCE && hook_mpi_mode->source)
 		source = hook_mpi_mode->source(t);
+	if (hook_polite)
+		hook_polite_message(source, tag, comm);
 	if (!hook_mpi_turns)
 		return hook_mpi_recv(buf, count, type, source, tag, comm, status);
 	rc = hook_mpi_irecv(buf, count, type, source, tag, comm, &request);

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "hook/mpi/polite.h"
+
 #define FIRST_MARKS 16
 #define SOME 64
 #define PERMIT_TAGS 32768 /* MPI promises as many */
@@ -126,6 +128,13 @@ static bool is_marked(const struct hook_thread *t, uint32_t kind, uint64_t a)
 	return false;
 }
 
+static void await(int peer, int tag)
+{
+	if (hook_polite)
+		hook_polite_message(peer, tag, permits);
+	hook_mpi_real.Recv(NULL, 0, MPI_PACKED, peer, tag, permits, MPI_STATUS_IGNORE);
+}
+
 void hook_guide_begin(struct hook_thread *t)
 {
 	struct guide *g;
@@ -134,9 +143,7 @@ void hook_guide_begin(struct hook_thread *t)
 	g = t->guide;
 	for (size_t i = 0; i < g->marks; i++) {
 		if (g->mark[i].kind == TRACE_GUIDE_AWAIT)
-			hook_mpi_real.Recv(NULL, 0, MPI_PACKED, (int)g->mark[i].a,
-					   (int)(g->mark[i].b % PERMIT_TAGS), permits,
-					   MPI_STATUS_IGNORE);
+			await((int)g->mark[i].a, (int)(g->mark[i].b % PERMIT_TAGS));
 	}
 }
 

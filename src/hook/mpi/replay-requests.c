@@ -13,9 +13,24 @@
 
 #include "hook/mpi/credit.h"
 #include "hook/mpi/guide.h"
+#include "hook/mpi/polite.h"
 #include "hook/mpi/posts.h"
 
 static int shadows; /* how many are active; none: the program's arrays are used as they are */
+
+static int real_wait(MPI_Request *request, MPI_Status *status)
+{
+	if (hook_polite)
+		hook_polite_request(*request);
+	return hook_mpi_real.Wait(request, status);
+}
+
+static int real_waitall(int count, MPI_Request requests[], MPI_Status statuses[])
+{
+	for (int i = 0; i < count && hook_polite; i++)
+		hook_polite_request(requests[i]);
+	return hook_mpi_real.Waitall(count, requests, statuses);
+}
 
 static int start_receive(struct hook_thread *t, struct hook_request *r, int n)
 {
@@ -150,7 +165,7 @@ int replay_Wait(struct hook_thread *t, MPI_Request *request, MPI_Status *status)
 	int rc;
 
 	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, 0);
-	rc = hook_mpi_real.Wait(b.real, status);
+	rc = real_wait(b.real, status);
 	batch_close(&b);
 	hook_mpi_end(t);
 	return rc;
@@ -177,7 +192,7 @@ static int wait_index(struct hook_thread *t, int count, MPI_Request requests[], 
 		rc = hook_mpi_real.Waitany(count, b.real, index, status);
 	} else {
 		*index = checked_index(t, &rec, count);
-		rc = hook_mpi_real.Wait(&b.real[*index], status);
+		rc = real_wait(&b.real[*index], status);
 	}
 	batch_close(&b);
 	return rc;
@@ -227,7 +242,7 @@ static int wait_indices(struct hook_thread *t, struct batch *b, int n, int indic
 		indices[i] = checked_index(t, &rec, b->count);
 		if (statuses != MPI_STATUSES_IGNORE)
 			status = &statuses[i];
-		one = hook_mpi_real.Wait(&b->real[indices[i]], status);
+		one = real_wait(&b->real[indices[i]], status);
 		if (one != MPI_SUCCESS)
 			rc = MPI_ERR_IN_STATUS;
 		if (one != MPI_SUCCESS && statuses != MPI_STATUSES_IGNORE)
@@ -267,7 +282,7 @@ static int wait_partial(struct hook_thread *t, struct batch *b, MPI_Status statu
 		int i = checked_index(t, &rec, b->count);
 		MPI_Status *status =
 			statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i];
-		int one = hook_mpi_real.Wait(&b->real[i], status);
+		int one = real_wait(&b->real[i], status);
 
 		if (status != MPI_STATUS_IGNORE)
 			status->MPI_ERROR = one;
@@ -284,7 +299,7 @@ int replay_Waitall(struct hook_thread *t, int count, MPI_Request requests[], MPI
 	if (t->more && t->next.kind == TRACE_SOME && t->next_event == t->events)
 		rc = wait_partial(t, &b, statuses);
 	else
-		rc = hook_mpi_real.Waitall(count, b.real, statuses);
+		rc = real_waitall(count, b.real, statuses);
 	batch_close(&b);
 	hook_mpi_end(t);
 	return rc;
@@ -329,7 +344,7 @@ int replay_Test(struct hook_thread *t, MPI_Request *request, int *flag, MPI_Stat
 	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, 0);
 	b = batch_open(t, 1, request);
 	replay_take(t, TRACE_HIT, &rec);
-	rc = hook_mpi_real.Wait(b.real, status);
+	rc = real_wait(b.real, status);
 	batch_close(&b);
 	*flag = 1;
 	hook_mpi_end(t);

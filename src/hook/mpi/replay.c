@@ -15,6 +15,7 @@
 #include "hook/common/text.h"
 #include "hook/mpi/credit.h"
 #include "hook/mpi/guide.h"
+#include "hook/mpi/polite.h"
 #include "hook/mpi/posts.h"
 #include "hook/mpi/turn.h"
 
@@ -250,6 +251,7 @@ static void opened(struct hook_thread *t, int world, int level)
 		hook_failed(t, why);
 	hook_mpi_real.Comm_dup(MPI_COMM_SELF, &nowhere);
 	hook_credit_open(world);
+	hook_polite_open(world);
 }
 
 static void closing(struct hook_thread *t)
@@ -428,15 +430,18 @@ static int replay_iexchange(struct hook_thread *t, const struct hook_mpi_exchang
 static int replay_look(struct hook_thread *t, int source, int tag, MPI_Comm comm,
 		       MPI_Message *message, MPI_Status *status)
 {
+	MPI_Comm there = receive_on(t, comm);
 	MPI_Status local;
 	int rc;
 
 	if (status == MPI_STATUS_IGNORE)
 		status = &local;
+	if (hook_polite)
+		hook_polite_message(source, tag, there);
 	if (message)
-		rc = hook_mpi_real.Mprobe(source, tag, receive_on(t, comm), message, status);
+		rc = hook_mpi_real.Mprobe(source, tag, there, message, status);
 	else
-		rc = hook_mpi_real.Probe(source, tag, receive_on(t, comm), status);
+		rc = hook_mpi_real.Probe(source, tag, there, status);
 	if (message && rc == MPI_SUCCESS)
 		hook_credit_received(status->MPI_SOURCE, comm);
 	hook_mpi_turn_pass(t);
