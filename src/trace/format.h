@@ -81,12 +81,20 @@ enum trace_order_kind {
 	TRACE_KINDS = 15,
 };
 
-enum { TRACE_POST_UNKNOWN = 0, TRACE_POST_CANCELLED = 1, TRACE_POST_SOURCE = 2 };
-
-enum trace_sparse {
-	TRACE_SPARSE_SOURCES = 1, /* nothing else is needed */
-	TRACE_SPARSE_GUIDED = 2,  /* every order stream has a guide stream beside it */
+/* What is written of wildcards. */
+enum trace_mode {
+	TRACE_MODE_ORDER = 0,
+	TRACE_MODE_REDUCED = 5, /* by reprise reduce: wildcards without a record stay wildcards */
+	TRACE_MODE_GUIDED = 6,  /* the same, and every order stream has a guide beside it */
+	TRACE_MODES = 7,
 };
+
+static inline uint32_t trace_world_mode(uint64_t b)
+{
+	return b >> 8 < TRACE_MODES ? (uint32_t)(b >> 8) : TRACE_MODE_ORDER;
+}
+
+enum { TRACE_POST_UNKNOWN = 0, TRACE_POST_CANCELLED = 1, TRACE_POST_SOURCE = 2 };
 
 enum trace_stop {
 	TRACE_STOP_NOSPACE = 1, /* b = errno */

@@ -21,7 +21,7 @@ static const char *const kind_words[] = {
 	[TRACE_FAIL] = "fail",     [TRACE_HIT] = "hit",   [TRACE_SOME] = "some",
 	[TRACE_FLAG] = "flag",     [TRACE_TURN] = "turn", [TRACE_CHECK] = "check",
 	[TRACE_CANCEL] = "cancel", [TRACE_STOP] = "stop", [TRACE_END] = "end",
-	[TRACE_WORLD] = "world",   [TRACE_LOOK] = "look", [TRACE_SPARSE] = "sparse",
+	[TRACE_WORLD] = "world",   [TRACE_LOOK] = "look",
 };
 
 static const char *const input_words[] = {
@@ -141,11 +141,7 @@ static char *rare_words(const struct trace_rec *rec)
 		return rp_format("receive %" PRIu64 " cancelled", rec->a);
 	case TRACE_WORLD:
 		return rp_format("world of %" PRIu64 " ranks, thread level %" PRIu64, rec->a,
-				 rec->b);
-	case TRACE_SPARSE:
-		return rp_strdup(rec->a & TRACE_SPARSE_GUIDED
-					 ? "reduced: messages are held back"
-					 : "reduced: only racing receives are traced");
+				 rec->b & 255);
 	default:
 		return rp_format("unknown record %" PRIu32 ": %" PRIu64 ", %" PRIu64, rec->kind,
 				 rec->a, rec->b);

@@ -30,7 +30,6 @@
 
 static const struct order_spec main_thread[] = {
 	{TRACE_WORLD, 2, 3, 1, 1},
-	{TRACE_SPARSE, 1, 0, 0, 1},
 	{TRACE_SRC, 1, 0, 1, 150},
 	{TRACE_SRC, 0, 0, 1, 1},
 	{TRACE_SRC, 63, 0, 1, 1},

@@ -227,25 +227,19 @@ static void turn_pass(struct hook_thread *t)
 	hook_turn_done();
 }
 
-static void read_sparse(struct hook_thread *t)
-{
-	if (!t->more || t->next.kind != TRACE_SPARSE || t->next_event != t->events)
-		return;
-	sparse = true;
-	if (t->next.a & TRACE_SPARSE_GUIDED)
-		hook_guide_open(t);
-	advance(t);
-}
-
 static void opened(struct hook_thread *t, int world, int level)
 {
-	struct trace_rec rec;
+	struct trace_rec rec = {0};
 	const char *why;
+	uint32_t mode;
 
 	hook_end_multiple = level == MPI_THREAD_MULTIPLE;
 	if (replay_take(t, TRACE_WORLD, &rec) && rec.a != (uint64_t)world)
 		hook_failed(t, "the number of ranks is not the recorded one");
-	read_sparse(t);
+	mode = trace_world_mode(rec.b);
+	sparse = mode == TRACE_MODE_REDUCED || mode == TRACE_MODE_GUIDED;
+	if (mode == TRACE_MODE_GUIDED)
+		hook_guide_open(t);
 	why = hook_posts_load();
 	if (why)
 		hook_failed(t, why);
