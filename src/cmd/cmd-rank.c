@@ -18,7 +18,7 @@ static int run(int argc, char **argv)
 	static const struct option options[] = {
 		{"trace", required_argument, NULL, 't'},  {"session", required_argument, NULL, 's'},
 		{"noise", required_argument, NULL, 'n'},  {"mpi", required_argument, NULL, 'm'},
-		{"force", no_argument, NULL, 'f'},        {"guided", no_argument, NULL, 'g'},
+		{"force", no_argument, NULL, 'f'},        {"varied", no_argument, NULL, 'g'},
 		{"output", required_argument, NULL, 'o'}, {NULL, 0, NULL, 0},
 	};
 	struct launch_rank how = {0};
@@ -36,7 +36,7 @@ static int run(int argc, char **argv)
 		} else if (c == 'f') {
 			how.force = true;
 		} else if (c == 'g') {
-			how.guided = true;
+			how.varied = true;
 		} else if (c == 'o') {
 			how.output = optarg;
 		} else if (c != 'm' || !launch_mpi_parse(optarg, &how.mpi)) {
@@ -55,7 +55,7 @@ static int run(int argc, char **argv)
 
 const struct cmd_verb cmd_rank = {
 	.name = "rank",
-	.args = "--trace DIR [--session DIR [--guided] [--output DIR]] [--noise=SEED] [--mpi=MPI]"
+	.args = "--trace DIR [--session DIR [--varied] [--output DIR]] [--noise=SEED] [--mpi=MPI]"
 		" [--force] -- PROGRAM [ARG …]",
 	.summary = "Becomes one rank of a recorded or replayed run",
 	.run = run,

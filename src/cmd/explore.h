@@ -3,7 +3,7 @@
 #ifndef CMD_EXPLORE_H
 #define CMD_EXPLORE_H
 
-#include "replay/guide.h"
+#include "replay/prelude.h"
 
 struct cmd_alternative {
 	bool forced; /* or else the run is only let go at the cut */

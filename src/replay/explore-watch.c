@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Watches a job that records along a guide. Its ranks count their events in the session's state,
+ * Watches a job that records along a prelude. Its ranks count their events in the session's state,
  * and failed polls past the cut: a rank that is inside a call, or that does nothing but poll,
  * waits. When all that have not ended wait, and for some time none has begun or ended an event,
  * nothing will come any more: that is a deadlock.
@@ -98,7 +98,7 @@ static void tell_deadlock(const struct replay_front *f, struct replay_finding *f
 	finding->text = text;
 }
 
-/* A rank could not be started, or left the guide before the cut. */
+/* A rank could not be started, or left the prelude before the cut. */
 static bool has_failed(struct replay_front *f, struct replay_finding *finding)
 {
 	replay_session_read(f);

@@ -10,7 +10,7 @@
 #define REPLAY_EXPLORE_H
 
 #include "replay/front.h"
-#include "replay/guide.h"
+#include "replay/prelude.h"
 
 enum replay_change {
 	REPLAY_SAME,     /* same output, same end */
@@ -61,8 +61,8 @@ int replay_explore_one(struct replay_explore *x, const struct replay_cut *cut,
 		       struct replay_finding *finding) __attribute__((warn_unused_result));
 
 /*
- * Waits for a job along a guide. True if it ended by itself: *ended tells how; false if it was
- * ended: for a deadlock, for its time, for leaving the guide (finding), or for a signal to us.
+ * Waits for a job along a prelude. True if it ended by itself: *ended tells how; false if it was
+ * ended: for a deadlock, for its time, for leaving the prelude (finding), or for a signal to us.
  */
 struct launch_ended;
 bool replay_explore_watch(const struct replay_explore *x, struct replay_front *f, pid_t pid,

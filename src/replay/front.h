@@ -33,7 +33,7 @@ struct replay_front {
 	uint64_t noise;
 	double patience;
 	char **command; /* given by the user, or NULL */
-	bool guided;    /* along the guide in the trace, recording into it */
+	bool varied;    /* along the prelude in the trace, recording into it */
 	char *output;   /* a directory for what the ranks and the launcher print, or NULL */
 
 	char *session;

@@ -27,8 +27,8 @@ static char **rank_prefix(const struct replay_front *f)
 	words[n++] = f->run->dir.path;
 	words[n++] = "--session";
 	words[n++] = f->session;
-	if (f->guided)
-		words[n++] = "--guided";
+	if (f->varied)
+		words[n++] = "--varied";
 	if (f->output) {
 		words[n++] = "--output";
 		words[n++] = f->output;

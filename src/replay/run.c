@@ -137,7 +137,7 @@ static int start_words(void *data)
 		close(null);
 	}
 	divert_output(start->front);
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_SET_PDEATHSIG, SIGTERM); /* a launcher that is killed leaves its ranks behind */
 	return launch_front_exec(start->words);
 }
 
@@ -147,7 +147,7 @@ static int start_alone(void *data)
 	struct launch_rank how = {
 		.trace = f->run->dir.path,
 		.session = f->session,
-		.guided = f->guided,
+		.varied = f->varied,
 		.output = f->output,
 		.force = f->force,
 		.noisy = f->noisy,

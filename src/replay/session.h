@@ -41,7 +41,7 @@ struct replay_slot {
 	uint32_t pad;
 	uint64_t site;   /* the address it was called from */
 	uint64_t parked; /* threads beside the main one that have come to their end */
-	uint64_t polls;  /* failed ones past the cut; only along a guide */
+	uint64_t polls;  /* failed ones past the cut; only along a prelude */
 };
 
 struct replay_state_file {

@@ -29,8 +29,8 @@ struct hook_process {
 	int rank_fd;      /* directory of the rank */
 	bool claimed;     /* this process is recorded or replayed */
 	bool discard;     /* the last rank that ends well removes the trace */
-	bool guided;      /* recording: a guide decides what happens up to a cut */
-	int guide_fd;     /* the guide's directory of the rank */
+	bool varied;      /* recording: a prelude decides what happens up to a cut */
+	int prelude_fd;   /* the prelude's directory of the rank */
 	bool mpi_open;    /* between MPI_Init and MPI_Finalize */
 	int world;        /* ranks, 1 without MPI */
 	bool ended;       /* the end of this process is written */
@@ -61,7 +61,7 @@ struct hook_thread {
 	struct trace_order_writer order;
 	struct trace_input_writer input;
 	uint64_t last_wild; /* number of the wildcard post last written, plus 1 */
-	/* replaying, or recording along a guide */
+	/* replaying, or recording along a prelude */
 	struct trace_view order_view;
 	struct trace_order_reader order_reader;
 	struct trace_rec next; /* the record to come */
@@ -70,12 +70,13 @@ struct hook_thread {
 	bool final;            /* in the call the recording never saw return */
 	uint64_t events;
 	uint64_t checked; /* up to this event the digest was right */
+	void *guide;      /* see hook/mpi/guide.c; NULL until its first event */
 	struct trace_view input_view;
 	struct trace_input_reader input_reader;
-	/* along a guide */
+	/* along a prelude */
 	bool past;       /* past the cut: nothing is decided any more */
 	bool last_begun; /* the last event before it has begun, and posted what it posts */
-	bool has_due;    /* a digest of the guide was read ahead of its event */
+	bool has_due;    /* a digest of the prelude was read ahead of its event */
 	uint32_t due;
 };
 

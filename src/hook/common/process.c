@@ -69,23 +69,23 @@ static int open_high(int fd)
 	return high;
 }
 
-/* The guide lies beside the rank's directory of the trace that is being recorded. */
-static bool open_guide(void)
+/* The prelude lies beside the rank's directory of the trace that is being recorded. */
+static bool open_prelude(void)
 {
 	char path[1100];
 	struct hook_text text = hook_text_in(path, sizeof(path));
 	int fd;
 
 	hook_text_add(&text, hook_process.dir);
-	hook_text_add(&text, "/guide/rank-");
+	hook_text_add(&text, "/prelude/rank-");
 	hook_text_padded(&text, hook_process.rank, 4);
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0) {
 		hook_say("cannot open ", path, ": ", strerror(errno), NULL);
 		return false;
 	}
-	hook_process.guide_fd = open_high(fd);
-	hook_process.guided = true;
+	hook_process.prelude_fd = open_high(fd);
+	hook_process.varied = true;
 	return true;
 }
 
@@ -124,7 +124,7 @@ static bool read_environment(void)
 			    sizeof(hook_process.session))) {
 		if (strcmp(mode, "replay") == 0)
 			hook_process.mode = HOOK_REPLAY;
-		else if (strcmp(mode, "guided") == 0 && open_guide())
+		else if (strcmp(mode, "varied") == 0 && open_prelude())
 			hook_process.mode = HOOK_RECORD;
 	}
 	return hook_process.mode != HOOK_INERT;
@@ -185,7 +185,7 @@ static void in_child(void)
 {
 	hook_thread_forget();
 	hook_process.mode = HOOK_INERT;
-	hook_process.guided = false;
+	hook_process.varied = false;
 	hook_process.claimed = false;
 	hook_depth = 1;
 }

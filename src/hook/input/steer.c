@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which values of a thread come from the guide is known by its events: inputs carry no event
- * numbers. A thread without events follows the guide to the end of its inputs.
+ * Which values of a thread come from the prelude is known by its events: inputs carry no event
+ * numbers. A thread without events follows the prelude to the end of its inputs.
  * Invariant: `ahead` is what to add to a real clock of the kind so that it goes on from the last
- * value that the guide gave.
+ * value that the prelude gave.
  */
 #include "hook/input/steer.h"
 
@@ -24,7 +24,7 @@ static double seconds_of(uint64_t bits)
 	return seconds;
 }
 
-static void open_guide(struct hook_thread *t)
+static void open_prelude(struct hook_thread *t)
 {
 	char name[TRACE_NAME_BYTES + 16];
 	const char *why;
@@ -33,7 +33,7 @@ static void open_guide(struct hook_thread *t)
 	if (t->input_reader.view)
 		return;
 	hook_stream_name(t, "input", name, sizeof(name));
-	rc = trace_view_open(&t->input_view, hook_process.guide_fd, name, &why);
+	rc = trace_view_open(&t->input_view, hook_process.prelude_fd, name, &why);
 	if (rc && rc != -ENOENT)
 		hook_failed(t, why);
 	trace_input_reader_init(&t->input_reader, &t->input_view);
@@ -47,7 +47,7 @@ static bool take(const struct hook_steer *s, struct trace_input_rec *rec)
 
 	if (t->past)
 		return false;
-	open_guide(t);
+	open_prelude(t);
 	do
 		rc = trace_input_next(&t->input_reader, rec);
 	while (rc == 1 && (rec->kind == TRACE_IN_MODULE || rec->kind == TRACE_IN_NOTE));

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inputs along a guide (hook/mpi/guide.h): these stand between the recorder and the real values.
- * Before the cut they give the guide's; past it real ones, with clocks that go on from the guide's
- * and process ids that stay the guide's: a program does not notice that it changes runs.
+ * Inputs along a prelude (hook/mpi/vary.h): these stand between the recorder and the real values.
+ * Before the cut they give the prelude's; past it real ones, with clocks that go on from the
+ * prelude's and process ids that stay the prelude's: a program does not notice that it changes
+ * runs.
  */
 #ifndef HOOK_STEER_H
 #define HOOK_STEER_H

@@ -195,7 +195,7 @@ static ssize_t inert_bytes(struct hook_thread *t, uint32_t kind, const char *cal
 	return fetch(ctx, buffer, size);
 }
 
-static int guided_number(struct hook_thread *t, uint32_t kind, const char *call,
+static int varied_number(struct hook_thread *t, uint32_t kind, const char *call,
 			 hook_input_number_fn *fetch, void *ctx, uint64_t *value)
 {
 	struct hook_steer s = {
@@ -204,7 +204,7 @@ static int guided_number(struct hook_thread *t, uint32_t kind, const char *call,
 	return record_number(t, kind, call, hook_steer_number, &s, value);
 }
 
-static ssize_t guided_bytes(struct hook_thread *t, uint32_t kind, const char *call,
+static ssize_t varied_bytes(struct hook_thread *t, uint32_t kind, const char *call,
 			    hook_input_bytes_fn *fetch, void *ctx, void *buffer, size_t size)
 {
 	struct hook_steer s = {.thread = t, .kind = kind, .call = call, .bytes = fetch, .ctx = ctx};
@@ -212,7 +212,7 @@ static ssize_t guided_bytes(struct hook_thread *t, uint32_t kind, const char *ca
 	return record_bytes(t, kind, call, hook_steer_bytes, &s, buffer, size);
 }
 
-static const struct mode guided = {guided_number, guided_bytes};
+static const struct mode varied = {varied_number, varied_bytes};
 static const struct mode modes[] = {
 	[HOOK_INERT] = {inert_number, inert_bytes},
 	[HOOK_RECORD] = {record_number, record_bytes},
@@ -221,7 +221,7 @@ static const struct mode modes[] = {
 
 static const struct mode *mode(void)
 {
-	return hook_process.guided ? &guided : &modes[hook_process.mode];
+	return hook_process.varied ? &varied : &modes[hook_process.mode];
 }
 
 int hook_input_number(uint32_t kind, const char *call, hook_input_number_fn *fetch, void *ctx,

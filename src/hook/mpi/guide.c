@@ -1,336 +1,256 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The mode that records along a guide: events, turns, and calls that receive or look for messages.
- * Invariant: while t->past is false, t->next is the first record of the guide not yet obeyed, and
- * what the program does is what the guide says; once it is true, this mode is recording.
+ * The guide stream of a thread is read along with its events: marks[] are those of the event at
+ * work. Both ends of a message know from their own guide whether it is held back, so the messages
+ * of a shadow are received in the order MPI gives them, as those of its communicator are.
+ * Invariant: every process of a communicator makes its shadow in the same event of it.
  */
 #include "hook/mpi/guide.h"
 
 #include <sched.h>
+#include <string.h>
+#include <sys/mman.h>
 
-#include "hook/common/session.h"
-#include "hook/mpi/posts.h"
-#include "hook/mpi/replay.h"
-#include "hook/mpi/turn.h"
+#include "hook/mpi/polite.h"
 
-static MPI_Comm nowhere;
-static uint32_t threads_before; /* threads that have not begun their last event before the cut */
+#define FIRST_MARKS 16
+#define SOME 64
+#define PERMIT_TAGS 32768 /* MPI promises as many */
 
-MPI_Comm guide_nowhere(void)
+bool hook_guide_on;
+
+struct guide {
+	struct trace_view view;
+	struct trace_order_reader reader;
+	struct trace_rec next;
+	bool more;
+	struct trace_rec *mark;
+	size_t marks, room;
+};
+
+struct shadow {
+	bool used;
+	MPI_Comm comm, shadow;
+	MPI_Request request; /* of Comm_idup: the shadow is not there before it completes */
+};
+
+static struct shadows {
+	struct shadows *next;
+	struct shadow shadow[SOME];
+} * shadows;
+
+static int locked;
+static MPI_Comm permits;
+
+static void lock(void)
 {
-	return nowhere;
+	while (__atomic_exchange_n(&locked, 1, __ATOMIC_ACQUIRE))
+		sched_yield();
 }
 
-void guide_poll_failed(void)
+static void unlock(void)
 {
-	__atomic_add_fetch(&hook_slot->polls, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&locked, 0, __ATOMIC_RELEASE);
 }
 
-static void __attribute__((noreturn)) diverged(struct hook_thread *t)
+static void *fresh(struct hook_thread *t, size_t size)
 {
-	t->events = t->order.events;
-	replay_diverged(t);
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		hook_failed(t, "out of memory for held messages");
+	return p;
 }
 
-/* What became of posts is known before they are made. */
-static void skip_posts(struct hook_thread *t)
+static void advance(struct hook_thread *t, struct guide *g)
 {
-	while (t->more && (t->next.kind == TRACE_POST || t->next.kind == TRACE_CANCEL))
-		hook_thread_advance(t);
+	int rc = trace_order_next(&g->reader, &g->next);
+
+	if (rc < 0 || (rc == 1 && g->next.kind >= TRACE_GUIDE_KINDS))
+		hook_failed(t, "the guide of the recording makes no sense here");
+	g->more = rc == 1;
 }
 
-static void compare(struct hook_thread *t)
+/* A thread that was not recorded has none. */
+static struct guide *open_guide(struct hook_thread *t)
 {
-	if (t->has_due && t->due != (uint32_t)t->digest)
-		diverged(t);
-	t->has_due = false;
-	t->checked = t->order.events;
+	struct guide *g = fresh(t, sizeof(*g));
+	char name[TRACE_NAME_BYTES + 16];
+	const char *why;
+
+	t->guide = g;
+	if (!t->order_view.header)
+		return g;
+	hook_stream_name(t, "guide", name, sizeof(name));
+	if (trace_view_open(&g->view, hook_process.rank_fd, name, &why))
+		hook_failed(t, why);
+	trace_order_reader_init(&g->reader, &g->view);
+	advance(t, g);
+	return g;
 }
 
-/* A poll is answered before its event begins: the digest of that event has to wait. */
-static void stash_digest(struct hook_thread *t, uint64_t event)
+static void add_mark(struct hook_thread *t, struct guide *g)
 {
-	skip_posts(t);
-	if (!t->more || t->next.kind != TRACE_CHECK || t->next_event != event)
-		return;
-	t->has_due = true;
-	t->due = (uint32_t)t->next.a;
-	hook_thread_advance(t);
-	skip_posts(t);
-}
+	if (g->marks == g->room) {
+		size_t room = g->room ? 2 * g->room : FIRST_MARKS;
+		struct trace_rec *more = fresh(t, room * sizeof(*more));
 
-bool guide_take(struct hook_thread *t, uint64_t event, uint32_t kind, struct trace_rec *rec)
-{
-	if (t->past)
-		return false;
-	stash_digest(t, event);
-	if (!t->more || t->next.kind != kind || t->next_event != event)
-		diverged(t);
-	*rec = t->next;
-	hook_thread_advance(t);
-	return true;
-}
-
-bool guide_poll_fails(struct hook_thread *t)
-{
-	if (t->past)
-		return false;
-	skip_posts(t);
-	if (t->more && t->next.kind == TRACE_FAIL) {
-		if (--t->next.a == 0)
-			hook_thread_advance(t);
-		return true;
+		if (g->mark) {
+			memcpy(more, g->mark, g->marks * sizeof(*more));
+			munmap(g->mark, g->room * sizeof(*more));
+		}
+		g->mark = more;
+		g->room = room;
 	}
-	t->past = t->order.events >= t->order_view.events;
+	g->mark[g->marks++] = g->next;
+}
+
+static void read_marks(struct hook_thread *t)
+{
+	struct guide *g = t->guide ? t->guide : open_guide(t);
+
+	g->marks = 0;
+	while (g->more && trace_order_event(&g->reader) <= t->events) {
+		if (trace_order_event(&g->reader) == t->events)
+			add_mark(t, g);
+		advance(t, g);
+	}
+}
+
+static bool is_marked(const struct hook_thread *t, uint32_t kind, uint64_t a)
+{
+	const struct guide *g = t->guide;
+
+	for (size_t i = 0; i < g->marks; i++) {
+		if (g->mark[i].kind == kind && g->mark[i].a == a)
+			return true;
+	}
 	return false;
 }
 
-static void begin(struct hook_thread *t)
+static void await(int peer, int tag)
 {
-	hook_mpi_record.begin(t);
-	if (hook_thread_is_main(t)) {
-		hook_slot->call = t->call;
-		hook_slot->peer = t->peer;
-		hook_slot->tag = t->tag;
-		hook_slot->site = (uintptr_t)t->site;
-		hook_slot->events = t->order.events << 1 | 1;
+	if (hook_polite)
+		hook_polite_look(peer, tag, permits, NULL, MPI_STATUS_IGNORE);
+	hook_mpi_real.Recv(NULL, 0, MPI_PACKED, peer, tag, permits, MPI_STATUS_IGNORE);
+}
+
+void hook_guide_begin(struct hook_thread *t)
+{
+	struct guide *g;
+
+	read_marks(t);
+	g = t->guide;
+	for (size_t i = 0; i < g->marks; i++) {
+		if (g->mark[i].kind == TRACE_GUIDE_AWAIT)
+			await((int)g->mark[i].a, (int)(g->mark[i].b % PERMIT_TAGS));
 	}
-	if (t->order.events > t->order_view.events)
-		t->past = true;
-	if (t->past)
+}
+
+/* A permit is a message without content: it does not wait for anybody. */
+void hook_guide_end(struct hook_thread *t)
+{
+	struct guide *g = t->guide;
+	MPI_Request request;
+
+	for (size_t i = 0; i < g->marks; i++) {
+		if (g->mark[i].kind != TRACE_GUIDE_PERMIT)
+			continue;
+		hook_mpi_real.Isend(NULL, 0, MPI_PACKED, (int)g->mark[i].a,
+				    (int)(g->mark[i].b % PERMIT_TAGS), permits, &request);
+		hook_mpi_real.Request_free(&request);
+	}
+	g->marks = 0;
+}
+
+/* A place that stays where it is: Comm_idup writes there later. */
+static struct shadow *new_shadow(struct hook_thread *t, MPI_Comm comm)
+{
+	struct shadow *s = NULL;
+
+	lock();
+	for (struct shadows *some = shadows; some && !s; some = some->next) {
+		for (int i = 0; i < SOME && !s; i++)
+			s = some->shadow[i].used ? NULL : &some->shadow[i];
+	}
+	if (!s) {
+		struct shadows *more = fresh(t, sizeof(*more));
+
+		more->next = shadows;
+		shadows = more;
+		s = &more->shadow[0];
+	}
+	*s = (struct shadow){.used = true, .comm = comm, .request = MPI_REQUEST_NULL};
+	unlock();
+	return s;
+}
+
+void hook_guide_made(struct hook_thread *t, MPI_Comm parent, MPI_Comm made)
+{
+	struct shadow *s;
+
+	if (made == MPI_COMM_NULL || !is_marked(t, TRACE_GUIDE_SHADOW, 0))
 		return;
-	stash_digest(t, t->order.events);
-	compare(t);
-	if (t->more && t->next_event < t->order.events && t->next.kind != TRACE_FAIL)
-		diverged(t);
-}
-
-/* Threads past the cut take turns only when those before it have taken theirs. */
-static void note_last(struct hook_thread *t)
-{
-	if (t->past || t->order.events != t->order_view.events || t->last_begun)
-		return;
-	t->last_begun = true;
-	__atomic_sub_fetch(&threads_before, 1, __ATOMIC_RELEASE);
-}
-
-static void wait_for_others(void)
-{
-	while (hook_mpi_turns && __atomic_load_n(&threads_before, __ATOMIC_ACQUIRE))
-		sched_yield();
-}
-
-static void end(struct hook_thread *t)
-{
-	note_last(t);
-	hook_mpi_record.end(t);
-	if (hook_thread_is_main(t))
-		hook_slot->events = t->order.events << 1;
-}
-
-static void turn_take(struct hook_thread *t)
-{
-	uint64_t wanted = t->turn, turn;
-
-	if (t->past) {
-		wait_for_others();
-		hook_mpi_record.turn_take(t);
-		return;
-	}
-	skip_posts(t);
-	if (t->more && t->next.kind == TRACE_TURN && t->next_event == t->order.events) {
-		wanted += t->next.a;
-		hook_thread_advance(t);
-	}
-	while ((turn = hook_turn_lock()) != wanted) {
-		hook_turn_unlock(false);
-		sched_yield();
-	}
-	record_turn(t, turn);
-}
-
-static void turn_pass(struct hook_thread *t)
-{
-	hook_mpi_record.turn_pass(t);
-	note_last(t);
-}
-
-static int source_of(struct hook_thread *t)
-{
-	struct trace_rec rec;
-
-	if (!guide_take(t, t->order.events, TRACE_SRC, &rec) || rec.a > INT32_MAX)
-		return MPI_ANY_SOURCE;
-	if (hook_thread_is_main(t))
-		hook_slot->peer = (int32_t)rec.a;
-	return (int)rec.a;
-}
-
-static void opened(struct hook_thread *t, int world, int level)
-{
-	struct trace_rec rec;
-	const char *why;
-
-	if (guide_take(t, t->order.events, TRACE_WORLD, &rec) && rec.a != (uint64_t)world)
-		hook_failed(t, "the number of ranks is not the recorded one");
-	why = hook_posts_load(hook_process.guide_fd, &threads_before);
-	if (why)
-		hook_failed(t, why);
-	hook_mpi_real.Comm_dup(MPI_COMM_SELF, &nowhere);
-	guide_steer();
-	hook_mpi_record.opened(t, world, level);
-}
-
-static void closing(struct hook_thread *t)
-{
-	hook_mpi_record.closing(t);
-	hook_mpi_real.Comm_free(&nowhere);
-}
-
-struct look {
-	int source, tag;
-	MPI_Comm comm;
-	MPI_Message *message; /* for Mprobe and Improbe */
-	MPI_Status *status;
-};
-
-/* In its turn; the message had arrived by then, so nobody waits long. */
-static int look(struct hook_thread *t, const struct look *l, int source)
-{
-	int rc;
-
-	if (source != MPI_ANY_SOURCE && hook_thread_is_main(t))
-		hook_slot->peer = source;
-	if (l->message)
-		rc = guide_true.Mprobe(source, l->tag, l->comm, l->message, l->status);
+	s = new_shadow(t, made);
+	if (parent == MPI_COMM_NULL)
+		hook_mpi_real.Comm_dup(made, &s->shadow);
 	else
-		rc = guide_true.Probe(source, l->tag, l->comm, l->status);
-	hook_mpi_turn_pass(t);
-	return rc;
+		hook_mpi_real.Comm_idup(parent, &s->shadow, &s->request);
 }
 
-static int known_source(const struct trace_rec *rec, uint64_t first)
+static struct shadow *find(MPI_Comm comm)
 {
-	return rec->a < first || rec->a > INT32_MAX ? MPI_ANY_SOURCE : (int)(rec->a - first);
-}
+	struct shadow *s = NULL;
 
-static int guide_look(struct hook_thread *t, struct look l)
-{
-	MPI_Status local = {.MPI_SOURCE = MPI_UNDEFINED};
-	struct trace_rec rec;
-	int source = l.source, rc;
-
-	hook_mpi_begin(t, l.source, l.tag, 0);
-	if (l.status == MPI_STATUS_IGNORE)
-		l.status = &local;
-	hook_mpi_turn_take(t);
-	if (source == MPI_ANY_SOURCE && guide_take(t, t->order.events, TRACE_LOOK, &rec))
-		source = known_source(&rec, 0);
-	rc = look(t, &l, source);
-	record_received(t, TRACE_LOOK, l.source, l.comm, l.status);
-	hook_mpi_end(t);
-	return rc;
-}
-
-/* A poll that the guide makes succeed. */
-static int guide_hit(struct hook_thread *t, struct look l)
-{
-	MPI_Status local = {.MPI_SOURCE = MPI_UNDEFINED};
-	struct trace_rec rec;
-	int source = l.source, rc;
-
-	hook_mpi_begin(t, l.source, l.tag, 0);
-	if (l.status == MPI_STATUS_IGNORE)
-		l.status = &local;
-	hook_mpi_turn_take(t);
-	guide_take(t, t->order.events, TRACE_HIT, &rec);
-	if (source == MPI_ANY_SOURCE)
-		source = known_source(&rec, 1);
-	rc = look(t, &l, source);
-	record_note(t, TRACE_HIT,
-		    l.source == MPI_ANY_SOURCE ? (uint64_t)l.status->MPI_SOURCE + 1 : 0, 0);
-	if (hook_requests_count())
-		record_received(t, TRACE_LOOK, MPI_PROC_NULL, l.comm, l.status);
-	hook_mpi_end(t);
-	return rc;
-}
-
-/* Will the next event of the thread be past the cut? */
-static bool at_cut(struct hook_thread *t)
-{
-	if (!t->past && t->order.events < t->order_view.events)
-		return false;
-	wait_for_others();
-	return true;
-}
-
-static int guide_Probe(struct hook_thread *t, int source, int tag, MPI_Comm comm,
-		       MPI_Status *status)
-{
-	struct look l = {source, tag, comm, NULL, status};
-
-	return at_cut(t) ? hook_mpi_record.Probe(t, source, tag, comm, status) : guide_look(t, l);
-}
-
-static int guide_Mprobe(struct hook_thread *t, int source, int tag, MPI_Comm comm,
-			MPI_Message *message, MPI_Status *status)
-{
-	struct look l = {source, tag, comm, message, status};
-
-	return at_cut(t) ? hook_mpi_record.Mprobe(t, source, tag, comm, message, status)
-			 : guide_look(t, l);
-}
-
-static int guide_Improbe(struct hook_thread *t, int source, int tag, MPI_Comm comm, int *flag,
-			 MPI_Message *message, MPI_Status *status)
-{
-	struct look l = {source, tag, comm, message, status};
-	int rc;
-
-	if (guide_poll_fails(t)) {
-		*flag = 0;
-		record_failed_poll(t);
-		return MPI_SUCCESS;
+	lock();
+	for (struct shadows *some = shadows; some && !s; some = some->next) {
+		for (int i = 0; i < SOME && !s; i++) {
+			if (some->shadow[i].used && some->shadow[i].comm == comm)
+				s = &some->shadow[i];
+		}
 	}
-	if (!t->past) {
-		*flag = 1;
-		return guide_hit(t, l);
-	}
-	wait_for_others();
-	rc = message ? hook_mpi_record.Improbe(t, source, tag, comm, flag, message, status)
-		     : hook_mpi_record.Iprobe(t, source, tag, comm, flag, status);
-	if (!*flag)
-		guide_poll_failed();
-	return rc;
+	unlock();
+	return s;
 }
 
-static int guide_Iprobe(struct hook_thread *t, int source, int tag, MPI_Comm comm, int *flag,
-			MPI_Status *status)
+void hook_guide_freeing(struct hook_thread *t, MPI_Comm comm)
 {
-	return guide_Improbe(t, source, tag, comm, flag, NULL, status);
+	struct shadow *s = find(comm);
+
+	(void)t;
+	if (!s)
+		return;
+	hook_mpi_real.Wait(&s->request, MPI_STATUS_IGNORE);
+	hook_mpi_real.Comm_free(&s->shadow);
+	s->used = false;
 }
 
-const struct hook_mpi_mode *hook_mpi_guided(void)
+static MPI_Comm shadow_of(struct hook_thread *t, MPI_Comm comm)
 {
-	static struct hook_mpi_mode mode;
+	struct shadow *s = find(comm);
 
-	mode = hook_mpi_record;
-	mode.begin = begin;
-	mode.end = end;
-	mode.turn_take = turn_take;
-	mode.turn_pass = turn_pass;
-	mode.source = source_of;
-	mode.opened = opened;
-	mode.closing = closing;
-	mode.Irecv = guide_Irecv;
-	mode.Probe = guide_Probe;
-	mode.Iprobe = guide_Iprobe;
-	mode.Mprobe = guide_Mprobe;
-	mode.Improbe = guide_Improbe;
-	mode.Recv_init = guide_Recv_init;
-	mode.Start = guide_Start;
-	mode.Startall = guide_Startall;
-	mode.Request_get_status = guide_Request_get_status;
-	mode.Request_free = guide_Request_free;
-	return &mode;
+	if (!s)
+		hook_failed(t, "a message is held back on a communicator without a shadow");
+	if (s->request != MPI_REQUEST_NULL)
+		hook_mpi_real.Wait(&s->request, MPI_STATUS_IGNORE);
+	return s->shadow;
+}
+
+MPI_Comm hook_guide_send(struct hook_thread *t, MPI_Comm comm)
+{
+	return is_marked(t, TRACE_GUIDE_SEND, 0) ? shadow_of(t, comm) : comm;
+}
+
+MPI_Comm hook_guide_receive(struct hook_thread *t, int n, MPI_Comm comm)
+{
+	return is_marked(t, TRACE_GUIDE_RECV, (uint64_t)n) ? shadow_of(t, comm) : comm;
+}
+
+void hook_guide_open(struct hook_thread *t)
+{
+	hook_guide_on = true;
+	read_marks(t);
+	hook_guide_made(t, MPI_COMM_NULL, MPI_COMM_WORLD);
+	if (is_marked(t, TRACE_GUIDE_SHADOW, 1))
+		hook_mpi_real.Comm_dup(MPI_COMM_WORLD, &permits);
 }

@@ -1,41 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Recording along a guide: up to a cut, one position per thread, the program gets the outcomes of
- * an earlier recording; from there on it runs free. All of it is recorded, as if MPI itself had
- * chosen so: the mode's own functions and the steered ones below the recorder share this.
+ * Replay of a reduced trace: the guide streams that `reprise reduce` wrote. A message that is held
+ * back goes over the shadow of its communicator, at both ends, so that no wildcard that was left
+ * as the program wrote it can take it. Permits keep senders from sending too early.
  */
-#ifndef HOOK_MPI_GUIDE_H
-#define HOOK_MPI_GUIDE_H
+#ifndef HOOK_GUIDE_H
+#define HOOK_GUIDE_H
 
-#include "hook/mpi/record.h"
+#include "hook/mpi/mpi.h"
 
-/*
- * The guide's outcome for `event`, which may be the one that is about to begin. false past the cut;
- * anything else than that record is divergence.
- */
-bool guide_take(struct hook_thread *t, uint64_t event, uint32_t kind, struct trace_rec *rec);
+extern bool hook_guide_on;
 
-/* A poll: true if the guide answers "no". false past the cut, or if it must succeed. */
-bool guide_poll_fails(struct hook_thread *t);
+/* In MPI_Init, before anything is sent. */
+void hook_guide_open(struct hook_thread *t);
 
-/* A poll past the cut was answered "no": the front tells a loop of them from a computation. */
-void guide_poll_failed(void);
+/* Reads what is to be done at the event that begins; waits for permits. */
+void hook_guide_begin(struct hook_thread *t);
+/* Gives permits. */
+void hook_guide_end(struct hook_thread *t);
 
-/* A communicator on which nobody sends. */
-MPI_Comm guide_nowhere(void);
+/* Where the n-th message of the event at work goes, or comes from. */
+MPI_Comm hook_guide_send(struct hook_thread *t, MPI_Comm comm);
+MPI_Comm hook_guide_receive(struct hook_thread *t, int n, MPI_Comm comm);
 
-/* Puts steered functions into hook_mpi_real; the true ones are here from then on. */
-void guide_steer(void);
-extern struct hook_mpi_real guide_true;
-
-int guide_Irecv(struct hook_thread *t, void *buf, MPI_Count count, MPI_Datatype type, int source,
-		int tag, MPI_Comm comm, MPI_Request *request);
-int guide_Recv_init(struct hook_thread *t, void *buf, MPI_Count count, MPI_Datatype type,
-		    int source, int tag, MPI_Comm comm, MPI_Request *request);
-int guide_Start(struct hook_thread *t, MPI_Request *request);
-int guide_Startall(struct hook_thread *t, int count, MPI_Request requests[]);
-int guide_Request_free(struct hook_thread *t, MPI_Request *request);
-int guide_Request_get_status(struct hook_thread *t, MPI_Request request, int *flag,
-			     MPI_Status *status);
+/* A communicator came up; `parent` if it is only on its way (Comm_idup). Or it is freed. */
+void hook_guide_made(struct hook_thread *t, MPI_Comm parent, MPI_Comm made);
+void hook_guide_freeing(struct hook_thread *t, MPI_Comm comm);
 
 #endif

@@ -194,8 +194,8 @@ static bool is_ours(uint32_t call)
 	}
 	if (hook_process.mode == HOOK_REPLAY)
 		hook_mpi_mode = &hook_mpi_replay;
-	else if (hook_process.guided)
-		hook_mpi_mode = hook_mpi_guided();
+	else if (hook_process.varied)
+		hook_mpi_mode = hook_mpi_vary();
 	return true;
 }
 

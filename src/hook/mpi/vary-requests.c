@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Below the recorder: MPI as the guide wants it. Functions of MPI that may choose are replaced in
+ * Below the recorder: MPI as the prelude wants it. Functions of MPI that may choose are replaced in
  * hook_mpi_real; the recorder calls them as ever, writes what they did, and need not know why they
  * did it.
  *
- * What a wildcard of the guide received is known when it is posted. It is posted with that source,
- * and a record says so at once, besides the one to come when it completes: a run that ends before
- * its message comes replays all the same. A persistent one cannot be started with a source; a
- * receive in its place, its shadow, is known here alone, and handles are exchanged on the way to
+ * What a wildcard of the prelude received is known when it is posted. It is posted with that
+ * source, and a record says so at once, besides the one to come when it completes: a run that ends
+ * before its message comes replays all the same. A persistent one cannot be started with a source;
+ * a receive in its place, its shadow, is known here alone, and handles are exchanged on the way to
  * MPI and back.
  */
-#include "hook/mpi/guide.h"
+#include "hook/mpi/vary.h"
 
 #include <sched.h>
 #include <string.h>
@@ -21,7 +21,7 @@
 #define MAX_SHADOWS 4096
 #define SCRATCH 3
 
-struct hook_mpi_real guide_true;
+struct hook_mpi_real vary_true;
 
 static struct shadow {
 	MPI_Request handle, real;
@@ -119,7 +119,7 @@ static int checked_index(const struct trace_rec *rec, int count)
 static int steered_Wait(MPI_Request *request, MPI_Status *status)
 {
 	struct batch b = batch_open(1, request);
-	int rc = guide_true.Wait(b.real, status);
+	int rc = vary_true.Wait(b.real, status);
 
 	batch_close(&b);
 	return rc;
@@ -132,11 +132,11 @@ static int wait_index(uint64_t event, int count, MPI_Request requests[], int *in
 	struct trace_rec rec;
 	int rc;
 
-	if (!guide_take(hook_self, event, TRACE_INDEX, &rec) || rec.a == 0) {
-		rc = guide_true.Waitany(count, b.real, index, status);
+	if (!vary_take(hook_self, event, TRACE_INDEX, &rec) || rec.a == 0) {
+		rc = vary_true.Waitany(count, b.real, index, status);
 	} else {
 		*index = checked_index(&rec, count);
-		rc = guide_true.Wait(&b.real[*index], status);
+		rc = vary_true.Wait(&b.real[*index], status);
 	}
 	batch_close(&b);
 	return rc;
@@ -154,13 +154,13 @@ static int wait_indices(uint64_t event, struct batch *b, int n, int indices[],
 	struct trace_rec rec;
 	int rc = MPI_SUCCESS;
 
-	for (int i = 0; i < n && guide_take(hook_self, event, TRACE_INDEX, &rec); i++) {
+	for (int i = 0; i < n && vary_take(hook_self, event, TRACE_INDEX, &rec); i++) {
 		MPI_Status *status =
 			statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i];
 		int one;
 
 		indices[i] = checked_index(&rec, b->count);
-		one = guide_true.Wait(&b->real[indices[i]], status);
+		one = vary_true.Wait(&b->real[indices[i]], status);
 		if (one != MPI_SUCCESS)
 			rc = MPI_ERR_IN_STATUS;
 		if (one != MPI_SUCCESS && status != MPI_STATUS_IGNORE)
@@ -176,8 +176,8 @@ static int wait_some(uint64_t event, int incount, MPI_Request requests[], int *o
 	struct trace_rec rec;
 	int rc;
 
-	if (!guide_take(hook_self, event, TRACE_SOME, &rec) || rec.a == 0) {
-		rc = guide_true.Waitsome(incount, b.real, outcount, indices, statuses);
+	if (!vary_take(hook_self, event, TRACE_SOME, &rec) || rec.a == 0) {
+		rc = vary_true.Waitsome(incount, b.real, outcount, indices, statuses);
 	} else {
 		*outcount = checked_index(&rec, incount + 1);
 		rc = wait_indices(event, &b, *outcount, indices, statuses);
@@ -199,15 +199,15 @@ static int wait_partial(struct batch *b, MPI_Status statuses[])
 	struct trace_rec rec;
 	uint64_t n;
 
-	guide_take(t, t->order.events, TRACE_SOME, &rec);
+	vary_take(t, t->order.events, TRACE_SOME, &rec);
 	n = rec.a;
 	for (int i = 0; i < b->count && statuses != MPI_STATUSES_IGNORE; i++)
 		statuses[i].MPI_ERROR = MPI_ERR_PENDING;
-	while (n-- > 1 && guide_take(t, t->order.events, TRACE_INDEX, &rec)) {
+	while (n-- > 1 && vary_take(t, t->order.events, TRACE_INDEX, &rec)) {
 		int i = checked_index(&rec, b->count);
 		MPI_Status *status =
 			statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i];
-		int one = guide_true.Wait(&b->real[i], status);
+		int one = vary_true.Wait(&b->real[i], status);
 
 		if (status != MPI_STATUS_IGNORE)
 			status->MPI_ERROR = one;
@@ -224,20 +224,20 @@ static int steered_Waitall(int count, MPI_Request requests[], MPI_Status *status
 	if (!t->past && t->more && t->next.kind == TRACE_SOME && t->next_event == t->order.events)
 		rc = wait_partial(&b, statuses);
 	else
-		rc = guide_true.Waitall(count, b.real, statuses);
+		rc = vary_true.Waitall(count, b.real, statuses);
 	batch_close(&b);
 	return rc;
 }
 
 /*
  * Polls. The recorder begins their event when they have succeeded: it is the next one. What the
- * guide lets succeed is waited for.
+ * prelude lets succeed is waited for.
  */
 enum verdict { FREE, FAILS, SUCCEEDS };
 
 static enum verdict poll(void)
 {
-	if (guide_poll_fails(hook_self))
+	if (vary_poll_fails(hook_self))
 		return FAILS;
 	return hook_self->past ? FREE : SUCCEEDS;
 }
@@ -259,11 +259,11 @@ static int steered_Test(MPI_Request *request, int *flag, MPI_Status *status)
 		return rc;
 	b = batch_open(1, request);
 	if (verdict == FREE) {
-		rc = guide_true.Test(b.real, flag, status);
+		rc = vary_true.Test(b.real, flag, status);
 		if (!*flag)
-			guide_poll_failed();
-	} else if (guide_take(hook_self, next_event(), TRACE_HIT, &rec)) {
-		rc = guide_true.Wait(b.real, status);
+			vary_poll_failed();
+	} else if (vary_take(hook_self, next_event(), TRACE_HIT, &rec)) {
+		rc = vary_true.Wait(b.real, status);
 	}
 	batch_close(&b);
 	return rc;
@@ -281,11 +281,11 @@ static int steered_Testall(int count, MPI_Request requests[], int *flag, MPI_Sta
 		return rc;
 	b = batch_open(count, requests);
 	if (verdict == FREE) {
-		rc = guide_true.Testall(count, b.real, flag, statuses);
+		rc = vary_true.Testall(count, b.real, flag, statuses);
 		if (!*flag)
-			guide_poll_failed();
-	} else if (guide_take(hook_self, next_event(), TRACE_HIT, &rec)) {
-		rc = guide_true.Waitall(count, b.real, statuses);
+			vary_poll_failed();
+	} else if (vary_take(hook_self, next_event(), TRACE_HIT, &rec)) {
+		rc = vary_true.Waitall(count, b.real, statuses);
 	}
 	batch_close(&b);
 	return rc;
@@ -305,9 +305,9 @@ static int steered_Testany(int count, MPI_Request requests[], int *index, int *f
 	if (verdict == SUCCEEDS)
 		return wait_index(next_event(), count, requests, index, status);
 	b = batch_open(count, requests);
-	rc = guide_true.Testany(count, b.real, index, flag, status);
+	rc = vary_true.Testany(count, b.real, index, flag, status);
 	if (!*flag)
-		guide_poll_failed();
+		vary_poll_failed();
 	batch_close(&b);
 	return rc;
 }
@@ -325,9 +325,9 @@ static int steered_Testsome(int incount, MPI_Request requests[], int *outcount, 
 	if (verdict == SUCCEEDS)
 		return wait_some(next_event(), incount, requests, outcount, indices, statuses);
 	b = batch_open(incount, requests);
-	rc = guide_true.Testsome(incount, b.real, outcount, indices, statuses);
+	rc = vary_true.Testsome(incount, b.real, outcount, indices, statuses);
 	if (!*outcount)
-		guide_poll_failed();
+		vary_poll_failed();
 	batch_close(&b);
 	return rc;
 }
@@ -343,14 +343,14 @@ static int steered_Parrived(MPI_Request request, int partition, int *flag)
 	if (verdict == FAILS)
 		return rc;
 	do {
-		rc = guide_true.Parrived(request, partition, flag);
+		rc = vary_true.Parrived(request, partition, flag);
 		if (!*flag && verdict == FREE)
-			guide_poll_failed();
+			vary_poll_failed();
 		else if (!*flag)
 			sched_yield();
 	} while (verdict == SUCCEEDS && rc == MPI_SUCCESS && !*flag);
 	if (verdict == SUCCEEDS)
-		guide_take(hook_self, next_event(), TRACE_HIT, &rec);
+		vary_take(hook_self, next_event(), TRACE_HIT, &rec);
 	return rc;
 }
 #endif
@@ -358,11 +358,11 @@ static int steered_Parrived(MPI_Request request, int partition, int *flag)
 /* The recorder asks by this, too, on its own account. */
 static int steered_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
 {
-	return guide_true.Request_get_status(real_handle(request), flag, status);
+	return vary_true.Request_get_status(real_handle(request), flag, status);
 }
 
-int guide_Request_get_status(struct hook_thread *t, MPI_Request request, int *flag,
-			     MPI_Status *status)
+int vary_Request_get_status(struct hook_thread *t, MPI_Request request, int *flag,
+			    MPI_Status *status)
 {
 	enum verdict verdict = poll();
 	MPI_Status local;
@@ -377,11 +377,11 @@ int guide_Request_get_status(struct hook_thread *t, MPI_Request request, int *fl
 	if (verdict == SUCCEEDS) {
 		while (steered_Request_get_status(request, flag, &local) == MPI_SUCCESS && !*flag)
 			sched_yield();
-		guide_take(t, next_event(), TRACE_HIT, &rec);
+		vary_take(t, next_event(), TRACE_HIT, &rec);
 	}
 	rc = record_Request_get_status(t, request, flag, status);
 	if (!*flag)
-		guide_poll_failed();
+		vary_poll_failed();
 	return rc;
 }
 
@@ -389,14 +389,14 @@ static int steered_Test_cancelled(const MPI_Status *status, int *flag)
 {
 	struct hook_thread *t = hook_self;
 	struct trace_rec rec;
-	int rc = guide_true.Test_cancelled(status, flag);
+	int rc = vary_true.Test_cancelled(status, flag);
 
-	if (t->call == CALL_Test_cancelled && guide_take(t, t->order.events, TRACE_FLAG, &rec))
+	if (t->call == CALL_Test_cancelled && vary_take(t, t->order.events, TRACE_FLAG, &rec))
 		*flag = (int)rec.a;
 	return rc;
 }
 
-/* Where the guide wants this receive to be posted: true if not as the program says. */
+/* Where the prelude wants this receive to be posted: true if not as the program says. */
 struct place {
 	int source, tag;
 	MPI_Comm comm;
@@ -410,7 +410,7 @@ static bool placed(struct place *p, uint64_t post, uint64_t wild)
 	if (!is_wild && p->source != MPI_PROC_NULL && hook_posts_cancelled(post))
 		code = TRACE_POST_CANCELLED;
 	if (code == TRACE_POST_CANCELLED)
-		*p = (struct place){0, NOWHERE_TAG, guide_nowhere()};
+		*p = (struct place){0, NOWHERE_TAG, vary_nowhere()};
 	else if (code >= TRACE_POST_SOURCE)
 		p->source = (int)(code - TRACE_POST_SOURCE);
 	return code != TRACE_POST_UNKNOWN;
@@ -434,7 +434,7 @@ static int steered_Irecv(void *buf, int count, MPI_Datatype type, int source, in
 	struct place p = {source, tag, comm};
 
 	place_call(&p);
-	return guide_true.Irecv(buf, count, type, p.source, p.tag, p.comm, request);
+	return vary_true.Irecv(buf, count, type, p.source, p.tag, p.comm, request);
 }
 
 #ifdef HOOK_FLAVOUR_MPICH
@@ -444,7 +444,7 @@ static int steered_Irecv_c(void *buf, MPI_Count count, MPI_Datatype type, int so
 	struct place p = {source, tag, comm};
 
 	place_call(&p);
-	return guide_true.Irecv_c(buf, count, type, p.source, p.tag, p.comm, request);
+	return vary_true.Irecv_c(buf, count, type, p.source, p.tag, p.comm, request);
 }
 #endif
 
@@ -466,8 +466,8 @@ static void note_known(struct hook_thread *t, int count, const MPI_Request reque
 	hook_requests_unlock();
 }
 
-int guide_Irecv(struct hook_thread *t, void *buf, MPI_Count count, MPI_Datatype type, int source,
-		int tag, MPI_Comm comm, MPI_Request *request)
+int vary_Irecv(struct hook_thread *t, void *buf, MPI_Count count, MPI_Datatype type, int source,
+	       int tag, MPI_Comm comm, MPI_Request *request)
 {
 	int rc = hook_mpi_record.Irecv(t, buf, count, type, source, tag, comm, request);
 
@@ -476,8 +476,8 @@ int guide_Irecv(struct hook_thread *t, void *buf, MPI_Count count, MPI_Datatype 
 	return rc;
 }
 
-int guide_Recv_init(struct hook_thread *t, void *buf, MPI_Count count, MPI_Datatype type,
-		    int source, int tag, MPI_Comm comm, MPI_Request *request)
+int vary_Recv_init(struct hook_thread *t, void *buf, MPI_Count count, MPI_Datatype type, int source,
+		   int tag, MPI_Comm comm, MPI_Request *request)
 {
 	int rc = hook_mpi_record.Recv_init(t, buf, count, type, source, tag, comm, request);
 	struct hook_request *r;
@@ -489,7 +489,7 @@ int guide_Recv_init(struct hook_thread *t, void *buf, MPI_Count count, MPI_Datat
 	if (r) {
 		r->buf = buf;
 		r->count = count;
-		guide_true.Type_dup(type, &r->type);
+		vary_true.Type_dup(type, &r->type);
 	}
 	hook_requests_unlock();
 	return rc;
@@ -502,11 +502,11 @@ static int start_shadow(const struct hook_request *r, const struct place *p, MPI
 	lock();
 	if (shadows < MAX_SHADOWS) {
 #ifdef HOOK_FLAVOUR_MPICH
-		rc = guide_true.Irecv_c(r->buf, r->count, r->type, p->source, p->tag, p->comm,
-					&shadow[shadows].real);
+		rc = vary_true.Irecv_c(r->buf, r->count, r->type, p->source, p->tag, p->comm,
+				       &shadow[shadows].real);
 #else
-		rc = guide_true.Irecv(r->buf, (int)r->count, r->type, p->source, p->tag, p->comm,
-				      &shadow[shadows].real);
+		rc = vary_true.Irecv(r->buf, (int)r->count, r->type, p->source, p->tag, p->comm,
+				     &shadow[shadows].real);
 #endif
 		if (rc == MPI_SUCCESS)
 			shadow[shadows++].handle = handle;
@@ -525,10 +525,10 @@ static int start_one(MPI_Request *request, uint64_t *post, uint64_t *wild)
 	r = hook_requests_find(*request);
 	hook_requests_unlock();
 	if (!r)
-		return guide_true.Start(request);
+		return vary_true.Start(request);
 	p = (struct place){r->source, r->tag, r->comm};
 	if (!placed(&p, (*post)++, r->flags & REQUEST_WILD ? (*wild)++ : 0))
-		return guide_true.Start(request);
+		return vary_true.Start(request);
 	return start_shadow(r, &p, *request);
 }
 
@@ -547,7 +547,7 @@ static int steered_Start(MPI_Request *request)
 	return steered_Startall(1, request);
 }
 
-int guide_Startall(struct hook_thread *t, int count, MPI_Request requests[])
+int vary_Startall(struct hook_thread *t, int count, MPI_Request requests[])
 {
 	int rc = hook_mpi_record.Startall(t, count, requests);
 
@@ -556,7 +556,7 @@ int guide_Startall(struct hook_thread *t, int count, MPI_Request requests[])
 	return rc;
 }
 
-int guide_Start(struct hook_thread *t, MPI_Request *request)
+int vary_Start(struct hook_thread *t, MPI_Request *request)
 {
 	int rc = hook_mpi_record.Start(t, request);
 
@@ -565,7 +565,7 @@ int guide_Start(struct hook_thread *t, MPI_Request *request)
 	return rc;
 }
 
-int guide_Request_free(struct hook_thread *t, MPI_Request *request)
+int vary_Request_free(struct hook_thread *t, MPI_Request *request)
 {
 	struct hook_request *r, copy = {0};
 	int rc;
@@ -577,7 +577,7 @@ int guide_Request_free(struct hook_thread *t, MPI_Request *request)
 	hook_requests_unlock();
 	rc = record_Request_free(t, request);
 	if (copy.flags & REQUEST_PERSISTENT)
-		guide_true.Type_free(&copy.type);
+		vary_true.Type_free(&copy.type);
 	return rc;
 }
 
@@ -587,9 +587,9 @@ static int steered_Request_free(MPI_Request *request)
 
 	if (real != *request) {
 		remove_shadow(*request);
-		guide_true.Request_free(&real);
+		vary_true.Request_free(&real);
 	}
-	return guide_true.Request_free(request);
+	return vary_true.Request_free(request);
 }
 
 /* In the recorder's hands, which holds the lock. What got its message must get it again. */
@@ -603,12 +603,12 @@ static int steered_Cancel(MPI_Request *request)
 		gets = hook_posts_wild(r->wild) >= TRACE_POST_SOURCE;
 	else if (r)
 		gets = !hook_self->past && !hook_posts_cancelled(r->post);
-	return gets ? MPI_SUCCESS : guide_true.Cancel(&real);
+	return gets ? MPI_SUCCESS : vary_true.Cancel(&real);
 }
 
-void guide_steer(void)
+void vary_steer(void)
 {
-	guide_true = hook_mpi_real;
+	vary_true = hook_mpi_real;
 	hook_mpi_real.Irecv = steered_Irecv;
 	hook_mpi_real.Start = steered_Start;
 	hook_mpi_real.Startall = steered_Startall;

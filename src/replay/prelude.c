@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A guide is written by copying records: those of events before the cut, and failed polls before
+ * A prelude is written by copying records: those of events before the cut, and failed polls before
  * it. The fate of a posted receive counts where it became known; one that was written when it was
- * posted (the run had a guide itself) and again later counts where it was written last. Input
+ * posted (the run had a prelude itself) and again later counts where it was written last. Input
  * streams are taken whole, by a link: the hook knows by its events where the cut is.
  */
-#include "replay/guide.h"
+#include "replay/prelude.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 #include "base/varint.h"
 #include "trace/order.h"
 
-#define GUIDE "guide"
+#define PRELUDE "prelude"
 
 /* One record with the event it belongs to and, of a POST, its number. */
 struct item {
@@ -333,7 +333,7 @@ static int link_input(const struct trace_run *run, const char *rank, const char 
 	return rc;
 }
 
-static int write_rank(const struct trace_run *run, const struct trace_run_rank *rank, int guidefd,
+static int write_rank(const struct trace_run *run, const struct trace_run_rank *rank, int preludefd,
 		      const struct replay_cut *cut, const struct replay_force *force)
 {
 	char name[TRACE_RANK_NAME_BYTES];
@@ -342,12 +342,12 @@ static int write_rank(const struct trace_run *run, const struct trace_run_rank *
 	if (from < 0)
 		return from;
 	trace_dir_rank_name(rank->rank, name);
-	if (mkdirat(guidefd, name, 0700) != 0) {
+	if (mkdirat(preludefd, name, 0700) != 0) {
 		rc = -errno;
 		close(from);
 		return rc;
 	}
-	to = openat(guidefd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	to = openat(preludefd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	rc = to < 0 ? -errno : 0;
 	for (size_t i = 0; i < rank->streams && !rc; i++) {
 		const struct trace_run_stream *s = &rank->stream[i];
@@ -363,14 +363,14 @@ static int write_rank(const struct trace_run *run, const struct trace_run_rank *
 	return rc;
 }
 
-int replay_guide_write(const struct trace_run *run, const struct trace_dir *dir,
-		       const struct replay_cut *cut, const struct replay_force *force)
+int replay_prelude_write(const struct trace_run *run, const struct trace_dir *dir,
+			 const struct replay_cut *cut, const struct replay_force *force)
 {
 	int fd, rc;
 
-	if (mkdirat(dir->fd, GUIDE, 0700) != 0)
+	if (mkdirat(dir->fd, PRELUDE, 0700) != 0)
 		return -errno;
-	fd = openat(dir->fd, GUIDE, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	fd = openat(dir->fd, PRELUDE, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	rc = fd < 0 ? -errno : 0;
 	for (size_t i = 0; i < run->ranks && !rc; i++)
 		rc = write_rank(run, &run->rank[i], fd, cut, force);
@@ -379,16 +379,16 @@ int replay_guide_write(const struct trace_run *run, const struct trace_dir *dir,
 	return rc;
 }
 
-void replay_guide_remove(const struct trace_dir *dir)
+void replay_prelude_remove(const struct trace_dir *dir)
 {
-	struct trace_dir guide = {.path = rp_format("%s/" GUIDE, dir->path)};
+	struct trace_dir prelude = {.path = rp_format("%s/" PRELUDE, dir->path)};
 	int rc;
 
-	guide.fd = open(guide.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (guide.fd >= 0) {
-		rc = trace_dir_remove(&guide);
+	prelude.fd = open(prelude.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (prelude.fd >= 0) {
+		rc = trace_dir_remove(&prelude);
 		(void)rc;
-		close(guide.fd);
+		close(prelude.fd);
 	}
-	free(guide.path);
+	free(prelude.path);
 }

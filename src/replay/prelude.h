@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Guides: the beginning of a recorded run, up to a cut, with one outcome changed. A job that runs
- * along a guide does what the guide says and then goes on by itself, recording all of it.
+ * Preludes: the beginning of a recorded run, up to a cut, with one outcome changed. A job that runs
+ * along a prelude does what the prelude says and then goes on by itself, recording all of it.
  */
-#ifndef REPLAY_GUIDE_H
-#define REPLAY_GUIDE_H
+#ifndef REPLAY_PRELUDE_H
+#define REPLAY_PRELUDE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,12 +48,12 @@ int replay_outcome_find(const struct trace_run *run, const struct replay_force *
 			struct replay_outcome *outcome) __attribute__((warn_unused_result));
 
 /*
- * Makes the directory guide/ in `dir`. Events of the forced thread up to the forced one, and of the
- * others up to the cut, are in it. Without `force` (NULL) nothing is changed. 0 or -errno.
+ * Makes the directory prelude/ in `dir`. Events of the forced thread up to the forced one, and of
+ * the others up to the cut, are in it. Without `force` (NULL) nothing is changed. 0 or -errno.
  */
-int replay_guide_write(const struct trace_run *run, const struct trace_dir *dir,
-		       const struct replay_cut *cut, const struct replay_force *force)
+int replay_prelude_write(const struct trace_run *run, const struct trace_dir *dir,
+			 const struct replay_cut *cut, const struct replay_force *force)
 	__attribute__((warn_unused_result));
-void replay_guide_remove(const struct trace_dir *dir);
+void replay_prelude_remove(const struct trace_dir *dir);
 
 #endif
