@@ -173,7 +173,7 @@ static void walk_send(struct graph_walk *w, struct process *p)
 	message->number = e->number;
 	message->bytes = e->bytes;
 	message->site = e->site;
-	message->thread = p->thread;
+	message->thread = (uint16_t)p->thread;
 	receiver = &w->process[e->peer];
 	if (receiver->awaited == channel) {
 		receiver->awaited = NULL;
@@ -208,16 +208,17 @@ static void learn(struct graph_walk *w, struct process *p, const struct graph_me
 			  message->channel->lane->sender, message->sent);
 }
 
-static void tell_posted(struct graph_walk *w, struct process *p, struct graph_receive *r)
+static void tell_posted(struct graph_walk *w, struct process *p, struct graph_receive *r,
+			struct graph_message *message)
 {
 	struct graph_event event = seen(p);
 
 	if (w->observer->posted)
-		w->observer->posted(w->observer->context, &event, r);
+		w->observer->posted(w->observer->context, &event, r, message);
 }
 
 static void tell_taken(struct graph_walk *w, struct process *p, struct graph_receive *r,
-		       const struct graph_message *message)
+		       struct graph_message *message)
 {
 	struct graph_event event = seen(p);
 
@@ -279,7 +280,7 @@ static int walk_recv(struct graph_walk *w, struct process *p)
 		return 0;
 	learn(w, p, message);
 	r = describe(p, e->peer, e->tag);
-	tell_posted(w, p, &r);
+	tell_posted(w, p, &r, message);
 	tell_taken(w, p, &r, message);
 	if (e->kind != TRACE_EVENT_PROBE)
 		graph_match_release(&w->match, message);
@@ -287,20 +288,21 @@ static int walk_recv(struct graph_walk *w, struct process *p)
 	return 1;
 }
 
-static void claim_silently(struct graph_walk *w, struct process *p,
-			   const struct graph_outcome *outcome)
+static void post_silently(struct graph_walk *w, struct process *p,
+			  const struct graph_outcome *outcome)
 {
-	uint32_t comm = comm_here(p)->comm;
-	struct graph_channel *channel;
+	struct graph_receive r = describe(p, outcome->peer, outcome->tag);
+	struct graph_message *message;
 
-	if (outcome->tag == TRACE_ANY) {
-		graph_match_claim_silently(&w->match, comm, (unsigned)outcome->peer, p->rank,
-					   p->index);
+	if (!graph_match_has_lane(&w->match, r.comm, (unsigned)r.peer, p->rank))
 		return;
-	}
-	channel = channel_from(w, p, outcome->peer, outcome->tag);
-	if (channel)
-		graph_match_claim(&w->match, channel, p->index);
+	r.silent = true;
+	if (outcome->tag == TRACE_ANY)
+		message = graph_match_claim_silently(&w->match, r.comm, (unsigned)r.peer, p->rank,
+						     p->index);
+	else
+		message = graph_match_claim(&w->match, channel_from(w, p, r.peer, r.tag), p->index);
+	tell_posted(w, p, &r, message);
 }
 
 static int walk_post(struct graph_walk *w, struct process *p)
@@ -310,7 +312,7 @@ static int walk_post(struct graph_walk *w, struct process *p)
 	struct graph_channel *channel;
 
 	if (outcome->fate == GRAPH_FATE_SILENT)
-		claim_silently(w, p, outcome);
+		post_silently(w, p, outcome);
 	if (outcome->fate != GRAPH_FATE_SEEN || !q)
 		return 1;
 	channel = channel_from(w, p, outcome->peer, outcome->tag);
@@ -320,7 +322,7 @@ static int walk_post(struct graph_walk *w, struct process *p)
 	q->receives = true;
 	q->receive = describe(p, outcome->peer, outcome->tag);
 	q->message = graph_match_claim(&w->match, channel, p->index);
-	tell_posted(w, p, &q->receive);
+	tell_posted(w, p, &q->receive, q->message);
 	return 1;
 }
 
