@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The waiting is done by polling, with a yield after each poll. The poll that succeeds is the call:
+ * so an error is raised once, as the blocking call would raise it.
+ */
+#include "hook/mpi/polite.h"
+
+#include <sched.h>
+
+#include "hook/common/session.h"
+
+bool hook_polite;
+
+void hook_polite_open(int world)
+{
+#ifdef HOOK_FLAVOUR_MPICH
+	cpu_set_t cores;
+
+	hook_polite = hook_session_is_local() && !hook_mpi_turns &&
+		      sched_getaffinity(0, sizeof(cores), &cores) == 0 && world > CPU_COUNT(&cores);
+#else
+	(void)world;
+#endif
+}
+
+int hook_polite_look(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status)
+{
+	int there = 0, rc;
+
+	for (;;) {
+		rc = message ? hook_mpi_real.Improbe(source, tag, comm, &there, message, status)
+			     : hook_mpi_real.Iprobe(source, tag, comm, &there, status);
+		if (rc != MPI_SUCCESS || there)
+			return rc;
+		sched_yield();
+	}
+}
+
+int hook_polite_wait(MPI_Request *request, MPI_Status *status)
+{
+	int done = 0, rc;
+
+	while ((rc = hook_mpi_real.Test(request, &done, status)) == MPI_SUCCESS && !done)
+		sched_yield();
+	return rc;
+}
+
+int hook_polite_waitall(int count, MPI_Request requests[], MPI_Status statuses[])
+{
+	int done = 0, rc;
+
+	while ((rc = hook_mpi_real.Testall(count, requests, &done, statuses)) == MPI_SUCCESS &&
+	       !done)
+		sched_yield();
+	return rc;
+}

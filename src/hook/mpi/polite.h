@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Replay with more ranks than cores: a rank that waits gives its core away. In the recorded run a
+ * wildcard took what came from the ranks that ran; in replay it waits for one that may not run, and
+ * MPICH waits without ever letting go of the core. (Open MPI lets go by itself.)
+ */
+#ifndef HOOK_POLITE_H
+#define HOOK_POLITE_H
+
+#include "hook/mpi/mpi.h"
+
+extern bool hook_polite;
+
+void hook_polite_open(int world);
+
+/* Each does what the MPI call of that name does; a look without a message to take is MPI_Probe. */
+int hook_polite_look(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status);
+
+int hook_polite_wait(MPI_Request *request, MPI_Status *status);
+int hook_polite_waitall(int count, MPI_Request requests[], MPI_Status statuses[]);
+
+#endif
