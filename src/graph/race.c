@@ -339,10 +339,10 @@ static void add_racer(struct finder *f, const struct graph_event *event, struct 
 		decide(c, r->index, r->index);
 }
 
-static void posted(void *context, const struct graph_event *event, struct graph_receive *r,
-		   struct graph_message *message)
+static void posted(void *context, const struct graph_event *event, struct graph_receive *r)
 {
 	struct finder *f = context;
+	struct graph_message *message = r->message;
 	struct graph_port *port = graph_match_port(f->match, r->comm, event->rank);
 
 	add_racer(f, event, r, port);
@@ -381,14 +381,14 @@ static void remember_probe(struct finder *f, const struct graph_event *event,
 }
 
 static void taken(void *context, const struct graph_event *event, struct graph_receive *r,
-		  struct graph_message *m)
+		  const struct graph_message *m)
 {
 	struct finder *f = context;
 	struct graph_port *port = graph_match_port(f->match, r->comm, event->rank);
 	struct class *both[] = {find_class(port, m->channel->tag), find_class(port, TRACE_ANY)};
 
 	describe(r, m);
-	note_arrived(port, m, event->index);
+	note_arrived(port, r->message, event->index);
 	if (f->observer->received)
 		f->observer->received(f->observer->context, event, r, m);
 	both[0] = find_class(port, m->channel->tag);

@@ -21,7 +21,6 @@
 
 struct request {
 	uint32_t post; /* index of the event that began it */
-	struct graph_message *message;
 	bool receives;
 	struct graph_receive receive;
 	struct graph_coll_part part; /* coll is NULL if it is none */
@@ -208,22 +207,20 @@ static void learn(struct graph_walk *w, struct process *p, const struct graph_me
 			  message->channel->lane->sender, message->sent);
 }
 
-static void tell_posted(struct graph_walk *w, struct process *p, struct graph_receive *r,
-			struct graph_message *message)
+static void tell_posted(struct graph_walk *w, struct process *p, struct graph_receive *r)
 {
 	struct graph_event event = seen(p);
 
 	if (w->observer->posted)
-		w->observer->posted(w->observer->context, &event, r, message);
+		w->observer->posted(w->observer->context, &event, r);
 }
 
-static void tell_taken(struct graph_walk *w, struct process *p, struct graph_receive *r,
-		       struct graph_message *message)
+static void tell_taken(struct graph_walk *w, struct process *p, struct graph_receive *r)
 {
 	struct graph_event event = seen(p);
 
 	if (w->observer->taken)
-		w->observer->taken(w->observer->context, &event, r, message);
+		w->observer->taken(w->observer->context, &event, r, r->message);
 }
 
 static void tell_done(struct graph_walk *w, struct process *p, uint32_t post, uint32_t known)
@@ -280,8 +277,9 @@ static int walk_recv(struct graph_walk *w, struct process *p)
 		return 0;
 	learn(w, p, message);
 	r = describe(p, e->peer, e->tag);
-	tell_posted(w, p, &r, message);
-	tell_taken(w, p, &r, message);
+	r.message = message;
+	tell_posted(w, p, &r);
+	tell_taken(w, p, &r);
 	if (e->kind != TRACE_EVENT_PROBE)
 		graph_match_release(&w->match, message);
 	p->claimed = NULL;
@@ -292,17 +290,17 @@ static void post_silently(struct graph_walk *w, struct process *p,
 			  const struct graph_outcome *outcome)
 {
 	struct graph_receive r = describe(p, outcome->peer, outcome->tag);
-	struct graph_message *message;
 
 	if (!graph_match_has_lane(&w->match, r.comm, (unsigned)r.peer, p->rank))
 		return;
 	r.silent = true;
 	if (outcome->tag == TRACE_ANY)
-		message = graph_match_claim_silently(&w->match, r.comm, (unsigned)r.peer, p->rank,
-						     p->index);
+		r.message = graph_match_claim_silently(&w->match, r.comm, (unsigned)r.peer, p->rank,
+						       p->index);
 	else
-		message = graph_match_claim(&w->match, channel_from(w, p, r.peer, r.tag), p->index);
-	tell_posted(w, p, &r, message);
+		r.message =
+			graph_match_claim(&w->match, channel_from(w, p, r.peer, r.tag), p->index);
+	tell_posted(w, p, &r);
 }
 
 static int walk_post(struct graph_walk *w, struct process *p)
@@ -321,8 +319,8 @@ static int walk_post(struct graph_walk *w, struct process *p)
 	q->post = p->index;
 	q->receives = true;
 	q->receive = describe(p, outcome->peer, outcome->tag);
-	q->message = graph_match_claim(&w->match, channel, p->index);
-	tell_posted(w, p, &q->receive, q->message);
+	q->receive.message = graph_match_claim(&w->match, channel, p->index);
+	tell_posted(w, p, &q->receive);
 	return 1;
 }
 
@@ -339,13 +337,15 @@ static int walk_done(struct graph_walk *w, struct process *p)
 	if (!q)
 		return 1;
 	if (q->receives) {
-		if (!is_sent(p, q->message->channel, q->message))
+		struct graph_message *message = q->receive.message;
+
+		if (!is_sent(p, message->channel, message))
 			return 0;
-		known = graph_message_knows(q->message);
-		learn(w, p, q->message);
+		known = graph_message_knows(message);
+		learn(w, p, message);
 		q->receive.flags |= p->event->flags;
-		tell_taken(w, p, &q->receive, q->message);
-		graph_match_release(&w->match, q->message);
+		tell_taken(w, p, &q->receive);
+		graph_match_release(&w->match, message);
 	} else if (q->part.coll) {
 		if (!p->forced && !graph_coll_is_ready(&q->part, p->rank)) {
 			graph_coll_wait(q->part.coll, p->rank);

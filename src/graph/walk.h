@@ -36,22 +36,21 @@ struct graph_receive {
 	uint16_t call;
 	uint8_t kind; /* TRACE_EVENT_RECV, POST, PROBE, MPROBE */
 	uint8_t flags;
-	bool silent;    /* it takes a message that the program never sees; tag is not known */
-	uint64_t place; /* of the observer */
-	void *mark;     /* of the observer */
+	bool silent; /* it takes a message that the program never sees; tag is not known */
+	struct graph_message *message; /* may not be sent yet; of a silent one it is NULL then */
+	uint64_t place;                /* of the observer */
+	void *mark;                    /* of the observer */
 };
 
 struct graph_observer {
 	void *context;
 	/* Any may be NULL. After an event, with its final clock. */
 	void (*event)(void *context, const struct graph_event *event);
-	/* A receive is posted that gets a message; before `taken`, which silent ones never are.
-	 * The message may not be sent yet; of a silent one it is NULL then. */
-	void (*posted)(void *context, const struct graph_event *event, struct graph_receive *r,
-		       struct graph_message *message);
+	/* A receive is posted that gets a message; before `taken`, which silent ones never are. */
+	void (*posted)(void *context, const struct graph_event *event, struct graph_receive *r);
 	/* The program learns of the message; before the message is forgotten. Probes, too. */
 	void (*taken)(void *context, const struct graph_event *event, struct graph_receive *r,
-		      struct graph_message *message);
+		      const struct graph_message *message);
 	/*
 	 * A request completes: posted at index `post`, and whoever completed it knew of this
 	 * process's events up to `known`.
