@@ -453,12 +453,12 @@ static void observe_event(void *context, const struct graph_event *event)
 	f->observer->event(f->observer->context, event);
 }
 
-static void observe_done(void *context, const struct graph_event *event, uint32_t post,
-			 uint32_t known)
+static void observe_done(void *context, const struct graph_event *event,
+			 const struct graph_request *q)
 {
 	const struct finder *f = context;
 
-	f->observer->done(f->observer->context, event, post, known);
+	f->observer->done(f->observer->context, event, q);
 }
 
 int graph_races_find(const struct graph_source *source, const struct graph_race_observer *observer)

@@ -65,7 +65,7 @@ struct graph_race_observer {
 	/* Told of every event. May be NULL. */
 	void (*event)(void *context, const struct graph_event *event);
 	/* A request completes, as in struct graph_observer. May be NULL. */
-	void (*done)(void *context, const struct graph_event *event, uint32_t post, uint32_t known);
+	void (*done)(void *context, const struct graph_event *event, const struct graph_request *q);
 };
 
 /* Walks over all events once. 0, or -EBADMSG after saying what is wrong with them. */

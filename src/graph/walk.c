@@ -20,7 +20,7 @@
 #define AT_ONCE 32 /* events of one process before others are looked at */
 
 struct request {
-	uint32_t post; /* index of the event that began it */
+	struct graph_request what;
 	bool receives;
 	struct graph_receive receive;
 	struct graph_coll_part part; /* coll is NULL if it is none */
@@ -150,7 +150,11 @@ static struct request *request_of(struct process *p)
 	if (q || !p->event->id)
 		return q;
 	q = rp_alloc(1, sizeof(*q));
-	q->post = p->index;
+	q->what = (struct graph_request){.number = p->event->number,
+					 .post = p->index,
+					 .thread = p->thread,
+					 .site = p->event->site,
+					 .kind = p->event->kind};
 	rp_map_put(&p->requests, p->event->id, 0, q);
 	return q;
 }
@@ -223,12 +227,12 @@ static void tell_taken(struct graph_walk *w, struct process *p, struct graph_rec
 		w->observer->taken(w->observer->context, &event, r, r->message);
 }
 
-static void tell_done(struct graph_walk *w, struct process *p, uint32_t post, uint32_t known)
+static void tell_done(struct graph_walk *w, struct process *p, const struct graph_request *q)
 {
 	struct graph_event event = seen(p);
 
 	if (w->observer->done)
-		w->observer->done(w->observer->context, &event, post, known);
+		w->observer->done(w->observer->context, &event, q);
 }
 
 /* The message was sent, or the process waits for it: false. */
@@ -316,7 +320,7 @@ static int walk_post(struct graph_walk *w, struct process *p)
 	channel = channel_from(w, p, outcome->peer, outcome->tag);
 	if (!channel)
 		return -EBADMSG;
-	q->post = p->index;
+	q->what.kind = TRACE_EVENT_POST;
 	q->receives = true;
 	q->receive = describe(p, outcome->peer, outcome->tag);
 	q->receive.message = graph_match_claim(&w->match, channel, p->index);
@@ -332,7 +336,6 @@ static void forget_request(struct process *p)
 static int walk_done(struct graph_walk *w, struct process *p)
 {
 	struct request *q = rp_map_get(&p->requests, p->event->id, 0);
-	uint32_t known = 0;
 
 	if (!q)
 		return 1;
@@ -341,7 +344,7 @@ static int walk_done(struct graph_walk *w, struct process *p)
 
 		if (!is_sent(p, message->channel, message))
 			return 0;
-		known = graph_message_knows(message);
+		q->what.known = graph_message_knows(message);
 		learn(w, p, message);
 		q->receive.flags |= p->event->flags;
 		tell_taken(w, p, &q->receive);
@@ -352,9 +355,9 @@ static int walk_done(struct graph_walk *w, struct process *p)
 			p->part = q->part;
 			return 0;
 		}
-		graph_coll_leave(&w->colls, &q->part, p->rank, &p->now, &known);
+		graph_coll_leave(&w->colls, &q->part, p->rank, &p->now, &q->what.known);
 	}
-	tell_done(w, p, q->post, known);
+	tell_done(w, p, &q->what);
 	forget_request(p);
 	return 1;
 }

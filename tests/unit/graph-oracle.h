@@ -208,6 +208,46 @@ static inline void oracle_races(struct oracle *o)
 	}
 }
 
+/* Could the request that completes at event `done` have done so where the choice was made? */
+static inline bool oracle_could_be_done(const struct oracle *o, int rank, int choice, int done)
+{
+	const struct sim_event *event = &o->log->event[rank][done];
+	int node = oracle_begin(rank, choice);
+
+	if (event->post >= choice || event->e.kind != TRACE_EVENT_DONE)
+		return false;
+	if (event->message >= 0) {
+		const struct sim_message *m = &o->s->message[event->message];
+
+		return !oracle_before(o, node, oracle_node(m->from, m->sent));
+	}
+	if (!event->leaves)
+		return true;
+	for (int q = 0; q < o->p->ranks; q++) {
+		for (int i = 1; i <= o->log->events[q]; i++) {
+			const struct sim_event *other = &o->log->event[q][i];
+
+			if (other->enters && other->coll == event->coll &&
+			    sim_gives(o->p, &o->p->op[rank][o->log->event[rank][event->post].op], q,
+				      rank) &&
+			    oracle_before(o, node, oracle_begin(q, i)))
+				return false;
+		}
+	}
+	return true;
+}
+
+/* Does another request, open at that choice, complete after it without its doing? */
+static inline bool oracle_choice_races(const struct oracle *o, int rank, int choice)
+{
+	/* What follows the choice is what it returned. */
+	for (int i = choice + 2; i <= o->log->events[rank]; i++) {
+		if (oracle_could_be_done(o, rank, choice, i))
+			return true;
+	}
+	return false;
+}
+
 static inline void oracle_make(struct oracle *o, const struct sim_program *p,
 			       const struct sim_state *s, const struct sim_log *log)
 {
