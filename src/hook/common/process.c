@@ -69,6 +69,17 @@ static int open_high(int fd)
 	return high;
 }
 
+/* The front has left a word in the session. */
+static bool is_evaluation(void)
+{
+	char path[1100];
+	struct hook_text text = hook_text_in(path, sizeof(path));
+
+	hook_text_add(&text, hook_process.session);
+	hook_text_add(&text, "/evaluate");
+	return access(path, F_OK) == 0;
+}
+
 static bool read_environment(void)
 {
 	const char *mode = getenv("REPRISE_MODE");
@@ -103,6 +114,7 @@ static bool read_environment(void)
 	} else if (strcmp(mode, "replay") == 0 && copy_env("REPRISE_SESSION", hook_process.session,
 							   sizeof(hook_process.session))) {
 		hook_process.mode = HOOK_REPLAY;
+		hook_process.evaluate = is_evaluation();
 	}
 	return hook_process.mode != HOOK_INERT;
 }
