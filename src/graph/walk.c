@@ -53,6 +53,7 @@ struct graph_walk {
 	struct process *running;
 	unsigned *heap; /* of processes that can go on, the one with the earliest event first */
 	unsigned heaped;
+	unsigned at_once;
 };
 
 static bool before(const struct graph_walk *w, unsigned a, unsigned b)
@@ -459,7 +460,7 @@ static int advance(struct graph_walk *w, struct process *p)
 		struct graph_event event;
 		int rc;
 
-		if (n >= AT_ONCE && w->heaped && before(w, w->heap[0], p->rank)) {
+		if (n >= w->at_once && w->heaped && before(w, w->heap[0], p->rank)) {
 			w->running = NULL;
 			make_ready(w, p->rank);
 			return 0;
@@ -526,6 +527,7 @@ struct graph_walk *graph_walk_open(const struct graph_source *source)
 	struct graph_walk *w = rp_alloc(1, sizeof(*w));
 
 	w->source = source;
+	w->at_once = AT_ONCE;
 	w->colls.ranks = source->ranks;
 	w->process = rp_alloc(source->ranks, sizeof(*w->process));
 	w->heap = rp_alloc(source->ranks, sizeof(*w->heap));
@@ -554,6 +556,11 @@ uint64_t graph_walk_events(const struct graph_walk *walk, unsigned rank)
 uint64_t graph_walk_messages(const struct graph_walk *walk)
 {
 	return walk->survey.messages;
+}
+
+void graph_walk_one_by_one(struct graph_walk *walk)
+{
+	walk->at_once = 1;
 }
 
 int graph_walk_run(struct graph_walk *walk, const struct graph_observer *observer)
