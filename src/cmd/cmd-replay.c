@@ -171,7 +171,7 @@ static int start_words(void *data)
 		dup2(null, STDIN_FILENO);
 		close(null);
 	}
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_SET_PDEATHSIG, SIGTERM); /* a launcher that is killed leaves its ranks behind */
 	return launch_front_exec(data);
 }
 

@@ -12,16 +12,33 @@
 #include <string.h>
 
 #include "hook/mpi/credit.h"
+#include "hook/mpi/guide.h"
+#include "hook/mpi/polite.h"
 #include "hook/mpi/posts.h"
 
 static int shadows; /* how many are active; none: the program's arrays are used as they are */
 
-static int start_receive(struct hook_request *r)
+static int real_wait(MPI_Request *request, MPI_Status *status)
 {
+	if (hook_polite)
+		hook_polite_request(*request);
+	return hook_mpi_real.Wait(request, status);
+}
+
+static int real_waitall(int count, MPI_Request requests[], MPI_Status statuses[])
+{
+	for (int i = 0; i < count && hook_polite; i++)
+		hook_polite_request(requests[i]);
+	return hook_mpi_real.Waitall(count, requests, statuses);
+}
+
+static int start_receive(struct hook_thread *t, struct hook_request *r, int n)
+{
+	MPI_Comm comm = hook_guide_on ? hook_guide_receive(t, n, r->comm) : r->comm;
 	uint32_t flags = 0;
 	int rc;
 
-	rc = replay_post(r->buf, r->count, r->type, r->source, r->tag, r->comm, &r->shadow, &flags);
+	rc = replay_post(r->buf, r->count, r->type, r->source, r->tag, comm, &r->shadow, &flags);
 	if (rc != MPI_SUCCESS)
 		return rc;
 	hook_requests_post(r);
@@ -30,14 +47,14 @@ static int start_receive(struct hook_request *r)
 	return rc;
 }
 
-static int start_one(MPI_Request *request)
+static int start_one(struct hook_thread *t, MPI_Request *request, int n)
 {
 	struct hook_request *r;
 	int rc;
 
 	hook_requests_lock();
 	r = hook_requests_find(*request);
-	rc = r ? start_receive(r) : hook_mpi_real.Start(request);
+	rc = r ? start_receive(t, r, n) : hook_mpi_real.Start(request);
 	hook_requests_unlock();
 	return rc;
 }
@@ -49,7 +66,7 @@ int replay_Startall(struct hook_thread *t, int count, MPI_Request requests[])
 	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, (uint64_t)count);
 	hook_mpi_turn_take(t);
 	for (int i = 0; i < count && rc == MPI_SUCCESS; i++)
-		rc = start_one(&requests[i]);
+		rc = start_one(t, &requests[i], i);
 	hook_mpi_turn_pass(t);
 	hook_mpi_end(t);
 	return rc;
@@ -61,7 +78,7 @@ int replay_Start(struct hook_thread *t, MPI_Request *request)
 
 	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, 0);
 	hook_mpi_turn_take(t);
-	rc = start_one(request);
+	rc = start_one(t, request, 0);
 	hook_mpi_turn_pass(t);
 	hook_mpi_end(t);
 	return rc;
@@ -148,7 +165,7 @@ int replay_Wait(struct hook_thread *t, MPI_Request *request, MPI_Status *status)
 	int rc;
 
 	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, 0);
-	rc = hook_mpi_real.Wait(b.real, status);
+	rc = real_wait(b.real, status);
 	batch_close(&b);
 	hook_mpi_end(t);
 	return rc;
@@ -175,7 +192,7 @@ static int wait_index(struct hook_thread *t, int count, MPI_Request requests[], 
 		rc = hook_mpi_real.Waitany(count, b.real, index, status);
 	} else {
 		*index = checked_index(t, &rec, count);
-		rc = hook_mpi_real.Wait(&b.real[*index], status);
+		rc = real_wait(&b.real[*index], status);
 	}
 	batch_close(&b);
 	return rc;
@@ -225,7 +242,7 @@ static int wait_indices(struct hook_thread *t, struct batch *b, int n, int indic
 		indices[i] = checked_index(t, &rec, b->count);
 		if (statuses != MPI_STATUSES_IGNORE)
 			status = &statuses[i];
-		one = hook_mpi_real.Wait(&b->real[indices[i]], status);
+		one = real_wait(&b->real[indices[i]], status);
 		if (one != MPI_SUCCESS)
 			rc = MPI_ERR_IN_STATUS;
 		if (one != MPI_SUCCESS && statuses != MPI_STATUSES_IGNORE)
@@ -265,7 +282,7 @@ static int wait_partial(struct hook_thread *t, struct batch *b, MPI_Status statu
 		int i = checked_index(t, &rec, b->count);
 		MPI_Status *status =
 			statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i];
-		int one = hook_mpi_real.Wait(&b->real[i], status);
+		int one = real_wait(&b->real[i], status);
 
 		if (status != MPI_STATUS_IGNORE)
 			status->MPI_ERROR = one;
@@ -282,7 +299,7 @@ int replay_Waitall(struct hook_thread *t, int count, MPI_Request requests[], MPI
 	if (t->more && t->next.kind == TRACE_SOME && t->next_event == t->events)
 		rc = wait_partial(t, &b, statuses);
 	else
-		rc = hook_mpi_real.Waitall(count, b.real, statuses);
+		rc = real_waitall(count, b.real, statuses);
 	batch_close(&b);
 	hook_mpi_end(t);
 	return rc;
@@ -327,7 +344,7 @@ int replay_Test(struct hook_thread *t, MPI_Request *request, int *flag, MPI_Stat
 	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, 0);
 	b = batch_open(t, 1, request);
 	replay_take(t, TRACE_HIT, &rec);
-	rc = hook_mpi_real.Wait(b.real, status);
+	rc = real_wait(b.real, status);
 	batch_close(&b);
 	*flag = 1;
 	hook_mpi_end(t);
