@@ -2,7 +2,8 @@
 /*
  * The front of a replay: starts the recorded command, watches its ranks, and says how it ended.
  * run.c: the whole. session.c: the shared directory. plan.c: the command. watch.c: the waiting.
- * report.c: the words.
+ * report.c: the words. evaluate.c: a replay that writes events. explore*.c: runs with another
+ * outcome, and prelude.c what they begin with.
  */
 #ifndef REPLAY_FRONT_H
 #define REPLAY_FRONT_H
@@ -35,6 +36,8 @@ struct replay_front {
 	char **command; /* given by the user, or NULL */
 	bool varied;    /* along the prelude in the trace, recording into it */
 	char *output;   /* a directory for what the ranks and the launcher print, or NULL */
+	bool evaluate;  /* ranks write events; nothing they print is shown */
+	void (*watching)(const struct replay_front *f); /* called now and then; may be NULL */
 
 	char *session;
 	int session_fd;
@@ -45,6 +48,7 @@ struct replay_front {
 	bool released; /* S/all is there */
 	bool past_end; /* somebody computes on after the last recorded event */
 	bool stuck;    /* all wait for what cannot come */
+	bool complete; /* the replay came to the recorded end */
 };
 
 /* Functions that return an exit code have said why if it is not 0. */

@@ -103,7 +103,20 @@ int replay_check(const struct replay_front *f)
 	return code ? code : check_programs(f);
 }
 
-/* The ranks get the recorded standard input from us: the launcher has none to pass on. */
+/* What an evaluated run prints is known already; what we have to say is not. */
+static void discard_output(const struct replay_front *f)
+{
+	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	int ours = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+
+	if (!f->evaluate || null < 0)
+		return;
+	if (ours >= 0)
+		rp_say_to(ours);
+	dup2(null, STDOUT_FILENO);
+	dup2(null, STDERR_FILENO);
+}
+
 struct start {
 	const struct replay_front *front;
 	char **words;
@@ -127,6 +140,7 @@ static void divert_output(const struct replay_front *f)
 	close(fd);
 }
 
+/* The ranks get the recorded standard input from us: the launcher has none to pass on. */
 static int start_words(void *data)
 {
 	const struct start *start = data;
@@ -137,6 +151,7 @@ static int start_words(void *data)
 		close(null);
 	}
 	divert_output(start->front);
+	discard_output(start->front);
 	prctl(PR_SET_PDEATHSIG, SIGTERM); /* a launcher that is killed leaves its ranks behind */
 	return launch_front_exec(start->words);
 }
@@ -155,6 +170,7 @@ static int start_alone(void *data)
 		.argv = f->command ? f->command : f->run->rank[0].start.argv,
 	};
 
+	discard_output(f);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	return launch_rank_run(&how);
 }

@@ -34,6 +34,7 @@ struct hook_process {
 	bool mpi_open;    /* between MPI_Init and MPI_Finalize */
 	int world;        /* ranks, 1 without MPI */
 	bool ended;       /* the end of this process is written */
+	bool evaluate;    /* a replay that writes down all events */
 	uint64_t noise;   /* seed, 0 for none */
 	char dir[1024];
 	char session[1024];
@@ -73,6 +74,7 @@ struct hook_thread {
 	void *guide;      /* see hook/mpi/guide.c; NULL until its first event */
 	struct trace_view input_view;
 	struct trace_input_reader input_reader;
+	struct evaluate *evaluate; /* hook/mpi/evaluate.h */
 	/* along a prelude */
 	bool past;       /* past the cut: nothing is decided any more */
 	bool last_begun; /* the last event before it has begun, and posted what it posts */

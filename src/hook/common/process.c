@@ -59,7 +59,7 @@ static bool copy_env(const char *name, char *out, size_t size)
 	return true;
 }
 
-static int open_high(int fd)
+int hook_high_fd(int fd)
 {
 	int high = fcntl(fd, F_DUPFD_CLOEXEC, 700);
 
@@ -84,9 +84,20 @@ static bool open_prelude(void)
 		hook_say("cannot open ", path, ": ", strerror(errno), NULL);
 		return false;
 	}
-	hook_process.prelude_fd = open_high(fd);
+	hook_process.prelude_fd = hook_high_fd(fd);
 	hook_process.varied = true;
 	return true;
+}
+
+/* The front has left a word in the session. */
+static bool is_evaluation(void)
+{
+	char path[1100];
+	struct hook_text text = hook_text_in(path, sizeof(path));
+
+	hook_text_add(&text, hook_process.session);
+	hook_text_add(&text, "/evaluate");
+	return access(path, F_OK) == 0;
 }
 
 static bool read_environment(void)
@@ -117,15 +128,17 @@ static bool read_environment(void)
 			 "; the program runs on without us", NULL);
 		return false;
 	}
-	hook_process.rank_fd = open_high(fd);
+	hook_process.rank_fd = hook_high_fd(fd);
 	if (strcmp(mode, "record") == 0) {
 		hook_process.mode = HOOK_RECORD;
 	} else if (copy_env("REPRISE_SESSION", hook_process.session,
 			    sizeof(hook_process.session))) {
-		if (strcmp(mode, "replay") == 0)
+		if (strcmp(mode, "replay") == 0) {
 			hook_process.mode = HOOK_REPLAY;
-		else if (strcmp(mode, "varied") == 0 && open_prelude())
+			hook_process.evaluate = is_evaluation();
+		} else if (strcmp(mode, "varied") == 0 && open_prelude()) {
 			hook_process.mode = HOOK_RECORD;
+		}
 	}
 	return hook_process.mode != HOOK_INERT;
 }

@@ -125,6 +125,12 @@ static bool is_outcome_left(const struct hook_thread *t)
 	return hook_thread_is_main(t) || (t->next.kind != TRACE_CHECK && t->next.kind != TRACE_END);
 }
 
+bool replay_poll_would_fail(struct hook_thread *t)
+{
+	skip_posts(t);
+	return t->more && t->next.kind == TRACE_FAIL;
+}
+
 bool replay_poll_fails(struct hook_thread *t)
 {
 	if (hook_process.noise)
