@@ -74,9 +74,30 @@ enum trace_order_kind {
 	TRACE_LOOK = 10,  /* a blocking wildcard probe: a = source */
 	TRACE_STOP = 11,  /* recording ends here: a = enum trace_stop, b = errno or call number */
 	TRACE_END = 12,   /* the process ends: a = enum trace_end, b = status, signal or code */
-	TRACE_WORLD = 13, /* after MPI_Init: a = size of MPI_COMM_WORLD, b = thread level */
-	TRACE_KINDS = 14,
+	TRACE_WORLD = 13, /* after MPI_Init: a = size of MPI_COMM_WORLD, b = thread level + 256 *
+			     enum trace_mode */
+	TRACE_GOT = 14,   /* TRACE_MODE_ALL: a receive or probe got: a = source, b = tag */
+	TRACE_KINDS = 15,
 };
+
+/*
+ * What is written of wildcards. In the racing modes no SRC and LOOK: blocking wildcards are numbered
+ * together with posted ones, and a POST tells the source of one that raced, sooner or later. The
+ * others stay wildcards in replay.
+ */
+enum trace_mode {
+	TRACE_MODE_ORDER = 0,
+	TRACE_MODE_ALL = 1,
+	TRACE_MODE_RACING_FIXED = 2, /* the rest of the name: what clocks rode on the messages */
+	TRACE_MODE_RACING_INCREMENTAL = 3,
+	TRACE_MODE_RACING_FULL = 4,
+	TRACE_MODES = 5,
+};
+
+static inline uint32_t trace_world_mode(uint64_t b)
+{
+	return b >> 8 < TRACE_MODES ? (uint32_t)(b >> 8) : TRACE_MODE_ORDER;
+}
 
 enum { TRACE_POST_UNKNOWN = 0, TRACE_POST_CANCELLED = 1, TRACE_POST_SOURCE = 2 };
 

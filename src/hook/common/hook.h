@@ -33,6 +33,7 @@ struct hook_process {
 	int world;        /* ranks, 1 without MPI */
 	bool ended;       /* the end of this process is written */
 	uint64_t noise;   /* seed, 0 for none */
+	uint32_t trace;   /* enum trace_mode that was asked for */
 	char dir[1024];
 	char session[1024];
 };

@@ -21,6 +21,7 @@
 #define NOWHERE_TAG 1
 
 static MPI_Comm nowhere; /* a communicator on which nobody sends */
+static bool racing;      /* only wildcards that raced have a source, by number */
 
 static const char *const expectations[TRACE_KINDS] = {
 	[TRACE_SRC] = "a wildcard receive (MPI_Recv, MPI_Sendrecv)",
@@ -93,12 +94,12 @@ static void advance(struct hook_thread *t)
 {
 	do
 		hook_thread_advance(t);
-	while (t->more && (t->next.kind == TRACE_POST || t->next.kind == TRACE_CANCEL));
+	while (t->more && trace_kind_is_keyed(t->next.kind));
 }
 
 static void skip_posts(struct hook_thread *t)
 {
-	if (t->more && (t->next.kind == TRACE_POST || t->next.kind == TRACE_CANCEL))
+	if (t->more && trace_kind_is_keyed(t->next.kind))
 		advance(t);
 }
 
@@ -227,8 +228,11 @@ static void opened(struct hook_thread *t, int world, int level)
 	const char *why;
 
 	hook_end_multiple = level == MPI_THREAD_MULTIPLE;
-	if (replay_take(t, TRACE_WORLD, &rec) && rec.a != (uint64_t)world)
-		hook_failed(t, "the number of ranks is not the recorded one");
+	if (replay_take(t, TRACE_WORLD, &rec)) {
+		racing = trace_world_mode(rec.b) >= TRACE_MODE_RACING_FIXED;
+		if (rec.a != (uint64_t)world)
+			hook_failed(t, "the number of ranks is not the recorded one");
+	}
 	why = hook_posts_load();
 	if (why)
 		hook_failed(t, why);
@@ -288,10 +292,20 @@ static int known_source(const struct trace_rec *rec)
 	return rec->a > INT32_MAX ? MPI_ANY_SOURCE : (int)rec->a;
 }
 
+/* One that did not race stays a wildcard: no other message than the recorded one can come. */
+static int source_by_number(void)
+{
+	uint32_t code = hook_posts_wild(hook_requests_number_wild());
+
+	return code < TRACE_POST_SOURCE ? MPI_ANY_SOURCE : (int)(code - TRACE_POST_SOURCE);
+}
+
 static int source_from(struct hook_thread *t, uint32_t kind, int source)
 {
 	struct trace_rec rec;
 
+	if (source == MPI_ANY_SOURCE && racing)
+		return source_by_number();
 	if (source != MPI_ANY_SOURCE || !replay_take(t, kind, &rec))
 		return source;
 	source = known_source(&rec);
