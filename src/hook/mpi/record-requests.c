@@ -46,7 +46,7 @@ static bool note_fate(struct hook_thread *t, struct hook_request *r, MPI_Status 
 }
 
 /* false: it is not there yet. r may be gone afterwards. */
-static bool ask(struct hook_thread *t, struct hook_request *r)
+bool record_ask(struct hook_thread *t, struct hook_request *r)
 {
 	MPI_Request handle = r->handle;
 	MPI_Status status;
@@ -72,7 +72,7 @@ void record_older(struct hook_thread *t, MPI_Comm comm, int tag, uint64_t post)
 		next = hook_requests_next_open(r);
 		if (r->comm != comm || (r->tag != MPI_ANY_TAG && r->tag != tag))
 			continue;
-		if (!ask(t, r) && tag != MPI_ANY_TAG)
+		if (!record_ask(t, r) && tag != MPI_ANY_TAG)
 			hook_requests_pend(r);
 	}
 }
@@ -89,7 +89,7 @@ void record_pending(struct hook_thread *t)
 		if (!(r->flags & REQUEST_PENDING))
 			continue;
 		left--;
-		ask(t, r);
+		record_ask(t, r);
 	}
 	hook_requests_unlock();
 }
@@ -124,6 +124,8 @@ static void completed(struct hook_thread *t, struct hook_request *r, MPI_Status 
 	bool cancelled;
 
 	if (!r || !(r->flags & REQUEST_ACTIVE))
+		return;
+	if (record_tracing && record_tracing->completed(t, r, status, true))
 		return;
 	comm = r->comm;
 	post = r->post;
@@ -407,6 +409,9 @@ static void note_seen(struct hook_thread *t, MPI_Request request, MPI_Status *st
 
 	hook_requests_lock();
 	r = hook_requests_find(request);
+	if (r && r->flags & REQUEST_ACTIVE && record_tracing &&
+	    record_tracing->completed(t, r, status, false))
+		r = NULL;
 	if (r && r->flags & REQUEST_ACTIVE && !note_fate(t, r, status))
 		record_older(t, r->comm, status->MPI_TAG, r->post);
 	hook_requests_unlock();
@@ -506,7 +511,7 @@ int record_Cancel(struct hook_thread *t, MPI_Request *request)
 		r->flags |= REQUEST_CANCEL;
 	rc = hook_mpi_real.Cancel(request);
 	if (r && r->flags & REQUEST_ACTIVE)
-		ask(t, r);
+		record_ask(t, r);
 	hook_requests_unlock();
 	hook_mpi_end(t);
 	return rc;

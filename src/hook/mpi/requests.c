@@ -174,6 +174,11 @@ uint64_t hook_requests_next_wild(void)
 	return wilds;
 }
 
+uint64_t hook_requests_number_wild(void)
+{
+	return wilds++;
+}
+
 void hook_requests_post(struct hook_request *r)
 {
 	uint32_t index = (uint32_t)(r - pool);

@@ -50,6 +50,9 @@ void hook_requests_remove(struct hook_request *r);
 uint64_t hook_requests_next_post(void);
 uint64_t hook_requests_next_wild(void);
 
+/* A wildcard that is not posted takes a number, too. */
+uint64_t hook_requests_number_wild(void);
+
 /* Gives r its numbers; an open wildcard joins the list. */
 void hook_requests_post(struct hook_request *r);
 
