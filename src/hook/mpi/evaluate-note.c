@@ -175,7 +175,8 @@ static void put_post(struct evaluate *e, const struct evaluate_comm *c, int sour
 	event.flags |= flags_of(&e->act, rc);
 	event.id = id;
 	evaluate_put(e, &event);
-	add_request(e, c, &event, EVALUATE_ACTIVE);
+	add_request(e, c, &event,
+		    EVALUATE_ACTIVE | (e->act.kind == HOOK_ACT_IEXCHANGE ? EVALUATE_MUTE : 0u));
 }
 
 static void note_post(struct evaluate *e, int rc)
