@@ -184,7 +184,7 @@ static void put_done(struct evaluate *e, const struct evaluate_request *r, int r
 	} else if (!e->last && r->flags & EVALUATE_MUTE) {
 		event.peer = r->peer;
 		event.tag = r->tag;
-	} else if (!e->last && r->kind == TRACE_EVENT_POST) {
+	} else if (!e->last && r->kind == TRACE_EVENT_POST && r->peer != TRACE_NO_PEER) {
 		evaluate_outcome(&event, r->peers, rc, status);
 	}
 	evaluate_put(e, &event);
