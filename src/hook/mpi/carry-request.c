@@ -132,7 +132,7 @@ static void release(struct carry_request *r)
 		free_rooms = r->room;
 	}
 	if (r->copy)
-		munmap(r->copy, r->copy_bytes);
+		munmap(r->copy, r->copy_bytes + 1);
 	if (r->type)
 		carry_type_put(r->type);
 	if (r->send_type)

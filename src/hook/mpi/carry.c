@@ -136,9 +136,9 @@ static void *fresh(size_t n)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-void *carry_pack(struct hook_mpi_exchange *x, size_t *mapped)
+void *carry_pack(struct hook_mpi_exchange *x, size_t before, size_t *bytes)
 {
-	void *copy;
+	char *copy;
 #ifdef HOOK_FLAVOUR_MPICH
 	MPI_Count size = 0, packed = 0;
 
@@ -148,18 +148,20 @@ void *carry_pack(struct hook_mpi_exchange *x, size_t *mapped)
 
 	carry_mpi.Pack_size((int)x->sendcount, x->sendtype, x->comm, &size);
 #endif
-	*mapped = (size_t)size + !size;
-	copy = fresh(*mapped);
+	copy = fresh(before + (size_t)size + 1);
 	if (!copy)
 		return NULL;
 #ifdef HOOK_FLAVOUR_MPICH
-	carry_mpi.Pack_c(x->sendbuf, x->sendcount, x->sendtype, copy, size, &packed, x->comm);
+	carry_mpi.Pack_c(x->sendbuf, x->sendcount, x->sendtype, copy + before, size, &packed,
+			 x->comm);
 #else
-	carry_mpi.Pack(x->sendbuf, (int)x->sendcount, x->sendtype, copy, size, &packed, x->comm);
+	carry_mpi.Pack(x->sendbuf, (int)x->sendcount, x->sendtype, copy + before, size, &packed,
+		       x->comm);
 #endif
-	x->sendbuf = copy;
+	x->sendbuf = copy + before;
 	x->sendcount = packed;
 	x->sendtype = MPI_PACKED;
+	*bytes = before + (size_t)packed;
 	return copy;
 }
 

@@ -87,7 +87,7 @@ struct carry_request {
 	void *buf;    /* of a receive: the program's */
 	size_t bytes; /* that fit there */
 	void *room;   /* [clock|data], if copied */
-	void *copy;   /* of what is sent by Isendrecv_replace */
+	void *copy;   /* of what Isendrecv sends, mapped */
 	size_t copy_bytes;
 	struct carry_type *type, *send_type;
 	uint8_t small[CARRY_SMALL];
@@ -131,8 +131,11 @@ int carry_wrap_send(struct carry_parcel *p, struct carry_request *r, const void 
 int carry_wrap_recv(struct carry_parcel *p, struct carry_request *r, void *buf, MPI_Count count,
 		    MPI_Datatype type, int source, MPI_Comm comm);
 
-/* Packs what is to be sent, changes x accordingly; the copy is mapped. NULL if memory is out. */
-void *carry_pack(struct hook_mpi_exchange *x, size_t *mapped);
+/*
+ * Packs what is to be sent behind `before` bytes and changes x accordingly. The copy is mapped, and
+ * *bytes long. NULL if memory is out.
+ */
+void *carry_pack(struct hook_mpi_exchange *x, size_t before, size_t *bytes);
 
 /* MPI has answered to a posted receive of ours. */
 void carry_posted_recv(struct carry_request *r, const struct carry_parcel *p, int rc,

@@ -41,13 +41,49 @@ static void decided(void *unused, uint32_t slot)
 	trace_window_clear(&file, slot - 1);
 }
 
+/*
+ * Messages that have come and are not compared with the window yet. One call may complete several
+ * receives; what the program sees of one of them may race with the message of another, so all
+ * outcomes must be in the window first. They are compared before the next message comes in another
+ * call, and before anything else is done with the window.
+ */
+#define ARRIVALS 1024
+
+static struct arrival {
+	uint64_t comm, key, covers;
+	int tag, source;
+} arrival[ARRIVALS];
+static uint32_t arrivals;
+static uint64_t arrived_at; /* event of them */
+static uint64_t crowded;    /* the last event in which they were too many */
+
+static void settle(void)
+{
+	for (uint32_t i = 0; i < arrivals; i++) {
+		const struct arrival *a = &arrival[i];
+
+		if (a->tag == MPI_ANY_TAG || a->source < 0)
+			hook_window_evict(window, WINDOW_ENTRIES);
+		else
+			hook_window_message(window, a->comm, a->tag, (uint32_t)a->source, a->key,
+					    a->covers);
+	}
+	arrivals = 0;
+}
+
+/* Where so many come in one call, the outcomes of this call so far are taken for racing. */
 static void message_came(MPI_Comm comm, int tag, int source, uint64_t key, uint64_t covers)
 {
-	if (tag == MPI_ANY_TAG || source < 0)
-		hook_window_evict(window, WINDOW_ENTRIES);
-	else
-		hook_window_message(window, (uint64_t)(uintptr_t)comm, tag, (uint32_t)source, key,
-				    covers);
+	uint64_t event = hook_thread_self()->order.events;
+
+	if (event != arrived_at)
+		settle();
+	if (arrivals == ARRIVALS) {
+		settle();
+		crowded = event + 1; /* a poll is counted after it has succeeded */
+	}
+	arrived_at = event;
+	arrival[arrivals++] = (struct arrival){(uint64_t)(uintptr_t)comm, key, covers, tag, source};
 }
 
 static void make_room(void)
@@ -57,6 +93,7 @@ static void make_room(void)
 
 	if (!hook_window_is_full(window))
 		return;
+	settle();
 	hook_clock_floor(&carry_clock, &lowest, &who, &second);
 	hook_window_retire(window, lowest, who, second);
 	if (window->used > WINDOW_ENTRIES - WINDOW_ENTRIES / 8)
@@ -73,7 +110,7 @@ static void saw(struct hook_thread *t, uint64_t number, uint64_t key, MPI_Comm c
 
 	if (source < 0)
 		return;
-	if (world < 0 || number > TRACE_WINDOW_MAX_NUMBER ||
+	if (t->order.events <= crowded || world < 0 || number > TRACE_WINDOW_MAX_NUMBER ||
 	    source > (int)TRACE_WINDOW_MAX_SOURCE) {
 		write_outcome(t, number, (uint32_t)source);
 		return;
@@ -103,6 +140,8 @@ static void older(struct hook_thread *t, MPI_Comm comm, const MPI_Status *of, ui
 		next = hook_requests_next_open(r);
 		if (r->comm != comm || (r->tag != MPI_ANY_TAG && r->tag != of->MPI_TAG))
 			continue;
+		if (r->flags & REQUEST_DONE)
+			continue; /* it will be in the window when the messages are compared */
 		hook_mpi_real.Request_get_status(r->handle, &flag, &status);
 		if (flag && status.MPI_SOURCE == of->MPI_SOURCE)
 			continue;
@@ -115,6 +154,7 @@ static bool racing_received(struct hook_thread *t, uint32_t kind, int source, MP
 			    const MPI_Status *status)
 {
 	(void)kind;
+	settle();
 	if (hook_requests_count() && status->MPI_SOURCE >= 0)
 		older(t, comm, status, UINT64_MAX);
 	if (source == MPI_ANY_SOURCE)
@@ -134,6 +174,9 @@ static bool racing_completed(struct hook_thread *t, struct hook_request *r, MPI_
 		hook_mpi_real.Test_cancelled(status, &cancelled);
 	if (cancelled)
 		return false;
+	if ((r->flags & (REQUEST_WILD | REQUEST_KNOWN | REQUEST_PENDING)) ==
+	    (REQUEST_WILD | REQUEST_PENDING))
+		return false;
 	if ((r->flags & (REQUEST_WILD | REQUEST_KNOWN)) == REQUEST_WILD)
 		saw(t, r->wild, 2 * post + 1, comm, r->tag, status->MPI_SOURCE);
 	r->flags |= REQUEST_KNOWN;
@@ -150,6 +193,7 @@ static void racing_closing(struct hook_thread *t)
 {
 	char name[TRACE_NAME_BYTES + 16];
 
+	settle();
 	if (!carry_close())
 		return;
 	hook_stream_name(t, "window", name, sizeof(name));

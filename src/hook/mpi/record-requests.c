@@ -52,7 +52,7 @@ bool record_ask(struct hook_thread *t, struct hook_request *r)
 	MPI_Status status;
 	int flag = 0;
 
-	if (r->flags & REQUEST_BUSY)
+	if (r->flags & (REQUEST_BUSY | REQUEST_DONE))
 		return false;
 	if (hook_mpi_real.Request_get_status(handle, &flag, &status) != MPI_SUCCESS || !flag)
 		return false;
@@ -184,6 +184,20 @@ static void watch_one(struct hook_thread *t, struct watch *w, int index, MPI_Sta
 		record_completed(t, w->before[index], &w->taken[index], status);
 }
 
+/* Several have completed: whoever is looked at first must not ask MPI for one of the others. */
+static void watch_mark(struct watch *w, int index)
+{
+	struct hook_request *r;
+
+	if (!w->before || index < 0 || index >= w->count)
+		return;
+	hook_requests_lock();
+	r = hook_requests_taken(w->before[index], &w->taken[index]);
+	if (r && r->flags & REQUEST_ACTIVE)
+		r->flags |= REQUEST_DONE;
+	hook_requests_unlock();
+}
+
 /* After an error a request that did not complete is still what it was. */
 static bool has_completed(const struct watch *w, const MPI_Request requests[], int rc, int i)
 {
@@ -196,6 +210,10 @@ static void watch_all(struct hook_thread *t, struct watch *w, const MPI_Request 
 {
 	if (!w->before)
 		return;
+	for (int i = 0; i < w->count; i++) {
+		if (has_completed(w, requests, rc, i))
+			watch_mark(w, i);
+	}
 	for (int i = 0; i < w->count; i++) {
 		if (has_completed(w, requests, rc, i))
 			watch_one(t, w, i, &w->statuses[i]);
@@ -280,6 +298,8 @@ static void note_some(struct hook_thread *t, struct watch *w, int outcount, cons
 		return;
 	for (int i = 0; i < outcount; i++)
 		note_index(t, indices[i]);
+	for (int i = 0; i < outcount; i++)
+		watch_mark(w, indices[i]);
 	for (int i = 0; i < outcount; i++)
 		watch_one(t, w, indices[i], &w->statuses[i]);
 }

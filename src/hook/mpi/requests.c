@@ -184,7 +184,7 @@ void hook_requests_post(struct hook_request *r)
 	uint32_t index = (uint32_t)(r - pool);
 
 	r->post = posts++;
-	r->flags &= ~(uint32_t)(REQUEST_KNOWN | REQUEST_CANCEL | REQUEST_NOWHERE);
+	r->flags &= ~(uint32_t)(REQUEST_KNOWN | REQUEST_CANCEL | REQUEST_NOWHERE | REQUEST_DONE);
 	r->flags |= REQUEST_ACTIVE;
 	if (!(r->flags & REQUEST_WILD))
 		return;

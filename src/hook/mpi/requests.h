@@ -21,6 +21,8 @@ enum {
 	REQUEST_NOWHERE = 64,  /* replay: posted where nothing can match */
 	REQUEST_BUSY = 128,    /* a thread is completing it: see hook_requests_take */
 	REQUEST_PENDING = 256, /* matched, but MPI could not tell its source yet */
+	REQUEST_DONE = 512,    /* completed with others, and its turn has not come: MPI knows it no
+				  more */
 };
 
 struct hook_request {
