@@ -107,8 +107,8 @@ compile() {
 		[[ ! -e $source ]] || break
 	done
 	[[ -e $source ]] || fail "there is no program $name"
-	if [[ ! -x $out || $source -nt $out || $TESTS/prog/outcome.h -nt $out ||
-		$TESTS/prog/note.h -nt $out ]]; then
+	if [[ ! -x $out || $source -nt $out ||
+		-n $(find "$TESTS/prog" -name '*.h' -newer "$out") ]]; then
 		case $source in
 		*.c) tool=mpicc ;;
 		*.cc) tool=mpicxx ;;

@@ -59,7 +59,7 @@ static bool copy_env(const char *name, char *out, size_t size)
 	return true;
 }
 
-static int open_high(int fd)
+int hook_high_fd(int fd)
 {
 	int high = fcntl(fd, F_DUPFD_CLOEXEC, 700);
 
@@ -108,7 +108,7 @@ static bool read_environment(void)
 			 "; the program runs on without us", NULL);
 		return false;
 	}
-	hook_process.rank_fd = open_high(fd);
+	hook_process.rank_fd = hook_high_fd(fd);
 	if (strcmp(mode, "record") == 0) {
 		hook_process.mode = HOOK_RECORD;
 	} else if (strcmp(mode, "replay") == 0 && copy_env("REPRISE_SESSION", hook_process.session,

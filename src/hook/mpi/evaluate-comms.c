@@ -75,7 +75,7 @@ static void *small(size_t size)
 
 static uint64_t mix(uint64_t a, uint64_t b)
 {
-	a = (a ^ b) * 0x9e3779b97f4a7c15ull;
+	a = (a * 0x9e3779b97f4a7c15ull + b) * 0xd6e8feb86659fd93ull;
 	a ^= a >> 32;
 	a *= 0xd6e8feb86659fd93ull;
 	return a ^ a >> 32;

@@ -30,6 +30,8 @@ void evaluate_outcome(struct trace_event *event, const struct evaluate_group *pe
 		return;
 	}
 	event->tag = status->MPI_TAG;
+	if (rc != MPI_SUCCESS)
+		return; /* to ask how much it was would be an error of ours */
 	hook_mpi_real.Get_elements_x(status, MPI_BYTE, &bytes);
 	event->bytes = bytes > 0 ? (uint64_t)bytes : 0;
 }

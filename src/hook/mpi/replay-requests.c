@@ -20,16 +20,14 @@ static int shadows; /* how many are active; none: the program's arrays are used 
 
 static int real_wait(MPI_Request *request, MPI_Status *status)
 {
-	if (hook_polite)
-		hook_polite_request(*request);
-	return hook_mpi_real.Wait(request, status);
+	return hook_polite ? hook_polite_wait(request, status)
+			   : hook_mpi_real.Wait(request, status);
 }
 
 static int real_waitall(int count, MPI_Request requests[], MPI_Status statuses[])
 {
-	for (int i = 0; i < count && hook_polite; i++)
-		hook_polite_request(requests[i]);
-	return hook_mpi_real.Waitall(count, requests, statuses);
+	return hook_polite ? hook_polite_waitall(count, requests, statuses)
+			   : hook_mpi_real.Waitall(count, requests, statuses);
 }
 
 /* *n counts the receives that the event has started. */

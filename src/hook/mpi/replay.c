@@ -437,8 +437,8 @@ static int replay_look(struct hook_thread *t, int source, int tag, MPI_Comm comm
 	if (status == MPI_STATUS_IGNORE)
 		status = &local;
 	if (hook_polite)
-		hook_polite_message(source, tag, there);
-	if (message)
+		rc = hook_polite_look(source, tag, there, message, status);
+	else if (message)
 		rc = hook_mpi_real.Mprobe(source, tag, there, message, status);
 	else
 		rc = hook_mpi_real.Probe(source, tag, there, status);
