@@ -41,7 +41,7 @@ static int parse_seconds(const char *option, const char *text, double *seconds)
 	return RP_EXIT_BAD_INPUT;
 }
 
-static int parse_limit(const char *text, size_t *limit)
+static int parse_count(const char *option, const char *text, size_t *count)
 {
 	char *end;
 	unsigned long n;
@@ -49,10 +49,10 @@ static int parse_limit(const char *text, size_t *limit)
 	errno = 0;
 	n = strtoul(text, &end, 10);
 	if (*text >= '0' && *text <= '9' && !*end && n && !errno) {
-		*limit = n;
+		*count = n;
 		return 0;
 	}
-	rp_say("--limit takes a number from 1 on, not '%s'", text);
+	rp_say("--%s takes a number from 1 on, not '%s'", option, text);
 	return RP_EXIT_BAD_INPUT;
 }
 
@@ -74,7 +74,9 @@ static int parse_option(struct options *o, int c, char **argv)
 		o->wanted.at = optarg;
 		return 0;
 	case 'l':
-		return parse_limit(optarg, &o->wanted.limit);
+		return parse_count("limit", optarg, &o->wanted.limit);
+	case 'r':
+		return parse_count("race", optarg, &o->wanted.race);
 	case 'p':
 		return parse_seconds("patience", optarg, &o->x.patience);
 	case 't':
@@ -92,6 +94,7 @@ static int parse(int argc, char **argv, struct options *o)
 		{"all", no_argument, NULL, 'a'},
 		{"at", required_argument, NULL, 'A'},
 		{"limit", required_argument, NULL, 'l'},
+		{"race", required_argument, NULL, 'r'},
 		{"output", required_argument, NULL, 'o'},
 		{"force", required_argument, NULL, 'F'},
 		{"cut", required_argument, NULL, 'c'},
@@ -239,7 +242,10 @@ static int explore_all(struct options *o, const struct cmd_alternatives *list)
 static int check_whole(const struct trace_run *run)
 {
 	char *obstacle = trace_run_obstacle(run);
+	uint32_t mode = run->rank[0].mode;
 
+	if (!obstacle && mode != TRACE_MODE_ORDER && mode != TRACE_MODE_ALL)
+		obstacle = rp_strdup("it holds racing outcomes only; record it with --trace=order");
 	if (!obstacle)
 		return 0;
 	rp_say("cannot explore %s: %s", run->dir.show, obstacle);
@@ -318,6 +324,7 @@ const struct cmd_verb cmd_explore = {
 		"senders.\n"
 		"Exit status 0 if nothing changed, 1 if something did.\n\n"
 		"  --all                every alternative of every race\n"
+		"  --race=N             only race N of those that 'reprise races' shows\n"
 		"  --at FILE:LINE       only receives there\n"
 		"  --limit=N            at most N alternatives\n"
 		"  --force R@E=SOURCE   only this one: at event E of rank R receive from SOURCE, "

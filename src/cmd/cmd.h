@@ -31,6 +31,8 @@ extern const struct cmd_verb cmd_reduce;
 extern const struct cmd_verb cmd_info;
 extern const struct cmd_verb cmd_ls;
 extern const struct cmd_verb cmd_dump;
+extern const struct cmd_verb cmd_races;
+extern const struct cmd_verb cmd_stats;
 extern const struct cmd_verb cmd_doctor;
 extern const struct cmd_verb cmd_help;
 extern const struct cmd_verb cmd_rank;

@@ -26,6 +26,7 @@ struct cmd_alternatives_wanted {
 	bool all;       /* or one for each place and pair of senders */
 	size_t limit;   /* 0: none */
 	const char *at; /* "file.c:12": only receives there; or NULL */
+	size_t race;    /* only those at the place of this race of the report, from 1; 0: of all */
 };
 
 /* Evaluates the trace if need be. 0, or the exit code after saying why not. */

@@ -124,7 +124,7 @@ void hook_end_describe(struct hook_text *out, uint32_t how, int64_t value)
 
 static void skip_posts(struct hook_thread *t)
 {
-	while (t->more && (t->next.kind == TRACE_POST || t->next.kind == TRACE_CANCEL))
+	while (t->more && trace_kind_is_keyed(t->next.kind))
 		hook_thread_advance(t);
 }
 

@@ -107,6 +107,7 @@ static bool read_environment(void)
 	const char *noise = getenv("REPRISE_NOISE");
 	const char *fault = getenv("REPRISE_FAULT");
 	const char *discard = getenv("REPRISE_DISCARD");
+	const char *trace = getenv("REPRISE_TRACE");
 	char path[1100];
 	struct hook_text text = hook_text_in(path, sizeof(path));
 	int fd;
@@ -115,6 +116,7 @@ static bool read_environment(void)
 		return false;
 	hook_process.rank = (uint32_t)strtoul(rank, NULL, 10);
 	hook_process.noise = noise ? strtoull(noise, NULL, 10) : 0;
+	hook_process.trace = trace ? (uint32_t)strtoul(trace, NULL, 10) % TRACE_MODES : 0;
 	hook_process.discard = discard && strcmp(discard, "1") == 0;
 	hook_process.pid = (int)syscall(SYS_getpid);
 	if (fault && strcmp(fault, "nospace") == 0)

@@ -61,6 +61,7 @@ static void resolve_handles(void)
 	hook_mpi_handles.request_null = find_variable("ompi_request_null");
 	hook_mpi_handles.packed = find_variable("ompi_mpi_packed");
 	hook_mpi_handles.byte = find_variable("ompi_mpi_byte");
+	hook_mpi_handles.type_null = find_variable("ompi_mpi_datatype_null");
 #endif
 }
 
