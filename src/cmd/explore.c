@@ -17,6 +17,7 @@ void cmd_alternative_clear(struct cmd_alternative *a)
 		free((char *)a->cut.at[i].thread);
 	free(a->cut.at);
 	free((char *)a->force.at.thread);
+	free(a->force.kept);
 	free(a->place);
 	*a = (struct cmd_alternative){0};
 }

@@ -16,8 +16,12 @@
 
 struct wildcard {
 	uint32_t index;
+	uint32_t done; /* index of the event that completes it; 0: none */
+	struct graph_position done_at;
 	uint32_t comm; /* as its process numbers it */
+	int32_t tag;   /* that it wants */
 	uint64_t post;
+	bool is_post;
 };
 
 struct wildcards {
@@ -35,6 +39,7 @@ struct search {
 	struct rp_map names;   /* (rank, number of a communicator): its name + 1 */
 	struct rp_map members; /* (name, rank in MPI_COMM_WORLD): rank in it + 1 */
 	struct rp_map seen;    /* (place, pair of senders) */
+	struct rp_map open;    /* (rank, id): place in by_rank + 1, until it is done */
 	uint32_t *cut_at; /* second walk: by alternative and rank, index of the cut; 0: none yet */
 };
 
@@ -65,8 +70,26 @@ static void note_wildcard(struct search *s, const struct graph_event *g)
 		w->room = w->room ? 2 * w->room : 256;
 		w->item = rp_realloc(w->item, w->room, sizeof(*w->item));
 	}
-	w->item[w->n++] = (struct wildcard){g->index, g->event->comm, w->posts};
+	w->item[w->n] = (struct wildcard){.index = g->index,
+					  .comm = g->event->comm,
+					  .tag = g->event->want_tag,
+					  .post = w->posts,
+					  .is_post = is_post};
+	if (is_post)
+		rp_map_put(&s->open, g->rank, g->event->id, as_value(w->n));
+	w->n++;
 	w->posts += is_post;
+}
+
+static void note_done(struct search *s, const struct graph_event *g)
+{
+	uint64_t place;
+
+	if (!from_value(rp_map_remove(&s->open, g->rank, g->event->id), &place))
+		return;
+	s->by_rank[g->rank].item[place].done = g->index;
+	s->by_rank[g->rank].item[place].done_at =
+		(struct graph_position){g->rank, g->thread, g->event->number};
 }
 
 static void on_event(void *context, const struct graph_event *g)
@@ -83,6 +106,9 @@ static void on_event(void *context, const struct graph_event *g)
 	case TRACE_EVENT_MPROBE:
 		if (g->event->want_peer == TRACE_ANY)
 			note_wildcard(s, g);
+		break;
+	case TRACE_EVENT_DONE:
+		note_done(s, g);
 		break;
 	}
 }
@@ -143,6 +169,7 @@ static void on_race(void *context, unsigned rank, const struct graph_racer *r,
 		.call = r->call,
 		.decided = r->decided,
 		.index = r->index,
+		.tag = m->channel->tag,
 	};
 }
 
@@ -153,12 +180,18 @@ static int compare_index(const void *key, const void *item)
 	return (x > y) - (x < y);
 }
 
+static const struct wildcard *find_wildcard(const struct search *s,
+					    const struct graph_alternative *a)
+{
+	const struct wildcards *w = &s->by_rank[a->at.rank];
+
+	return w->n ? bsearch(&a->index, w->item, w->n, sizeof(*w->item), compare_index) : NULL;
+}
+
 /* Says by number and rank what a race says by index and process; false if it cannot be said. */
 static bool describe(const struct search *s, struct graph_alternative *a)
 {
-	const struct wildcards *w = &s->by_rank[a->at.rank];
-	const struct wildcard *found =
-		w->n ? bsearch(&a->index, w->item, w->n, sizeof(*w->item), compare_index) : NULL;
+	const struct wildcard *found = find_wildcard(s, a);
 	uint64_t name, source;
 
 	if (!found || !from_value(rp_map_get(&s->names, a->at.rank, found->comm), &name) ||
@@ -214,6 +247,27 @@ static void on_cut_event(void *context, const struct graph_event *g)
 	}
 }
 
+/* One event may complete several: all of it is past the cut. */
+static bool is_before_cut(const struct wildcard *w, const struct graph_alternative *a)
+{
+	return w->done && w->done < a->decided &&
+	       !(w->done_at.thread == a->at.thread && w->done_at.event == a->at.event);
+}
+
+/* Receives that are older than r get a message before it does. */
+static void keep_older(const struct search *s, struct graph_alternative *a)
+{
+	const struct wildcard *r = find_wildcard(s, a);
+
+	for (const struct wildcard *older = s->by_rank[a->at.rank].item; older < r; older++) {
+		if (!older->is_post || older->comm != r->comm || is_before_cut(older, a) ||
+		    (older->tag != TRACE_ANY && older->tag != a->tag))
+			continue;
+		a->kept = rp_realloc(a->kept, a->keeps + 1, sizeof(*a->kept));
+		a->kept[a->keeps++] = older->post;
+	}
+}
+
 int graph_alternatives_find(const struct graph_source *source,
 			    const struct graph_alternatives_wanted *wanted,
 			    struct graph_alternatives *found)
@@ -232,6 +286,8 @@ int graph_alternatives_find(const struct graph_source *source,
 		source->rewind(source->context);
 		rc = graph_walk(source, &cuts);
 	}
+	for (size_t i = 0; i < found->n && !rc; i++)
+		keep_older(&s, &found->item[i]);
 	for (unsigned i = 0; i < source->ranks; i++)
 		free(s.by_rank[i].item);
 	free(s.by_rank);
@@ -239,6 +295,7 @@ int graph_alternatives_find(const struct graph_source *source,
 	rp_map_free(&s.names);
 	rp_map_free(&s.members);
 	rp_map_free(&s.seen);
+	rp_map_free(&s.open);
 	if (rc)
 		graph_alternatives_free(found);
 	return rc;
@@ -246,8 +303,10 @@ int graph_alternatives_find(const struct graph_source *source,
 
 void graph_alternatives_free(struct graph_alternatives *found)
 {
-	for (size_t i = 0; i < found->n; i++)
+	for (size_t i = 0; i < found->n; i++) {
 		free(found->item[i].cut);
+		free(found->item[i].kept);
+	}
 	free(found->item);
 	*found = (struct graph_alternatives){0};
 }

@@ -30,6 +30,13 @@ struct graph_alternative {
 	uint16_t call;
 	uint32_t decided; /* index of `at` in its process */
 	uint32_t index;   /* of the post */
+	int32_t tag;      /* of the other message */
+	/*
+	 * Posted wildcards, by number, that would take the other message if they were free, and of
+	 * which the program has not learnt at the cut: they must get what they got.
+	 */
+	uint64_t *kept;
+	size_t keeps;
 	struct graph_position *cut;
 	size_t cuts;
 };

@@ -192,6 +192,7 @@ struct copy {
 	struct source s;
 	const struct replay_force *force;
 	bool forced;        /* the event at the limit is the forced one */
+	bool is_forced;     /* the force is on this process */
 	bool drops_post;    /* the forced post is one of this process … */
 	bool puts_post;     /* … and this is the stream it goes to */
 	uint64_t limit;     /* events */
@@ -263,6 +264,25 @@ static int copy_item(struct copy *c, const struct item *item, bool *done)
 	return put_post(c, item->event, item->post, item->rec.a);
 }
 
+static bool is_kept(const struct copy *c, uint64_t post)
+{
+	return c->is_forced && c->force->keeps &&
+	       bsearch(&post, c->force->kept, c->force->keeps, sizeof(post), compare_posts);
+}
+
+/* From past the cut: fates that are decided by what is forced. */
+static int copy_kept(struct copy *c, struct item *item, int rc)
+{
+	for (; rc == 1; rc = source_next(&c->s, item)) {
+		if (item->rec.kind != TRACE_POST || !is_kept(c, item->post))
+			continue;
+		rc = put_post(c, c->limit, item->post, item->rec.a);
+		if (rc)
+			return rc;
+	}
+	return rc;
+}
+
 static int copy_records(struct copy *c)
 {
 	struct item item;
@@ -277,7 +297,8 @@ static int copy_records(struct copy *c)
 		if (rc)
 			return rc;
 	}
-	if (c->puts_post)
+	rc = copy_kept(c, &item, done ? source_next(&c->s, &item) : rc);
+	if (!rc && c->puts_post)
 		return put_post(c, c->limit, c->force->post,
 				TRACE_POST_SOURCE + (uint64_t)c->force->value);
 	return rc < 0 ? rc : 0;
@@ -289,6 +310,7 @@ static void force_here(struct copy *c, const struct trace_run_stream *stream)
 	const struct replay_force *force = c->force;
 	bool is_its_stream = is_stream(stream, &force->at);
 
+	c->is_forced = force->at.process == stream->process;
 	c->forced = is_its_stream && !force->is_post;
 	c->drops_post = force->is_post && force->at.process == stream->process;
 	c->puts_post = force->is_post && is_its_stream;

@@ -35,6 +35,9 @@ struct replay_force {
 	bool is_post;
 	uint64_t post;
 	uint32_t value; /* a rank of the communicator, or an index in the array of requests */
+	/* Posted wildcards of the process that get what they got, wherever that became known. */
+	uint64_t *kept; /* numbers, sorted */
+	size_t keeps;
 };
 
 /* What was recorded there. */
