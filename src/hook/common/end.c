@@ -223,6 +223,7 @@ void hook_end_by_exit(int status)
 	hook_depth = 1;
 	if (hook_process.mode == HOOK_RECORD) {
 		finish_record(t, early ? TRACE_END_EARLY : TRACE_END_EXIT, (uint64_t)status);
+		hook_slot->state = REPLAY_GONE;
 		if (hook_process.discard && status == 0 && !early)
 			hook_discard();
 		return;

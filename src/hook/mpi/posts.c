@@ -132,12 +132,12 @@ static const char *scan(const struct trace_view *view)
 }
 
 /* What a racing recording had not decided when it ended. */
-static const char *scan_window(const char *name)
+static const char *scan_window(int dirfd, const char *name)
 {
 	struct trace_window window;
 	const char *why = NULL;
 
-	if (trace_window_open(&window, hook_process.rank_fd, name, &why))
+	if (trace_window_open(&window, dirfd, name, &why))
 		return why;
 	for (uint32_t i = 0; i < window.slots && !why; i++) {
 		uint64_t number;
@@ -167,9 +167,9 @@ static bool is_ours(const char *name)
 	return prefix[0] ? strncmp(name, prefix, strlen(prefix)) == 0 : name[0] != 'p';
 }
 
-const char *hook_posts_load(void)
+const char *hook_posts_load(int dirfd, uint32_t *threads)
 {
-	int copy = openat(hook_process.rank_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int copy = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
 	const char *why = NULL;
 	struct dirent *entry;
@@ -182,10 +182,11 @@ const char *hook_posts_load(void)
 		if (!is_ours(entry->d_name))
 			continue;
 		if (ends_in(entry->d_name, ".window"))
-			why = scan_window(entry->d_name);
+			why = scan_window(dirfd, entry->d_name);
 		if (!ends_in(entry->d_name, ".order") ||
-		    trace_view_open(&view, hook_process.rank_fd, entry->d_name, &why))
+		    trace_view_open(&view, dirfd, entry->d_name, &why))
 			continue;
+		*threads += view.events > 0;
 		why = scan(&view);
 		trace_view_close(&view);
 	}

@@ -80,7 +80,7 @@ static void describe_expected(const struct hook_thread *t, struct hook_text *out
 	}
 }
 
-static void __attribute__((noreturn)) diverged(struct hook_thread *t)
+void replay_diverged(struct hook_thread *t)
 {
 	char expected[256], found[256];
 	struct hook_text e = hook_text_in(expected, sizeof(expected));
@@ -117,7 +117,7 @@ bool replay_take(struct hook_thread *t, uint32_t kind, struct trace_rec *rec)
 		return false;
 	if (t->more && t->next.kind == TRACE_STOP)
 		hook_end_of_recording(t, hook_mpi_call_name(t->call));
-	diverged(t);
+	replay_diverged(t);
 }
 
 /* Of a helper thread, what ends its stream does not end its polls: the main thread does. */
@@ -152,7 +152,7 @@ bool replay_poll_fails(struct hook_thread *t)
 static void check_digest(struct hook_thread *t)
 {
 	if (t->next.a != (uint32_t)t->digest)
-		diverged(t);
+		replay_diverged(t);
 	t->checked = t->events;
 	advance(t);
 }
@@ -165,7 +165,7 @@ static void at_limit(struct hook_thread *t)
 		if (t->more && t->next.kind == TRACE_CHECK)
 			advance(t);
 		if (t->more && t->next.kind == TRACE_END)
-			diverged(t);
+			replay_diverged(t);
 		t->events--;
 		hook_end_of_recording(t, hook_mpi_call_name(t->call));
 	}
@@ -192,7 +192,7 @@ static void begin(struct hook_thread *t)
 		if (t->more && t->next.kind == TRACE_CHECK && t->next_event == t->events)
 			check_digest(t);
 		if (t->more && t->next_event < t->events && t->next.kind != TRACE_FAIL)
-			diverged(t);
+			replay_diverged(t);
 	}
 	if (hook_guide_on)
 		hook_guide_begin(t);
@@ -237,8 +237,8 @@ static void turn_pass(struct hook_thread *t)
 static void opened(struct hook_thread *t, int world, int level)
 {
 	struct trace_rec rec = {0};
+	uint32_t mode, threads = 0;
 	const char *why;
-	uint32_t mode;
 
 	hook_end_multiple = level == MPI_THREAD_MULTIPLE;
 	if (replay_take(t, TRACE_WORLD, &rec) && rec.a != (uint64_t)world)
@@ -248,7 +248,7 @@ static void opened(struct hook_thread *t, int world, int level)
 	racing = mode >= TRACE_MODE_RACING_FIXED && mode <= TRACE_MODE_RACING_FULL;
 	if (mode == TRACE_MODE_GUIDED)
 		hook_guide_open(t);
-	why = hook_posts_load();
+	why = hook_posts_load(hook_process.rank_fd, &threads);
 	if (why)
 		hook_failed(t, why);
 	hook_mpi_real.Comm_dup(MPI_COMM_SELF, &nowhere);
