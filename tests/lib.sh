@@ -184,9 +184,12 @@ finish() {
 	wait "$2" || STATUS=$?
 }
 
-# record [OPTION...] -- COMMAND...: into TRACE; leaves recorded.out, recorded.err, RECORDED_STATUS
+# record [OPTION...] -- COMMAND...: into TRACE; leaves recorded.out, recorded.err, RECORDED_STATUS.
+# RECORD_WITH holds options for all recordings: the same tests for other ways to record
 record() {
-	local options=()
+	local options
+
+	read -r -a options <<<"${RECORD_WITH-}"
 
 	while [[ $1 != -- ]]; do
 		options+=("$1")

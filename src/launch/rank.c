@@ -46,9 +46,9 @@ static int become(const char *path, char *const *argv)
 
 static void clear_variables(void)
 {
-	static const char *const ours[] = {"REPRISE_MODE",    "REPRISE_DIR",     "REPRISE_RANK",
-					   "REPRISE_SESSION", "REPRISE_NOISE",   "REPRISE_FORCE",
-					   "REPRISE_DISCARD", "REPRISE_LAUNCHED"};
+	static const char *const ours[] = {"REPRISE_MODE",    "REPRISE_DIR",      "REPRISE_RANK",
+					   "REPRISE_SESSION", "REPRISE_NOISE",    "REPRISE_FORCE",
+					   "REPRISE_DISCARD", "REPRISE_LAUNCHED", "REPRISE_TRACE"};
 
 	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
 		unsetenv(ours[i]);
@@ -79,6 +79,7 @@ static int set_variables(const struct launch_rank *how, const char *dir, const c
 	set_format("REPRISE_NOISE", "%020" PRIu64, how->noisy ? how->noise + !how->noise : 0);
 	set_format("REPRISE_FORCE", "%" PRIu64, how->force);
 	set_format("REPRISE_DISCARD", "%" PRIu64, how->discard);
+	set_format("REPRISE_TRACE", "%" PRIu64, how->tracing);
 	set_format("REPRISE_LAUNCHED", "%" PRIu64, launch_job_rank(&rank));
 	free(session);
 	return launch_environ_preload(hook);

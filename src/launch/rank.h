@@ -17,6 +17,7 @@ struct launch_rank {
 	bool force;   /* replay: a changed program is replayed all the same */
 	bool noisy;
 	uint64_t noise;
+	unsigned tracing;    /* record: enum trace_mode */
 	enum launch_mpi mpi; /* told by the user; else LAUNCH_MPI_UNKNOWN */
 	char **argv;         /* of the program */
 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The front of a replay: starts the recorded command, watches its ranks, and says how it ended.
- * session.c: the shared directory. plan.c: the command. watch.c: the waiting. report.c: the words.
+ * run.c: the whole. session.c: the shared directory. plan.c: the command. watch.c: the waiting.
+ * report.c: the words. evaluate.c: a replay that writes events.
  */
 #ifndef REPLAY_FRONT_H
 #define REPLAY_FRONT_H
@@ -32,6 +33,8 @@ struct replay_front {
 	uint64_t noise;
 	double patience;
 	char **command; /* given by the user, or NULL */
+	bool evaluate;  /* ranks write events; nothing they print is shown */
+	void (*watching)(const struct replay_front *f); /* called now and then; may be NULL */
 
 	char *session;
 	int session_fd;
@@ -42,6 +45,7 @@ struct replay_front {
 	bool released; /* S/all is there */
 	bool past_end; /* somebody computes on after the last recorded event */
 	bool stuck;    /* all wait for what cannot come */
+	bool complete; /* the replay came to the recorded end */
 };
 
 /* Functions that return an exit code have said why if it is not 0. */
@@ -54,6 +58,15 @@ void replay_session_close(struct replay_front *f);
 /* The launcher's command line, or NULL words and *alone for a program without a launcher. */
 int replay_plan(const struct replay_front *f, char ***words, bool *alone)
 	__attribute__((warn_unused_result));
+
+/* Can the trace be replayed, and is its program what it was? */
+int replay_check(const struct replay_front *f) __attribute__((warn_unused_result));
+
+/* Starts the recorded command in an open session. */
+int replay_start(struct replay_front *f, pid_t *pid) __attribute__((warn_unused_result));
+
+/* All of it: session, command, waiting; the exit code. */
+int replay_run(struct replay_front *f);
 
 /* Waits for the job with process `pid`; the exit code. */
 int replay_watch(struct replay_front *f, pid_t pid);

@@ -17,19 +17,6 @@
 
 #define SHOWN 16 /* ranks named one by one */
 
-/* Frames of ours, of MPI and of libc are not where the user's bug is. */
-static bool is_foreign(const char *where)
-{
-	static const char *const names[] = {"/libreprise-", "/libmpi", "/libmpich", "/libopen-",
-					    "/libc.so",     "/libuc",  "/libpmi"};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (strstr(where, names[i]))
-			return true;
-	}
-	return false;
-}
-
 /* " at file.c:12 (function)" of "module+0xoffset"; the caller frees. */
 static char *place_text(const char *where)
 {
@@ -46,7 +33,7 @@ static char *place_text(const char *where)
 static char *place_of(const struct replay_word *w)
 {
 	for (size_t i = 0; i < w->frames; i++) {
-		if (!is_foreign(w->where[i]))
+		if (!symbol_is_foreign(w->where[i]))
 			return place_text(w->where[i]);
 	}
 	return rp_strdup("");
@@ -125,7 +112,8 @@ void replay_report_failure(const struct replay_front *f)
 {
 	for (size_t i = 0; i < f->ranks; i++) {
 		if (f->word[i].why && strcmp(f->word[i].why, REPLAY_WHY_FAILURE) == 0) {
-			rp_say("cannot replay: rank %zu: %s", i, f->word[i].text);
+			rp_say("cannot %s: rank %zu: %s", f->evaluate ? "evaluate" : "replay", i,
+			       f->word[i].text);
 			return;
 		}
 	}

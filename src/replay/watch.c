@@ -333,7 +333,9 @@ static int verdict(struct replay_front *f)
 		replay_session_release(f);
 	if (ends_by_itself(f))
 		return -1;
-	replay_report_end(f);
+	f->complete = true;
+	if (!f->evaluate)
+		replay_report_end(f);
 	return replay_front_any(f, REPLAY_WHY_STOP) ? RP_EXIT_FAILURE : recorded_code(f);
 }
 
@@ -387,7 +389,8 @@ static int code_at_end(struct replay_front *f, int status)
 	if (replay_report_refusal(f))
 		return RP_EXIT_BAD_INPUT;
 	launch_front_ended(0, status, &ended);
-	if (f->run->meta.ended != TRACE_ENDED_UNKNOWN && ended_as_recorded(f))
+	f->complete = ended_as_recorded(f);
+	if (f->run->meta.ended != TRACE_ENDED_UNKNOWN && f->complete)
 		return recorded_code(f);
 	return launch_ended_code(&ended);
 }
@@ -456,10 +459,14 @@ int replay_watch(struct replay_front *f, pid_t pid)
 		if (f->released && !released_at)
 			released_at = now();
 		if (released_at && lingers(f, now() - released_at, now() - start)) {
-			report_lingering(f);
+			f->complete = true;
+			if (!f->evaluate)
+				report_lingering(f);
 			end_job(f, pid, true);
 			return recorded_code(f);
 		}
+		if (f->watching)
+			f->watching(f);
 		nap();
 	}
 }

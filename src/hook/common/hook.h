@@ -32,7 +32,9 @@ struct hook_process {
 	bool mpi_open;    /* between MPI_Init and MPI_Finalize */
 	int world;        /* ranks, 1 without MPI */
 	bool ended;       /* the end of this process is written */
+	bool evaluate;    /* a replay that writes down all events */
 	uint64_t noise;   /* seed, 0 for none */
+	uint32_t trace;   /* enum trace_mode that was asked for */
 	char dir[1024];
 	char session[1024];
 };
@@ -69,6 +71,7 @@ struct hook_thread {
 	void *guide;      /* see hook/mpi/guide.c; NULL until its first event */
 	struct trace_view input_view;
 	struct trace_input_reader input_reader;
+	struct evaluate *evaluate; /* hook/mpi/evaluate.h */
 };
 
 extern struct hook_process hook_process;

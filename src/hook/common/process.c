@@ -59,7 +59,7 @@ static bool copy_env(const char *name, char *out, size_t size)
 	return true;
 }
 
-static int open_high(int fd)
+int hook_high_fd(int fd)
 {
 	int high = fcntl(fd, F_DUPFD_CLOEXEC, 700);
 
@@ -69,6 +69,17 @@ static int open_high(int fd)
 	return high;
 }
 
+/* The front has left a word in the session. */
+static bool is_evaluation(void)
+{
+	char path[1100];
+	struct hook_text text = hook_text_in(path, sizeof(path));
+
+	hook_text_add(&text, hook_process.session);
+	hook_text_add(&text, "/evaluate");
+	return access(path, F_OK) == 0;
+}
+
 static bool read_environment(void)
 {
 	const char *mode = getenv("REPRISE_MODE");
@@ -76,6 +87,7 @@ static bool read_environment(void)
 	const char *noise = getenv("REPRISE_NOISE");
 	const char *fault = getenv("REPRISE_FAULT");
 	const char *discard = getenv("REPRISE_DISCARD");
+	const char *trace = getenv("REPRISE_TRACE");
 	char path[1100];
 	struct hook_text text = hook_text_in(path, sizeof(path));
 	int fd;
@@ -84,6 +96,7 @@ static bool read_environment(void)
 		return false;
 	hook_process.rank = (uint32_t)strtoul(rank, NULL, 10);
 	hook_process.noise = noise ? strtoull(noise, NULL, 10) : 0;
+	hook_process.trace = trace ? (uint32_t)strtoul(trace, NULL, 10) % TRACE_MODES : 0;
 	hook_process.discard = discard && strcmp(discard, "1") == 0;
 	hook_process.pid = (int)syscall(SYS_getpid);
 	if (fault && strcmp(fault, "nospace") == 0)
@@ -97,12 +110,13 @@ static bool read_environment(void)
 			 "; the program runs on without us", NULL);
 		return false;
 	}
-	hook_process.rank_fd = open_high(fd);
+	hook_process.rank_fd = hook_high_fd(fd);
 	if (strcmp(mode, "record") == 0) {
 		hook_process.mode = HOOK_RECORD;
 	} else if (strcmp(mode, "replay") == 0 && copy_env("REPRISE_SESSION", hook_process.session,
 							   sizeof(hook_process.session))) {
 		hook_process.mode = HOOK_REPLAY;
+		hook_process.evaluate = is_evaluation();
 	}
 	return hook_process.mode != HOOK_INERT;
 }

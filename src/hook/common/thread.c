@@ -17,6 +17,7 @@
 #include "hook/common/text.h"
 
 __thread struct hook_thread *hook_self;
+void (*hook_thread_closing)(struct hook_thread *t);
 
 static struct hook_thread *thread_new(void)
 {
@@ -121,6 +122,8 @@ static void thread_close(void *arg)
 	struct hook_thread *t = arg;
 
 	hook_depth = 1;
+	if (hook_thread_closing)
+		hook_thread_closing(t);
 	trace_stream_close(&t->order.stream);
 	trace_stream_close(&t->input.stream);
 	trace_view_close(&t->order_view);

@@ -9,10 +9,13 @@
 #include <sched.h>
 #include <string.h>
 
+#include "hook/mpi/racing.h"
 #include "hook/mpi/turn.h"
 
 #define CHECK_EVERY 1024
 #define CHECK_FIRST 16
+
+const struct record_tracing *record_tracing;
 
 void record_note(struct hook_thread *t, uint32_t kind, uint64_t a, uint64_t b)
 {
@@ -94,7 +97,9 @@ static void turn_pass(struct hook_thread *t)
 
 static void opened(struct hook_thread *t, int world, int level)
 {
-	record_note(t, TRACE_WORLD, (uint64_t)world, (uint64_t)level);
+	uint32_t mode = racing_open(t, world, level);
+
+	record_note(t, TRACE_WORLD, (uint64_t)world, (uint64_t)level | (uint64_t)mode << 8);
 }
 
 /* Freed receives that are still open: the last chance to learn what they took. */
@@ -116,6 +121,8 @@ static void closing(struct hook_thread *t)
 		hook_requests_close(r);
 	}
 	hook_requests_unlock();
+	if (record_tracing)
+		record_tracing->closing(t);
 }
 
 /*
@@ -125,6 +132,8 @@ static void closing(struct hook_thread *t)
 static inline void received(struct hook_thread *t, uint32_t kind, int source, MPI_Comm comm,
 			    const MPI_Status *status)
 {
+	if (record_tracing && record_tracing->received(t, kind, source, comm, status))
+		return;
 	if (source == MPI_ANY_SOURCE)
 		record_note(t, kind, (uint32_t)status->MPI_SOURCE, 0);
 	if (!hook_requests_count())
@@ -136,7 +145,7 @@ static inline void received(struct hook_thread *t, uint32_t kind, int source, MP
 
 static bool watched(int source)
 {
-	return source == MPI_ANY_SOURCE || hook_requests_count();
+	return source == MPI_ANY_SOURCE || hook_requests_count() || record_tracing;
 }
 
 static int record_Recv(struct hook_thread *t, void *buf, MPI_Count count, MPI_Datatype type,

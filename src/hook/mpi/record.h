@@ -19,6 +19,23 @@ void record_posted(struct hook_thread *t, MPI_Request request, uint32_t flags, i
 /* Asks again for the sources of those that had been matched but were not there yet. */
 void record_pending(struct hook_thread *t);
 
+/* Asks MPI for the source of an open wildcard and writes it; false: it is not there yet. */
+bool record_ask(struct hook_thread *t, struct hook_request *r);
+
+/*
+ * What other modes than `order` do with outcomes. Functions that return true have done all there is
+ * to do; `retire`: the request has completed, otherwise the program has only seen that it will.
+ */
+struct record_tracing {
+	bool (*received)(struct hook_thread *t, uint32_t kind, int source, MPI_Comm comm,
+			 const MPI_Status *status);
+	bool (*completed)(struct hook_thread *t, struct hook_request *r, MPI_Status *status,
+			  bool retire);
+	void (*closing)(struct hook_thread *t);
+};
+
+extern const struct record_tracing *record_tracing; /* NULL for `order` */
+
 /* The functions of the table, by file. */
 int record_Wait(struct hook_thread *t, MPI_Request *request, MPI_Status *status);
 int record_Waitany(struct hook_thread *t, int count, MPI_Request requests[], int *index,

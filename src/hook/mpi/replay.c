@@ -23,6 +23,7 @@
 
 static MPI_Comm nowhere; /* a communicator on which nobody sends */
 static bool sparse;      /* wildcards without a record stay wildcards */
+static bool racing;      /* only wildcards that raced have a source, by number */
 
 static const char *const expectations[TRACE_KINDS] = {
 	[TRACE_SRC] = "a wildcard receive (MPI_Recv, MPI_Sendrecv)",
@@ -95,12 +96,12 @@ static void advance(struct hook_thread *t)
 {
 	do
 		hook_thread_advance(t);
-	while (t->more && (t->next.kind == TRACE_POST || t->next.kind == TRACE_CANCEL));
+	while (t->more && trace_kind_is_keyed(t->next.kind));
 }
 
 static void skip_posts(struct hook_thread *t)
 {
-	if (t->more && (t->next.kind == TRACE_POST || t->next.kind == TRACE_CANCEL))
+	if (t->more && trace_kind_is_keyed(t->next.kind))
 		advance(t);
 }
 
@@ -123,6 +124,12 @@ bool replay_take(struct hook_thread *t, uint32_t kind, struct trace_rec *rec)
 static bool is_outcome_left(const struct hook_thread *t)
 {
 	return hook_thread_is_main(t) || (t->next.kind != TRACE_CHECK && t->next.kind != TRACE_END);
+}
+
+bool replay_poll_would_fail(struct hook_thread *t)
+{
+	skip_posts(t);
+	return t->more && t->next.kind == TRACE_FAIL;
 }
 
 bool replay_poll_fails(struct hook_thread *t)
@@ -238,6 +245,7 @@ static void opened(struct hook_thread *t, int world, int level)
 		hook_failed(t, "the number of ranks is not the recorded one");
 	mode = trace_world_mode(rec.b);
 	sparse = mode == TRACE_MODE_REDUCED || mode == TRACE_MODE_GUIDED;
+	racing = mode >= TRACE_MODE_RACING_FIXED && mode <= TRACE_MODE_RACING_FULL;
 	if (mode == TRACE_MODE_GUIDED)
 		hook_guide_open(t);
 	why = hook_posts_load();
@@ -307,10 +315,20 @@ static bool is_untraced(struct hook_thread *t, uint32_t kind)
 	return !t->more || t->next.kind != kind || t->next_event != t->events;
 }
 
+/* One that did not race stays a wildcard: no other message than the recorded one can come. */
+static int source_by_number(void)
+{
+	uint32_t code = hook_posts_wild(hook_requests_number_wild());
+
+	return code < TRACE_POST_SOURCE ? MPI_ANY_SOURCE : (int)(code - TRACE_POST_SOURCE);
+}
+
 static int source_from(struct hook_thread *t, uint32_t kind, int source)
 {
 	struct trace_rec rec;
 
+	if (source == MPI_ANY_SOURCE && racing)
+		return source_by_number();
 	if (source != MPI_ANY_SOURCE || is_untraced(t, kind) || !replay_take(t, kind, &rec))
 		return source;
 	source = known_source(&rec);
