@@ -21,9 +21,9 @@ static int run(int argc, char **argv)
 		{"noise", required_argument, NULL, 'n'},
 		{"mpi", required_argument, NULL, 'm'},
 		{"force", no_argument, NULL, 'f'},
-		{"tracing", required_argument, NULL, 'c'},
 		{"varied", no_argument, NULL, 'g'},
 		{"output", required_argument, NULL, 'o'},
+		{"tracing", required_argument, NULL, 'c'},
 		{NULL, 0, NULL, 0},
 	};
 	struct launch_rank how = {0};
@@ -40,12 +40,12 @@ static int run(int argc, char **argv)
 			how.noise = strtoull(optarg, NULL, 10);
 		} else if (c == 'f') {
 			how.force = true;
+		} else if (c == 'c') {
+			how.tracing = (unsigned)strtoul(optarg, NULL, 10);
 		} else if (c == 'g') {
 			how.varied = true;
 		} else if (c == 'o') {
 			how.output = optarg;
-		} else if (c == 'c') {
-			how.tracing = (unsigned)strtoul(optarg, NULL, 10);
 		} else if (c != 'm' || !launch_mpi_parse(optarg, &how.mpi)) {
 			return cmd_bad_option(&cmd_rank, c, argv);
 		}
