@@ -48,7 +48,10 @@ static bool convert(struct cmd_graph *g, const struct trace_run *run,
 		.force = {.at = position_of(g, &from->at),
 			  .is_post = from->is_post,
 			  .post = from->post,
-			  .value = (uint32_t)from->source},
+			  .value = from->is_choice ? 0 : (uint32_t)from->source,
+			  .by_receive = from->is_choice,
+			  .receive = from->receive},
+		.posted_by = from->posted_by,
 		.place = rp_strdup(cmd_graph_place(g, from->at.rank, from->thread, from->site)),
 	};
 	to->force.kept = rp_alloc(from->keeps, sizeof(*from->kept));

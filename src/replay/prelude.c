@@ -172,18 +172,21 @@ static int put(struct trace_order_writer *w, uint64_t event, const struct trace_
 }
 
 /* The outcome in the place of the recorded one. */
-static int put_forced(struct trace_order_writer *w, uint64_t event, uint32_t kind, uint32_t value)
+static int put_forced(struct trace_order_writer *w, uint64_t event, uint32_t kind,
+		      const struct replay_force *force)
 {
-	struct trace_rec rec = {.kind = kind, .a = value};
+	struct trace_rec rec = {.kind = kind, .a = force->value};
 	int rc = 0;
 
 	if (kind == TRACE_SOME) {
 		rec.a = 2;
 		rc = put(w, event, &rec);
-		rec = (struct trace_rec){.kind = TRACE_INDEX, .a = (uint64_t)value + 1};
-	} else if (kind == TRACE_HIT || kind == TRACE_INDEX) {
-		rec.a = (uint64_t)value + 1;
+		rec = (struct trace_rec){.kind = TRACE_INDEX};
 	}
+	if (rec.kind == TRACE_HIT || rec.kind == TRACE_INDEX)
+		rec.a = (uint64_t)force->value + 1;
+	if (rec.kind == TRACE_INDEX && force->by_receive)
+		rec = (struct trace_rec){.kind = TRACE_INDEX, .a = 1, .b = force->receive + 1};
 	return rc ? rc : put(w, event, &rec);
 }
 
@@ -255,7 +258,7 @@ static int copy_item(struct copy *c, const struct item *item, bool *done)
 		return 0;
 	if (is_at_force(c, item) && is_outcome(kind)) {
 		*done = true;
-		return put_forced(&c->w, item->event, kind, c->force->value);
+		return put_forced(&c->w, item->event, kind, c->force);
 	}
 	if (kind != TRACE_POST)
 		return put(&c->w, item->event, &item->rec);
