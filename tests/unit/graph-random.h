@@ -67,11 +67,13 @@ static inline void random_receive(struct sim_op *op, const struct sim_program *p
 static inline void random_op(struct sim_program *p, int rank, uint64_t *seed,
 			     const struct sim_style *style, int wild_tags)
 {
-	static const enum sim_kind kinds[] = {SIM_SEND,   SIM_SEND,    SIM_SEND,   SIM_SEND,
-					      SIM_RECV,   SIM_RECV,    SIM_IRECV,  SIM_IRECV,
-					      SIM_WAIT,   SIM_PROBE,   SIM_ISEND,  SIM_ISEND,
-					      SIM_MPROBE, SIM_WAITANY, SIM_CANCEL, SIM_FREE};
-	int n = p->ops[rank], range = style->simple ? 12 : 18;
+	/* The first of them make simple programs. */
+	static const enum sim_kind kinds[] = {
+		SIM_SEND,   SIM_SEND,    SIM_SEND,   SIM_SEND,  SIM_RECV,  SIM_RECV,
+		SIM_IRECV,  SIM_IRECV,   SIM_WAIT,   SIM_PROBE, SIM_ISEND, SIM_ISEND,
+		SIM_MPROBE, SIM_WAITANY, SIM_CANCEL, SIM_FREE,
+	};
+	int n = p->ops[rank], range = style->simple ? 10 : 16;
 	struct sim_op *op = &p->op[rank][n];
 
 	*op = (struct sim_op){.kind = kinds[random_below(seed, range)],
