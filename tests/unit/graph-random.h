@@ -13,6 +13,21 @@ struct sim_style {
 	bool simple; /* one communicator; no requests but receives, no wildcard tags beside fixed */
 };
 
+/* GRAPH_SEEDS and GRAPH_FIRST choose other seeds than the usual ones. */
+static inline int seed_count(int usual)
+{
+	const char *more = getenv("GRAPH_SEEDS");
+
+	return more ? atoi(more) : usual;
+}
+
+static inline uint64_t first_seed(uint64_t usual)
+{
+	const char *first = getenv("GRAPH_FIRST");
+
+	return first ? strtoull(first, NULL, 10) : usual;
+}
+
 static inline int random_below(uint64_t *seed, int n)
 {
 	return (int)(random_next(seed) % (uint64_t)n);

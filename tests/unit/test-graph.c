@@ -164,25 +164,17 @@ static void check_run(void)
 	}
 }
 
-static int seeds(int usual)
-{
-	const char *more = getenv("GRAPH_SEEDS");
-
-	return more ? atoi(more) : usual;
-}
-
 static void test_random_graphs(void **unused)
 {
 	static const struct sim_style styles[] = {{.ranks = 5, .ops = 22, .colls = 5},
 						  {.ranks = 3, .ops = 8, .colls = 2},
 						  {.ranks = 4, .ops = 24, .colls = 0},
 						  {.ranks = 4, .ops = 16, .colls = 12}};
-	int n = seeds(4000), pairs = 0, chosen = 0;
-	uint64_t first = getenv("GRAPH_FIRST") ? strtoull(getenv("GRAPH_FIRST"), NULL, 10) : 0;
+	int n = seed_count(4000), pairs = 0, chosen = 0;
 
 	(void)unused;
 	for (int i = 0; i < n; i++) {
-		uint64_t seed = current = first + (uint64_t)i;
+		uint64_t seed = current = first_seed(0) + (uint64_t)i;
 
 		random_program(&program, &seed, &styles[current % 4]);
 		random_run(&program, &state, &run_log, &seed, true);
@@ -264,11 +256,11 @@ static void check_cut(const struct graph_source *source, uint64_t *seed)
 static void test_cuts(void **unused)
 {
 	static const struct sim_style style = {.ranks = 4, .ops = 10, .colls = 6};
-	int n = seeds(1000);
+	int n = seed_count(1000);
 
 	(void)unused;
 	for (int i = 0; i < n; i++) {
-		uint64_t seed = current = 500000 + (uint64_t)i;
+		uint64_t seed = current = first_seed(500000) + (uint64_t)i;
 		struct graph_source source = sim_source(&program, &run_log);
 
 		random_program(&program, &seed, &style);
@@ -333,12 +325,12 @@ static int32_t random_field(uint64_t *seed)
 static void test_nonsense(void **unused)
 {
 	static const struct sim_style style = {.ranks = 4, .ops = 16, .colls = 6};
-	int n = seeds(2000), said = 0;
+	int n = seed_count(2000), said = 0;
 
 	(void)unused;
 	rp_say_to(open("/dev/null", O_WRONLY));
 	for (int i = 0; i < n; i++) {
-		uint64_t seed = current = 900000 + (uint64_t)i;
+		uint64_t seed = current = first_seed(900000) + (uint64_t)i;
 		struct graph_report report;
 		struct graph_source source;
 
