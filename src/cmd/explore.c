@@ -11,17 +11,20 @@
 #include "base/mem.h"
 #include "trace/format.h"
 
+void cmd_alternative_clear(struct cmd_alternative *a)
+{
+	for (size_t i = 0; i < a->cut.n; i++)
+		free((char *)a->cut.at[i].thread);
+	free(a->cut.at);
+	free((char *)a->force.at.thread);
+	free(a->place);
+	*a = (struct cmd_alternative){0};
+}
+
 void cmd_alternatives_free(struct cmd_alternatives *list)
 {
-	for (size_t i = 0; i < list->n; i++) {
-		struct cmd_alternative *a = &list->item[i];
-
-		for (size_t k = 0; k < a->cut.n; k++)
-			free((char *)a->cut.at[k].thread);
-		free(a->cut.at);
-		free((char *)a->force.at.thread);
-		free(a->place);
-	}
+	for (size_t i = 0; i < list->n; i++)
+		cmd_alternative_clear(&list->item[i]);
 	free(list->item);
 	*list = (struct cmd_alternatives){0};
 }

@@ -250,7 +250,7 @@ static int copy_item(struct copy *c, const struct item *item, bool *done)
 {
 	uint32_t kind = item->rec.kind;
 
-	if (kind == TRACE_END || kind == TRACE_STOP)
+	if (kind == TRACE_END || kind == TRACE_STOP || kind == TRACE_GOT)
 		return 0;
 	if (is_at_force(c, item) && is_outcome(kind)) {
 		*done = true;
