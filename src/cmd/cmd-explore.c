@@ -174,6 +174,10 @@ static json_t *json_of(const struct cmd_alternative *a, const struct replay_find
 							 index ? "index" : "source", "recorded",
 							 (json_int_t)a->recorded.value, "forced",
 							 (json_int_t)a->force.value));
+	if (a->force.by_receive) {
+		json_object_del(object, "forced");
+		json_object_set_new(object, "posted_by", json_integer((json_int_t)a->posted_by));
+	}
 	if (a->force.is_post)
 		json_object_set_new(object, "post", json_integer((json_int_t)a->force.post));
 	if (a->place)

@@ -48,9 +48,16 @@ static bool convert(struct cmd_graph *g, const struct trace_run *run,
 		.force = {.at = position_of(g, &from->at),
 			  .is_post = from->is_post,
 			  .post = from->post,
-			  .value = (uint32_t)from->source},
+			  .value = from->is_choice ? 0 : (uint32_t)from->source,
+			  .by_receive = from->is_choice,
+			  .receive = from->receive},
+		.posted_by = from->posted_by,
 		.place = rp_strdup(cmd_graph_place(g, from->at.rank, from->thread, from->site)),
 	};
+	to->force.kept = rp_alloc(from->keeps, sizeof(*from->kept));
+	to->force.keeps = from->keeps;
+	if (from->keeps)
+		memcpy(to->force.kept, from->kept, from->keeps * sizeof(*from->kept));
 	to->cut.at = rp_alloc(from->cuts, sizeof(*to->cut.at));
 	for (size_t i = 0; i < from->cuts; i++)
 		to->cut.at[to->cut.n++] = position_of(g, &from->cut[i]);

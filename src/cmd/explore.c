@@ -17,6 +17,7 @@ void cmd_alternative_clear(struct cmd_alternative *a)
 		free((char *)a->cut.at[i].thread);
 	free(a->cut.at);
 	free((char *)a->force.at.thread);
+	free(a->force.kept);
 	free(a->place);
 	*a = (struct cmd_alternative){0};
 }
@@ -120,10 +121,13 @@ char *cmd_alternative_text(const struct cmd_alternative *a)
 	char *post = a->force.is_post ? rp_format("#%" PRIu64, a->force.post) : rp_strdup("");
 	char *old = a->recorded.value < 0 ? rp_strdup("none")
 					  : rp_format("%" PRId64, a->recorded.value);
-	char *text = rp_format("%u%s%s@%" PRIu64 "%s%s%s: %s %s -> %" PRIu32, at->rank,
-			       is_main ? "" : ".", is_main ? "" : at->thread, at->event, post,
-			       a->place ? " " : "", a->place ? a->place : "",
-			       what_of(a->recorded.kind), old, a->force.value);
+	char *new = a->force.by_receive ? rp_format("that of the receive posted at %u@%" PRIu64,
+						    at->rank, a->posted_by)
+					: rp_format("%" PRIu32, a->force.value);
+	char *text =
+		rp_format("%u%s%s@%" PRIu64 "%s%s%s: %s %s -> %s", at->rank, is_main ? "" : ".",
+			  is_main ? "" : at->thread, at->event, post, a->place ? " " : "",
+			  a->place ? a->place : "", what_of(a->recorded.kind), old, new);
 
 	if (!a->forced) {
 		free(text);
@@ -131,5 +135,6 @@ char *cmd_alternative_text(const struct cmd_alternative *a)
 	}
 	free(post);
 	free(old);
+	free(new);
 	return text;
 }

@@ -10,7 +10,8 @@ struct cmd_alternative {
 	struct replay_force force;
 	struct replay_cut cut;
 	struct replay_outcome recorded;
-	char *place; /* "file.c:12", or NULL */
+	char *place;        /* "file.c:12", or NULL */
+	uint64_t posted_by; /* force.by_receive: the event that posted it */
 };
 
 struct cmd_alternatives {

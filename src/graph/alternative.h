@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Alternatives: which other message a wildcard could have got (graph/race.h), as something that can
- * be made to happen. For receive r that is, besides the sender, the cut up to which the run is to
- * be repeated: all that happened without knowing what r got.
+ * Alternatives: which other message a wildcard could have got (graph/race.h), or which other
+ * receive could have completed (graph/choice.h), as something that can be made to happen. For
+ * receive r that is, besides the sender, the cut up to which the run is to be repeated: all that
+ * happened without knowing what r got.
  */
 #ifndef GRAPH_ALTERNATIVE_H
 #define GRAPH_ALTERNATIVE_H
@@ -21,15 +22,25 @@ struct graph_position {
 struct graph_alternative {
 	struct graph_position at; /* the receive; of a posted one the event that decides it */
 	bool is_post;
-	uint64_t post;   /* its number among the wildcards that its process posted, from 0 */
-	int32_t got;     /* whose message it got; a rank of MPI_COMM_WORLD */
-	int32_t other;   /* whose it could have got */
-	int32_t source;  /* the other as a rank of the communicator */
-	uint32_t thread; /* of the post */
-	uint32_t site;   /* of the post */
+	uint64_t post;      /* its number among the wildcards that its process posted, from 0 */
+	bool is_choice;     /* not a receive, but a choice among requests: `at` */
+	uint64_t receive;   /* of a choice: the other one, numbered among all posted receives */
+	uint64_t posted_by; /* of a choice: the event that posted it */
+	int32_t got;        /* whose message it got; a rank of MPI_COMM_WORLD */
+	int32_t other;      /* whose it could have got */
+	int32_t source;     /* the other as a rank of the communicator */
+	uint32_t thread;    /* of the post */
+	uint32_t site;      /* of the post */
 	uint16_t call;
 	uint32_t decided; /* index of `at` in its process */
 	uint32_t index;   /* of the post */
+	int32_t tag;      /* of the other message */
+	/*
+	 * Posted wildcards, by number, that would take the other message if they were free, and of
+	 * which the program has not learnt at the cut: they must get what they got.
+	 */
+	uint64_t *kept;
+	size_t keeps;
 	struct graph_position *cut;
 	size_t cuts;
 };
@@ -37,7 +48,6 @@ struct graph_alternative {
 struct graph_alternatives {
 	struct graph_alternative *item;
 	size_t n;
-	uint64_t races;  /* receives that race */
 	uint64_t others; /* alternatives that were left out because there is one like it */
 };
 
