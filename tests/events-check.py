@@ -89,6 +89,8 @@ class Checker:
             return
         if wanted["want_peer"] not in (ANY, peer):
             fail("from another rank than wanted", wanted, outcome)
+        if wanted["call"].startswith("MPI_Isendrecv"):
+            return
         if outcome["tag"] != sent["tag"] or (outcome["bytes"] != sent["bytes"]
                                              and not outcome["flags"] & FAILED):
             fail("another message than was sent", sent, wanted, outcome)

@@ -77,6 +77,8 @@ static void print_run(const struct trace_run *run)
 		print_field("ended", ended(&run->meta));
 		if (run->meta.noisy)
 			print_field("noise", rp_format("seed %" PRIu64, run->meta.noise));
+		if (run->meta.origin)
+			print_field("origin", cmd_show_text(run->meta.origin));
 		free(start);
 		free(host);
 	}

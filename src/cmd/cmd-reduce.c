@@ -102,6 +102,10 @@ static void print(const struct wanted *w, const char *trace, const struct cmd_re
 		printf("  note           %" PRIu64 " ranks keep all racing sources: calls are used "
 		       "whose messages cannot be held back\n",
 		       f->fallbacks);
+	if (f->threaded)
+		printf("  note           %" PRIu64 " ranks keep all outcomes: several of their "
+		       "threads communicate\n",
+		       f->threaded);
 	free(before);
 	free(after);
 }

@@ -10,6 +10,7 @@
 #include <sys/random.h>
 
 #include "base/log.h"
+#include "cmd/reduced.h"
 #include "cmd/show.h"
 #include "launch/job.h"
 #include "replay/front.h"
@@ -47,9 +48,10 @@ static int parse_trace(const char **trace, const char *text)
 	return 0;
 }
 
-static int parse(int argc, char **argv, struct replay_front *f, const char **trace)
+static int parse(int argc, char **argv, struct replay_front *f, const char **trace, bool *arrival)
 {
 	static const struct option options[] = {
+		{"arrival-order", no_argument, NULL, 'a'},
 		{"force", no_argument, NULL, 'f'},
 		{"noise", optional_argument, NULL, 'n'},
 		{"patience", required_argument, NULL, 'p'},
@@ -60,7 +62,9 @@ static int parse(int argc, char **argv, struct replay_front *f, const char **tra
 	opterr = 0;
 	/* "-": words that are no options come as option 1, in their place; "--" ends it. */
 	while (!rc && (c = getopt_long(argc, argv, "-:", options, NULL)) != -1) {
-		if (c == 'f')
+		if (c == 'a')
+			*arrival = true;
+		else if (c == 'f')
 			f->force = true;
 		else if (c == 'n')
 			rc = parse_noise(f, optarg);
@@ -81,8 +85,9 @@ static int run(int argc, char **argv)
 	struct replay_front f = {.patience = PATIENCE};
 	struct trace_run trace;
 	const char *path = NULL;
+	bool arrival = false;
 	unsigned rank;
-	int code = parse(argc, argv, &f, &path);
+	int code = parse(argc, argv, &f, &path, &arrival);
 
 	if (code)
 		return code;
@@ -93,11 +98,16 @@ static int run(int argc, char **argv)
 	code = trace_run_open(&trace, path);
 	if (code)
 		return code;
+	if (arrival)
+		code = cmd_reduced_open_arrival(&trace);
 	f.run = &trace;
 	f.ranks = trace.ranks;
-	code = replay_check(&f);
+	if (!code)
+		code = replay_check(&f);
 	if (!code)
 		code = replay_run(&f);
+	if (arrival)
+		cmd_reduced_remove_arrival(&trace);
 	trace_run_close(&trace);
 	return code;
 }
@@ -113,6 +123,10 @@ const struct cmd_verb cmd_replay = {
 		"given, must run the same program with the same arguments, but may start it in\n"
 		"another way. The exit status is the recorded one; 120 if the program did not do\n"
 		"what it did when it was recorded.\n\n"
+		"  --arrival-order     messages are sent as late as possible, so that they need "
+		"not "
+		"be\n"
+		"                      buffered; takes an evaluation, and longer\n"
 		"  --force             replay although the program or a library has changed\n"
 		"  --noise[=SEED]      delay events at random; the outcome must not change\n"
 		"  --patience=SECONDS  how long nothing may happen before it is called a hang "

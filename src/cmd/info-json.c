@@ -119,6 +119,8 @@ static void set_meta(json_t *object, const struct trace_meta *meta)
 	set_text(object, "start", meta->start);
 	if (meta->noisy)
 		set(object, "noise", meta->noise);
+	if (meta->origin)
+		set_text(object, "origin", meta->origin);
 	if (meta->ended == TRACE_ENDED_EXIT)
 		set(object, "exit", (uint64_t)meta->status);
 	if (meta->ended == TRACE_ENDED_SIGNAL)

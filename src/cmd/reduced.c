@@ -5,13 +5,17 @@
  */
 #include "cmd/reduced.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "graph/plan.h"
+#include "replay/evaluate.h"
 
 /* How the wildcards of a stream were traced. */
 static uint32_t mode_of(const struct trace_view *view)
@@ -96,8 +100,8 @@ int cmd_reduced_write(const struct trace_run *run, const struct trace_dir *into,
 	return code;
 }
 
-int cmd_reduced_write_arrival(const struct trace_run *run, const struct trace_dir *into,
-			      struct graph_arrival *sum)
+static int write_arrival(const struct trace_run *run, const struct trace_dir *into,
+			 struct graph_arrival *sum)
 {
 	struct trace_rewrite how = {.mode = TRACE_MODE_GUIDED};
 	struct graph_source source;
@@ -115,4 +119,51 @@ int cmd_reduced_write_arrival(const struct trace_run *run, const struct trace_di
 	graph_plan_free(&plan);
 	graph_source_close(&source);
 	return code;
+}
+
+#define ARRIVAL "/graph/arrival-"
+
+static int make_arrival(const struct trace_run *run, const char *path)
+{
+	struct graph_arrival sum;
+	struct trace_dir into;
+	int code = mkdir(path, 0700) ? -errno : trace_dir_enter(&into, path);
+
+	if (code) {
+		rp_say("cannot make %s: %s", path, strerror(-code));
+		return RP_EXIT_FAILURE;
+	}
+	code = write_arrival(run, &into, &sum);
+	if (code && trace_dir_remove(&into))
+		rp_say("%s is not complete: remove it", path);
+	trace_dir_close(&into);
+	return code;
+}
+
+int cmd_reduced_open_arrival(struct trace_run *run)
+{
+	struct trace_run other;
+	char *path;
+	int code = cmd_reduced_check(run);
+
+	if (!code)
+		code = replay_evaluate(run->dir.path, NULL);
+	if (code)
+		return code;
+	path = rp_format("%s" ARRIVAL "%ld", run->dir.path, (long)getpid());
+	code = make_arrival(run, path);
+	if (!code)
+		code = trace_run_open(&other, path);
+	if (!code) {
+		trace_run_close(run);
+		*run = other;
+	}
+	free(path);
+	return code;
+}
+
+void cmd_reduced_remove_arrival(struct trace_run *run)
+{
+	if (strstr(run->dir.path, ARRIVAL) && trace_dir_remove(&run->dir))
+		rp_say("cannot remove %s", run->dir.show);
 }

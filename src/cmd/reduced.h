@@ -20,9 +20,13 @@ int cmd_reduced_write(const struct trace_run *run, const struct trace_dir *into,
 		      enum graph_reduce_to to, struct cmd_reduced *sum)
 	__attribute__((warn_unused_result));
 
-/* The same with permits for the order of arrival, and all outcomes. */
-int cmd_reduced_write_arrival(const struct trace_run *run, const struct trace_dir *into,
-			      struct graph_arrival *sum) __attribute__((warn_unused_result));
+/*
+ * Makes, below graph/ of the trace, one with all outcomes and permits for the order of arrival,
+ * and puts it in the place of *run. 0, or the exit code after saying why not.
+ */
+int cmd_reduced_open_arrival(struct trace_run *run) __attribute__((warn_unused_result));
+/* After the replay, if *run was replaced. */
+void cmd_reduced_remove_arrival(struct trace_run *run);
 
 /* Can such a trace be made of this one? The exit code after saying why not. */
 int cmd_reduced_check(const struct trace_run *run) __attribute__((warn_unused_result));

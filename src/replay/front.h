@@ -2,7 +2,8 @@
 /*
  * The front of a replay: starts the recorded command, watches its ranks, and says how it ended.
  * run.c: the whole. session.c: the shared directory. plan.c: the command. watch.c: the waiting.
- * report.c: the words. evaluate.c: a replay that writes events.
+ * report.c: the words. evaluate.c: a replay that writes events. explore*.c: runs with another
+ * outcome, and prelude.c what they begin with.
  */
 #ifndef REPLAY_FRONT_H
 #define REPLAY_FRONT_H
@@ -33,6 +34,8 @@ struct replay_front {
 	uint64_t noise;
 	double patience;
 	char **command; /* given by the user, or NULL */
+	bool varied;    /* along the prelude in the trace, recording into it */
+	char *output;   /* a directory for what the ranks and the launcher print, or NULL */
 	bool evaluate;  /* ranks write events; nothing they print is shown */
 	void (*watching)(const struct replay_front *f); /* called now and then; may be NULL */
 
@@ -71,6 +74,9 @@ int replay_run(struct replay_front *f);
 /* Waits for the job with process `pid`; the exit code. */
 int replay_watch(struct replay_front *f, pid_t pid);
 
+/* Ends the job and everything else that belongs to the session. */
+void replay_end_job(const struct replay_front *f, pid_t pid, bool started);
+
 /* True if some rank's word is `why`. */
 bool replay_front_any(const struct replay_front *f, const char *why);
 
@@ -80,5 +86,10 @@ void replay_report_failure(const struct replay_front *f);
 bool replay_report_refusal(const struct replay_front *f);
 void replay_report_stuck(const struct replay_front *f);
 void replay_report_end(const struct replay_front *f);
+
+/* Sentence parts; the caller frees. What a rank waits for: "MPI_Recv with rank 2, tag 1 at …". */
+char *replay_wait_text(const struct replay_front *f, size_t rank);
+/* A rank's last word: "rank 1, event 7, MPI_Recv at …: …". */
+char *replay_word_text(const struct replay_front *f, size_t rank);
 
 #endif

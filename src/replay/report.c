@@ -144,10 +144,33 @@ static void describe_wait(char *out, size_t size, const struct replay_slot *slot
 		snprintf(out + n, size - (size_t)n, ", tag %d", slot->tag);
 }
 
+char *replay_wait_text(const struct replay_front *f, size_t rank)
+{
+	const struct replay_slot *slot = &f->state->slot[rank];
+	char what[128], *place = place_in(slot->pid, slot->site), *text;
+
+	describe_wait(what, sizeof(what), slot);
+	text = rp_format("%s%s", what, place);
+	free(place);
+	return text;
+}
+
+char *replay_word_text(const struct replay_front *f, size_t rank)
+{
+	const struct replay_word *w = &f->word[rank];
+	char *place = place_of(w), *thread = thread_of(w), *text;
+
+	text = rp_format("rank %zu%s, event %lu, %s%s: %s", rank, thread, (unsigned long)w->event,
+			 w->call, place, w->text);
+	free(place);
+	free(thread);
+	return text;
+}
+
 void replay_report_stuck(const struct replay_front *f)
 {
 	size_t said = 0;
-	char what[128], *place;
+	char *what;
 
 	rp_say("replay diverged: all ranks wait for events that cannot come");
 	for (size_t i = 0; i < f->ranks && said < SHOWN; i++) {
@@ -163,12 +186,10 @@ void replay_report_stuck(const struct replay_front *f)
 			said++;
 			continue;
 		}
-		describe_wait(what, sizeof(what), slot);
-		place = place_in(slot->pid, slot->site);
-		rp_say("  rank %zu waits in event %lu of %lu: %s%s", i,
-		       (unsigned long)(slot->events >> 1), (unsigned long)(slot->limit >> 1), what,
-		       place);
-		free(place);
+		what = replay_wait_text(f, i);
+		rp_say("  rank %zu waits in event %lu of %lu: %s", i,
+		       (unsigned long)(slot->events >> 1), (unsigned long)(slot->limit >> 1), what);
+		free(what);
 		said++;
 	}
 }

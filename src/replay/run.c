@@ -122,6 +122,24 @@ struct start {
 	char **words;
 };
 
+/* What launchers say themselves. */
+static void divert_output(const struct replay_front *f)
+{
+	char *path;
+	int fd;
+
+	if (!f->output)
+		return;
+	path = rp_format("%s/launcher", f->output);
+	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	free(path);
+	if (fd < 0)
+		return;
+	dup2(fd, STDOUT_FILENO);
+	dup2(fd, STDERR_FILENO);
+	close(fd);
+}
+
 /* The ranks get the recorded standard input from us: the launcher has none to pass on. */
 static int start_words(void *data)
 {
@@ -132,6 +150,7 @@ static int start_words(void *data)
 		dup2(null, STDIN_FILENO);
 		close(null);
 	}
+	divert_output(start->front);
 	discard_output(start->front);
 	prctl(PR_SET_PDEATHSIG, SIGTERM); /* a launcher that is killed leaves its ranks behind */
 	return launch_front_exec(start->words);
@@ -143,6 +162,8 @@ static int start_alone(void *data)
 	struct launch_rank how = {
 		.trace = f->run->dir.path,
 		.session = f->session,
+		.varied = f->varied,
+		.output = f->output,
 		.force = f->force,
 		.noisy = f->noisy,
 		.noise = f->noise,

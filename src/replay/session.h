@@ -41,9 +41,9 @@ struct replay_slot {
 	int32_t tag;
 	int32_t pid;
 	uint32_t pad;
-	uint64_t site;     /* the address it was called from */
-	uint64_t parked;   /* threads beside the main one that have come to their end */
-	uint64_t reserved; /* fills the cache line */
+	uint64_t site;   /* the address it was called from */
+	uint64_t parked; /* threads beside the main one that have come to their end */
+	uint64_t polls;  /* failed ones past the cut; only along a prelude */
 };
 
 struct replay_state_file {

@@ -266,7 +266,7 @@ static void wait_for_silence(const struct replay_front *f, const int helpers[], 
  * output, which is the program's: so it has to go first. Where ranks did not start, launchers are
  * busy with that already, and Open MPI's does not survive being asked.
  */
-static void end_job(const struct replay_front *f, pid_t pid, bool started)
+void replay_end_job(const struct replay_front *f, pid_t pid, bool started)
 {
 	bool hydra = strcmp(f->run->rank[0].start.mpi, "mpich") == 0;
 	int helpers[MAX_HELPERS], status;
@@ -440,7 +440,7 @@ int replay_watch(struct replay_front *f, pid_t pid)
 		/* The user has had enough: what the ranks say now is about that. */
 		if (code_of_signal()) {
 			if (!wait_until(pid, &status, now() + GRACE))
-				end_job(f, pid, true);
+				replay_end_job(f, pid, true);
 			else
 				wait_for_silence(f, NULL, 0);
 			return code_of_signal();
@@ -453,7 +453,7 @@ int replay_watch(struct replay_front *f, pid_t pid)
 		judge_silence(f, now() - last_change, now() - start);
 		code = verdict(f);
 		if (code >= 0) {
-			end_job(f, pid, code != RP_EXIT_BAD_INPUT);
+			replay_end_job(f, pid, code != RP_EXIT_BAD_INPUT);
 			return code;
 		}
 		if (f->released && !released_at)
@@ -462,7 +462,7 @@ int replay_watch(struct replay_front *f, pid_t pid)
 			f->complete = true;
 			if (!f->evaluate)
 				report_lingering(f);
-			end_job(f, pid, true);
+			replay_end_job(f, pid, true);
 			return recorded_code(f);
 		}
 		if (f->watching)

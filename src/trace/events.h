@@ -31,7 +31,10 @@ enum trace_event_kind {
 	TRACE_EVENT_SEND = 1,
 	/* A blocking receive: want_peer, want_tag; peer, tag, bytes = outcome. */
 	TRACE_EVENT_RECV,
-	/* A receive is posted: want_peer, want_tag; id. Isendrecv: SEND and POST of one id. */
+	/*
+	 * A receive is posted: want_peer, want_tag; id. Isendrecv: SEND and POST of one id; of its
+	 * outcome only what it wanted is known, and no bytes.
+	 */
 	TRACE_EVENT_POST,
 	/*
 	 * The program learns that `id` has completed; of a receive: peer, tag, bytes = outcome. At

@@ -77,12 +77,21 @@ enum trace_order_kind {
 	TRACE_END = 12,   /* the process ends: a = enum trace_end, b = status, signal or code */
 	TRACE_WORLD = 13, /* after MPI_Init: a = size of MPI_COMM_WORLD, b = thread level + 256 *
 			     enum trace_mode */
-	TRACE_KINDS = 14,
+	TRACE_GOT = 14,   /* TRACE_MODE_ALL: a receive or probe got: a = source, b = tag */
+	TRACE_KINDS = 15,
 };
 
-/* What is written of wildcards. */
+/*
+ * What is written of wildcards. In the racing modes no SRC and LOOK: blocking wildcards are
+ * numbered together with posted ones, and a POST tells the source of one that raced, sooner or
+ * later. The others stay wildcards in replay.
+ */
 enum trace_mode {
 	TRACE_MODE_ORDER = 0,
+	TRACE_MODE_ALL = 1,
+	TRACE_MODE_RACING_FIXED = 2, /* the rest of the name: what clocks rode on the messages */
+	TRACE_MODE_RACING_INCREMENTAL = 3,
+	TRACE_MODE_RACING_FULL = 4,
 	TRACE_MODE_REDUCED = 5, /* by reprise reduce: wildcards without a record stay wildcards */
 	TRACE_MODE_GUIDED = 6,  /* the same, and every order stream has a guide beside it */
 	TRACE_MODES = 7,

@@ -124,7 +124,7 @@ void hook_end_describe(struct hook_text *out, uint32_t how, int64_t value)
 
 static void skip_posts(struct hook_thread *t)
 {
-	while (t->more && (t->next.kind == TRACE_POST || t->next.kind == TRACE_CANCEL))
+	while (t->more && trace_kind_is_keyed(t->next.kind))
 		hook_thread_advance(t);
 }
 
@@ -223,6 +223,7 @@ void hook_end_by_exit(int status)
 	hook_depth = 1;
 	if (hook_process.mode == HOOK_RECORD) {
 		finish_record(t, early ? TRACE_END_EARLY : TRACE_END_EXIT, (uint64_t)status);
+		hook_slot->state = REPLAY_GONE;
 		if (hook_process.discard && status == 0 && !early)
 			hook_discard();
 		return;

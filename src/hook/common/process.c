@@ -69,6 +69,26 @@ int hook_high_fd(int fd)
 	return high;
 }
 
+/* The prelude lies beside the rank's directory of the trace that is being recorded. */
+static bool open_prelude(void)
+{
+	char path[1100];
+	struct hook_text text = hook_text_in(path, sizeof(path));
+	int fd;
+
+	hook_text_add(&text, hook_process.dir);
+	hook_text_add(&text, "/prelude/rank-");
+	hook_text_padded(&text, hook_process.rank, 4);
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0) {
+		hook_say("cannot open ", path, ": ", strerror(errno), NULL);
+		return false;
+	}
+	hook_process.prelude_fd = hook_high_fd(fd);
+	hook_process.varied = true;
+	return true;
+}
+
 /* The front has left a word in the session. */
 static bool is_evaluation(void)
 {
@@ -87,6 +107,7 @@ static bool read_environment(void)
 	const char *noise = getenv("REPRISE_NOISE");
 	const char *fault = getenv("REPRISE_FAULT");
 	const char *discard = getenv("REPRISE_DISCARD");
+	const char *trace = getenv("REPRISE_TRACE");
 	char path[1100];
 	struct hook_text text = hook_text_in(path, sizeof(path));
 	int fd;
@@ -95,6 +116,7 @@ static bool read_environment(void)
 		return false;
 	hook_process.rank = (uint32_t)strtoul(rank, NULL, 10);
 	hook_process.noise = noise ? strtoull(noise, NULL, 10) : 0;
+	hook_process.trace = trace ? (uint32_t)strtoul(trace, NULL, 10) % TRACE_MODES : 0;
 	hook_process.discard = discard && strcmp(discard, "1") == 0;
 	hook_process.pid = (int)syscall(SYS_getpid);
 	if (fault && strcmp(fault, "nospace") == 0)
@@ -111,10 +133,14 @@ static bool read_environment(void)
 	hook_process.rank_fd = hook_high_fd(fd);
 	if (strcmp(mode, "record") == 0) {
 		hook_process.mode = HOOK_RECORD;
-	} else if (strcmp(mode, "replay") == 0 && copy_env("REPRISE_SESSION", hook_process.session,
-							   sizeof(hook_process.session))) {
-		hook_process.mode = HOOK_REPLAY;
-		hook_process.evaluate = is_evaluation();
+	} else if (copy_env("REPRISE_SESSION", hook_process.session,
+			    sizeof(hook_process.session))) {
+		if (strcmp(mode, "replay") == 0) {
+			hook_process.mode = HOOK_REPLAY;
+			hook_process.evaluate = is_evaluation();
+		} else if (strcmp(mode, "varied") == 0 && open_prelude()) {
+			hook_process.mode = HOOK_RECORD;
+		}
 	}
 	return hook_process.mode != HOOK_INERT;
 }
@@ -174,6 +200,7 @@ static void in_child(void)
 {
 	hook_thread_forget();
 	hook_process.mode = HOOK_INERT;
+	hook_process.varied = false;
 	hook_process.claimed = false;
 	hook_depth = 1;
 }

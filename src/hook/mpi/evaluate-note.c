@@ -152,7 +152,7 @@ static void put_receive(struct evaluate *e, const struct evaluate_comm *c, int s
 		evaluate_ends(e);
 	}
 	event.flags |= flags_of(&e->act, rc);
-	if (!e->last)
+	if (!e->last && event.want_peer != TRACE_NO_PEER)
 		evaluate_outcome(&event, c->peers, rc, status);
 	if (split)
 		put_end(e, &event);
@@ -175,7 +175,8 @@ static void put_post(struct evaluate *e, const struct evaluate_comm *c, int sour
 	event.flags |= flags_of(&e->act, rc);
 	event.id = id;
 	evaluate_put(e, &event);
-	add_request(e, c, &event, EVALUATE_ACTIVE);
+	add_request(e, c, &event,
+		    EVALUATE_ACTIVE | (e->act.kind == HOOK_ACT_IEXCHANGE ? EVALUATE_MUTE : 0u));
 }
 
 static void note_post(struct evaluate *e, int rc)
@@ -210,7 +211,7 @@ static void note_probe(struct evaluate *e, int rc, const MPI_Status *status)
 	event.flags |= flags_of(&e->act, rc);
 	if (!hook_mpi_turns)
 		evaluate_ends(e);
-	if (!e->last)
+	if (!e->last && event.want_peer != TRACE_NO_PEER)
 		evaluate_outcome(&event, c->peers, rc, status);
 	if (event.kind == TRACE_EVENT_MPROBE)
 		event.id = evaluate_next_id();

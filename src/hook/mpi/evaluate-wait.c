@@ -181,7 +181,10 @@ static void put_done(struct evaluate *e, const struct evaluate_request *r, int r
 		event.bytes = r->bytes;
 	} else if (!e->last && was_cancelled(r, status)) {
 		event.kind = TRACE_EVENT_CANCEL;
-	} else if (!e->last && r->kind == TRACE_EVENT_POST) {
+	} else if (!e->last && r->flags & EVALUATE_MUTE) {
+		event.peer = r->peer;
+		event.tag = r->tag;
+	} else if (!e->last && r->kind == TRACE_EVENT_POST && r->peer != TRACE_NO_PEER) {
 		evaluate_outcome(&event, r->peers, rc, status);
 	}
 	evaluate_put(e, &event);

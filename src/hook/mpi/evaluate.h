@@ -62,6 +62,7 @@ enum {
 	EVALUATE_SEEN = 4,   /* its DONE is written */
 	EVALUATE_CANCEL = 8, /* MPI_Cancel was called */
 	EVALUATE_SYNC = 16,
+	EVALUATE_MUTE = 32, /* its status says nothing: MPICH's Isendrecv */
 };
 
 struct evaluate_group;

@@ -55,13 +55,6 @@ class Call:
             terms.append(f"(uint64_t){name} * {2 * i + 3}u")
         return " + ".join(terms) or "0"
 
-    def frees(self):
-        return self.name in ("Comm_free", "Comm_disconnect")
-
-    def makes(self):
-        found = re.search(r"MPI_Comm \*(\w+)", self.params)
-        return found.group(1) if found and not self.frees() else None
-
     def of_type(self, mpi_type):
         """The first argument of exactly this type, such as "MPI_Comm" or "MPI_Comm *"."""
         for name, param in zip(self.names, self.params.split(",")):
@@ -133,6 +126,13 @@ class Call:
         if not self.act_kind():
             return ""
         return "\tif (hook_mpi_mode->noted)\n\t\thook_mpi_mode->noted(t, rc);\n"
+
+    def frees(self):
+        return self.name in ("Comm_free", "Comm_disconnect")
+
+    def makes(self):
+        found = re.search(r"MPI_Comm \*(\w+)", self.params)
+        return found.group(1) if found and not self.frees() else None
 
     def begin(self):
         peer = self.pick(PEERS, "HOOK_NO_PEER")

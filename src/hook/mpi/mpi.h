@@ -105,6 +105,7 @@ struct hook_mpi_mode {
 extern struct hook_mpi_real hook_mpi_real;
 extern const struct hook_mpi_mode *hook_mpi_mode;
 extern const struct hook_mpi_mode hook_mpi_record, hook_mpi_replay;
+const struct hook_mpi_mode *hook_mpi_vary(void);
 const struct hook_mpi_mode *hook_mpi_evaluate(void);
 
 /* Several threads may be inside MPI: what they post takes turns. */
@@ -171,7 +172,7 @@ bool hook_mpi_in_status(int rc);
 /* A random delay, if the user asked for noise. */
 void hook_mpi_noise(struct hook_thread *t);
 
-/* Room for n bytes that lasts until the next call with the same `which` (0, 1 or 2). */
+/* Room for n bytes that lasts until the next call with the same `which`. */
 void *hook_mpi_scratch(struct hook_thread *t, int which, size_t n);
 
 /* Messages larger than an int counts go through the calls of MPI 4 where there are any. */

@@ -17,6 +17,7 @@
 
 #include "base/varint.h"
 #include "hook/common/process.h"
+#include "trace/window.h"
 
 #define MAX_POSTS (1ull << 30)
 #define IN_MEMORY (1u << 16) /* bytes; beyond that a file */
@@ -130,22 +131,45 @@ static const char *scan(const struct trace_view *view)
 	return !why && rc < 0 ? "makes no sense" : why;
 }
 
+/* What a racing recording had not decided when it ended. */
+static const char *scan_window(int dirfd, const char *name)
+{
+	struct trace_window window;
+	const char *why = NULL;
+
+	if (trace_window_open(&window, dirfd, name, &why))
+		return why;
+	for (uint32_t i = 0; i < window.slots && !why; i++) {
+		uint64_t number;
+		uint32_t source;
+
+		if (trace_window_get(&window, i, &number, &source))
+			why = add_wild(number, TRACE_POST_SOURCE + (uint64_t)source);
+	}
+	trace_window_close(&window);
+	return why;
+}
+
+static bool ends_in(const char *name, const char *end)
+{
+	size_t n = strlen(name), k = strlen(end);
+
+	return n > k && strcmp(name + n - k, end) == 0;
+}
+
 /* "0.order", "0.1.order" are ours if we are process 0, "p1-0.order" if we are process 1. */
 static bool is_ours(const char *name)
 {
 	char prefix[16] = "";
-	size_t n = strlen(name);
 
-	if (n < 6 || strcmp(name + n - 6, ".order") != 0)
-		return false;
 	if (hook_process.process)
 		snprintf(prefix, sizeof(prefix), "p%u-", hook_process.process);
 	return prefix[0] ? strncmp(name, prefix, strlen(prefix)) == 0 : name[0] != 'p';
 }
 
-const char *hook_posts_load(void)
+const char *hook_posts_load(int dirfd, uint32_t *threads)
 {
-	int copy = openat(hook_process.rank_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int copy = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
 	const char *why = NULL;
 	struct dirent *entry;
@@ -155,9 +179,14 @@ const char *hook_posts_load(void)
 	while (!why && (entry = readdir(dir))) {
 		struct trace_view view;
 
-		if (!is_ours(entry->d_name) ||
-		    trace_view_open(&view, hook_process.rank_fd, entry->d_name, &why))
+		if (!is_ours(entry->d_name))
 			continue;
+		if (ends_in(entry->d_name, ".window"))
+			why = scan_window(dirfd, entry->d_name);
+		if (!ends_in(entry->d_name, ".order") ||
+		    trace_view_open(&view, dirfd, entry->d_name, &why))
+			continue;
+		*threads += view.events > 0;
 		why = scan(&view);
 		trace_view_close(&view);
 	}

@@ -11,6 +11,9 @@
  */
 bool replay_take(struct hook_thread *t, uint32_t kind, struct trace_rec *rec);
 
+/* The program asks for something else than t->next: says so and ends. */
+void replay_diverged(struct hook_thread *t) __attribute__((noreturn));
+
 /* A poll: true if it was answered "no" in the recording. */
 bool replay_poll_fails(struct hook_thread *t);
 
