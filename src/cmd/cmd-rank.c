@@ -16,9 +16,12 @@
 static int run(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{"trace", required_argument, NULL, 't'}, {"session", required_argument, NULL, 's'},
-		{"noise", required_argument, NULL, 'n'}, {"mpi", required_argument, NULL, 'm'},
-		{"force", no_argument, NULL, 'f'},       {"tracing", required_argument, NULL, 'c'},
+		{"trace", required_argument, NULL, 't'},
+		{"session", required_argument, NULL, 's'},
+		{"noise", required_argument, NULL, 'n'},
+		{"mpi", required_argument, NULL, 'm'},
+		{"force", no_argument, NULL, 'f'},
+		{"tracing", required_argument, NULL, 'c'},
 		{NULL, 0, NULL, 0},
 	};
 	struct launch_rank how = {0};
@@ -53,7 +56,8 @@ static int run(int argc, char **argv)
 
 const struct cmd_verb cmd_rank = {
 	.name = "rank",
-	.args = "--trace DIR [--session DIR] [--noise=SEED] [--mpi=MPI] [--force] [--tracing=N] -- PROGRAM [ARG "
+	.args = "--trace DIR [--session DIR] [--noise=SEED] [--mpi=MPI] [--force] [--tracing=N] -- "
+		"PROGRAM [ARG "
 		"…]",
 	.summary = "Becomes one rank of a recorded or replayed run",
 	.run = run,

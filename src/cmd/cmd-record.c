@@ -486,7 +486,8 @@ const struct cmd_verb cmd_record = {
 		"choices),\n"
 		"                          racing (only outcomes of races, see below), all (every "
 		"receive)\n"
-		"  --clocks=KIND           with --trace=racing: fixed (the default), incremental or "
+		"  --clocks=KIND           with --trace=racing: fixed (the default), incremental "
+		"or "
 		"full\n"
 		"  --mpi=MPI               openmpi, mpich or none, where it cannot be seen\n",
 	.run = run,

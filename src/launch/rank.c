@@ -46,8 +46,8 @@ static int become(const char *path, char *const *argv)
 
 static void clear_variables(void)
 {
-	static const char *const ours[] = {"REPRISE_MODE",    "REPRISE_DIR",     "REPRISE_RANK",
-					   "REPRISE_SESSION", "REPRISE_NOISE",   "REPRISE_FORCE",
+	static const char *const ours[] = {"REPRISE_MODE",    "REPRISE_DIR",      "REPRISE_RANK",
+					   "REPRISE_SESSION", "REPRISE_NOISE",    "REPRISE_FORCE",
 					   "REPRISE_DISCARD", "REPRISE_LAUNCHED", "REPRISE_TRACE"};
 
 	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)

@@ -33,8 +33,9 @@ enum trace_event_kind {
 			       ended: it took no message that the program saw */
 	TRACE_EVENT_COMM,   /* a communicator comes up: comm = its number from here on in this
 			       process;   id = its name, the same in all its processes; bytes = its
-			       size,   want_peer = size of the remote group or 0; peer = my rank in it,
-			       want_tag = 0, or 1 if my side of an intercommunicator is the second */
+			       size,   want_peer = size of the remote group or 0; peer = my rank in
+			       it,   want_tag = 0, or 1 if my side of an intercommunicator is the second
+			     */
 	TRACE_EVENT_NEIGHBOUR, /* of a topology: comm; peer = a rank I get data from in neighbour
 				  collectives */
 	TRACE_EVENT_KINDS,

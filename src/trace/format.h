@@ -81,9 +81,9 @@ enum trace_order_kind {
 };
 
 /*
- * What is written of wildcards. In the racing modes no SRC and LOOK: blocking wildcards are numbered
- * together with posted ones, and a POST tells the source of one that raced, sooner or later. The
- * others stay wildcards in replay.
+ * What is written of wildcards. In the racing modes no SRC and LOOK: blocking wildcards are
+ * numbered together with posted ones, and a POST tells the source of one that raced, sooner or
+ * later. The others stay wildcards in replay.
  */
 enum trace_mode {
 	TRACE_MODE_ORDER = 0,

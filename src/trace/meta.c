@@ -346,8 +346,8 @@ int trace_meta_read(const struct trace_dir *dir, struct trace_meta *meta)
 	       take_strings(object, "argv", &meta->argv) && meta->argv[0] &&
 	       take_string(object, "mpi", &meta->mpi) && take_string(object, "cwd", &meta->cwd) &&
 	       take_string(object, "host", &meta->host) &&
-	       take_string(object, "start", &meta->start) && take_noise(object, meta) && take_tracing(object, meta) &&
-	       take_ended(object, meta) &&
+	       take_string(object, "start", &meta->start) && take_noise(object, meta) &&
+	       take_tracing(object, meta) && take_ended(object, meta) &&
 	       (!json_object_get(object, "env") || take_strings(object, "env", &meta->env));
 	json_decref(object);
 	if (good)

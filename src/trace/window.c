@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The file is as long as it will ever be from the start, so that no store meets a full disk. A reader
- * checks every slot when it opens the file.
+ * The file is as long as it will ever be from the start, so that no store meets a full disk. A
+ * reader checks every slot when it opens the file.
  */
 #include "trace/window.h"
 
@@ -119,8 +119,7 @@ int trace_window_open(struct trace_window *w, int dirfd, const char *name, const
 	}
 	*why = "is cut";
 	w->mapped = (size_t)st.st_size;
-	p = w->mapped < PAGE ? MAP_FAILED
-			     : mmap(NULL, w->mapped, PROT_READ, MAP_SHARED, fd, 0);
+	p = w->mapped < PAGE ? MAP_FAILED : mmap(NULL, w->mapped, PROT_READ, MAP_SHARED, fd, 0);
 	close(fd);
 	if (p == MAP_FAILED)
 		return -EBADMSG;

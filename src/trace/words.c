@@ -21,7 +21,7 @@ static const char *const kind_words[] = {
 	[TRACE_FAIL] = "fail",     [TRACE_HIT] = "hit",   [TRACE_SOME] = "some",
 	[TRACE_FLAG] = "flag",     [TRACE_TURN] = "turn", [TRACE_CHECK] = "check",
 	[TRACE_CANCEL] = "cancel", [TRACE_STOP] = "stop", [TRACE_END] = "end",
-	[TRACE_WORLD] = "world",   [TRACE_LOOK] = "look",  [TRACE_GOT] = "got",
+	[TRACE_WORLD] = "world",   [TRACE_LOOK] = "look", [TRACE_GOT] = "got",
 };
 
 static const char *const input_words[] = {

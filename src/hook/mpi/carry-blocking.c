@@ -61,7 +61,7 @@ static void received(const struct carry_parcel *p, MPI_Comm comm, MPI_Status *st
 		if (status == MPI_STATUS_IGNORE)                                                   \
 			status = &local;                                                           \
 		carry_status_set_bytes(status, 0);                                                 \
-		rc = carry_mpi.Recv((void *)p.buf, p.count, p.type, source, tag, comm, status);            \
+		rc = carry_mpi.Recv((void *)p.buf, p.count, p.type, source, tag, comm, status);    \
 		received(&p, comm, status);                                                        \
 		return rc;                                                                         \
 	}
@@ -74,8 +74,10 @@ RECV(Recv_c, MPI_Count)
 /* Either half may have to go as it is: to or from nobody, or with arguments that are wrong. */
 static int exchange(const struct hook_mpi_exchange *x, MPI_Status *status)
 {
-	struct carry_parcel out = {x->sendbuf, (int)x->sendcount, x->sendtype, NULL, NULL, 0, NULL, 0};
-	struct carry_parcel in = {x->recvbuf, (int)x->recvcount, x->recvtype, NULL, NULL, 0, NULL, 0};
+	struct carry_parcel out = {x->sendbuf, (int)x->sendcount, x->sendtype, NULL, NULL, 0, NULL,
+				   0};
+	struct carry_parcel in = {x->recvbuf, (int)x->recvcount, x->recvtype, NULL, NULL, 0, NULL,
+				  0};
 	int outgoing = carry_wrap_send(&out, NULL, x->sendbuf, x->sendcount, x->sendtype, x->dest,
 				       x->comm);
 	int incoming = carry_wrap_recv(&in, NULL, x->recvbuf, x->recvcount, x->recvtype, x->source,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Collective operations of MPI_COMM_WORLD in which every rank waits for all others are counted: who
- * has n of them behind it knows what all had seen before their n-th. All other collective operations
- * are left out, which is safe. Now and then, and at the end, ranks tell each other how many messages
- * they have sent: without it, nothing could ever be forgotten because of a rank that sends none.
+ * has n of them behind it knows what all had seen before their n-th. All other collective
+ * operations are left out, which is safe. Now and then, and at the end, ranks tell each other how
+ * many messages they have sent: without it, nothing could ever be forgotten because of a rank that
+ * sends none.
  */
 #include "hook/mpi/carry.h"
 
@@ -79,6 +80,7 @@ bool carry_close(void)
 	bool all = true;
 
 	carry_visit_orphans();
+	carry_type_free_all();
 	if (!tell())
 		return false;
 	for (uint32_t i = 0; i < carry_clock.ranks; i++)

@@ -22,10 +22,8 @@ static void deliver_unseen(struct carry_request *r)
 
 static void deliver(struct carry_request *r, MPI_Status *status)
 {
-	struct carry_parcel p = {.clock = r->room,
-				 .made = r->type,
-				 .home = r->buf,
-				 .bytes = r->bytes};
+	struct carry_parcel p = {
+		.clock = r->room, .made = r->type, .home = r->buf, .bytes = r->bytes};
 	size_t bytes = carry_status_bytes(status);
 
 	if (r->flags & CARRY_BOTH && bytes < carry_head) {

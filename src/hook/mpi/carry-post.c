@@ -148,7 +148,8 @@ static int iexchange(const struct hook_mpi_exchange *x, MPI_Request *request)
 		return MPI_ERR_NO_MEM;
 	r->flags = CARRY_BOTH;
 	outgoing = pack_send(x, r, &out);
-	incoming = carry_wrap_recv(&in, r, x->recvbuf, x->recvcount, x->recvtype, x->source, x->comm);
+	incoming =
+		carry_wrap_recv(&in, r, x->recvbuf, x->recvcount, x->recvtype, x->source, x->comm);
 	if (outgoing < 0 || incoming < 0)
 		return MPI_ERR_NO_MEM;
 	rc = carry_mpi.Isendrecv_c(out.buf, outgoing ? (MPI_Count)r->copy_bytes : x->sendcount,

@@ -73,8 +73,9 @@ static bool use_type(struct carry_parcel *p, const void *buf, MPI_Count count, M
 static long bytes_to_copy(const struct carry_request *r, const void *buf, MPI_Count count,
 			  MPI_Datatype type)
 {
-	return r && r->flags & (CARRY_PERSISTENT | CARRY_BOTH) ? -1
-							       : carry_type_copyable(buf, count, type);
+	return r && r->flags & (CARRY_PERSISTENT | CARRY_BOTH)
+		       ? -1
+		       : carry_type_copyable(buf, count, type);
 }
 
 /* What MPI would complain about goes to it as it is. */

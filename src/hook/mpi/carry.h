@@ -5,9 +5,9 @@
  * truncation and statuses are as without. Whoever calls through hook_mpi_real, at whatever depth,
  * sends and receives so; therefore all ranks must do it or none, from MPI_Init on.
  *
- * Every message begins with the same number of bytes of clock, whatever its size. Sender and receiver
- * each choose for themselves how to put them there: by a copy of the whole, or by a datatype made of
- * the clock's place and the program's buffer.
+ * Every message begins with the same number of bytes of clock, whatever its size. Sender and
+ * receiver each choose for themselves how to put them there: by a copy of the whole, or by a
+ * datatype made of the clock's place and the program's buffer.
  */
 #ifndef HOOK_MPI_CARRY_H
 #define HOOK_MPI_CARRY_H
@@ -16,12 +16,12 @@
 #include "hook/mpi/mpi.h"
 
 /* Messages of at most so many bytes of one predefined type are copied. */
-#define CARRY_COPY 4096
+#define CARRY_COPY 8192
 
 /* MPI itself. */
 extern struct hook_mpi_real carry_mpi;
 extern struct hook_clock carry_clock;
-extern size_t carry_head; /* bytes of clock on each message */
+extern size_t carry_head;      /* bytes of clock on each message */
 extern uint32_t *carry_counts; /* two per rank */
 
 /* A message has come that covers so many outcomes; MPI_ANY_TAG: nobody knows which one. */
@@ -60,6 +60,8 @@ struct carry_type {
 
 struct carry_type *carry_type_get(const void *buf, MPI_Count count, MPI_Datatype type);
 void carry_type_put(struct carry_type *type);
+/* Frees those that are kept: MPI would complain of them at its end. */
+void carry_type_free_all(void);
 
 /* --- requests (carry-request.c) */
 
@@ -81,13 +83,14 @@ struct carry_request {
 	uint32_t flags;
 	struct carry_request *next; /* among free ones, or orphans */
 	MPI_Comm comm;
-	int world; /* of a send: where to */
+	int world;       /* of a send: where to */
 	int source, tag; /* of a receive: as the program asked */
 	uint64_t key;
-	void *buf;     /* of a receive: the program's */
-	size_t bytes;  /* that fit there */
-	void *room;    /* [clock|data], if copied */
-	void *copy;    /* of what Isendrecv sends, mapped */
+	void *buf;    /* of a receive: the program's */
+	size_t bytes; /* that fit there */
+	void *room;   /* [clock|data], if copied */
+	int size;     /* of the room, see carry-request.c */
+	void *copy;   /* of what Isendrecv sends, mapped */
 	size_t copy_bytes;
 	struct carry_type *type, *send_type;
 	uint8_t small[CARRY_SMALL];
@@ -116,15 +119,15 @@ struct carry_parcel {
 	int count;
 	MPI_Datatype type;
 	void *clock;
-	struct carry_type *made;  /* NULL: a copy */
-	int world;                /* where to */
-	void *home;               /* of a receive: the program's buffer */
-	size_t bytes;             /* that fit there */
+	struct carry_type *made; /* NULL: a copy */
+	int world;               /* where to */
+	void *home;              /* of a receive: the program's buffer */
+	size_t bytes;            /* that fit there */
 };
 
 /*
- * Makes a parcel of a message to be sent or received; `r` is NULL for blocking calls. 1, or 0 if the
- * call is to be made as it is, or -1 if memory is out.
+ * Makes a parcel of a message to be sent or received; `r` is NULL for blocking calls. 1, or 0 if
+ * the call is to be made as it is, or -1 if memory is out.
  */
 int carry_wrap_send(struct carry_parcel *p, struct carry_request *r, const void *buf,
 		    MPI_Count count, MPI_Datatype type, int dest, MPI_Comm comm);

@@ -2,8 +2,8 @@
 /*
  * Logical clocks that ride on messages. A rank counts the outcomes of wildcards that its program
  * has seen. A message says how many of the receiver's outcomes its sender can have known of: it
- * "covers" those, and raced with none of them. To know less than the truth is always safe: then more
- * is taken for a race.
+ * "covers" those, and raced with none of them. To know less than the truth is always safe: then
+ * more is taken for a race.
  *
  *   fixed        what the receiver itself told the sender, and global synchronisations
  *   incremental  also what others told: the entries that changed, CLOCK_CHANGES per message at most

@@ -2,8 +2,8 @@
 /*
  * Either clocks ride on the messages of all ranks or of none. A rank that is not recorded would not
  * answer a message of ours, and would take ours for its own; so ranks agree by files. Each leaves
- * a mark in its directory, rank 0 counts the marks, and the answer is the target of a symbolic link:
- * it can be made only once, so whoever loses patience and makes it "no" does so for all.
+ * a mark in its directory, rank 0 counts the marks, and the answer is the target of a symbolic
+ * link: it can be made only once, so whoever loses patience and makes it "no" does so for all.
  */
 #include <fcntl.h>
 #include <string.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `racing`: a wildcard's outcome is written when a message comes that it could have taken instead;
- * see doc/internals/racing.md. `all`: every receive is written. Invariant of `racing`: an outcome that
- * the program has seen is written, or in the window's file, or no message can race with it any more.
+ * see doc/internals/racing.md. `all`: every receive is written. Invariant of `racing`: an outcome
+ * that the program has seen is written, or in the window's file, or no message can race with it any
+ * more.
  */
 #include "hook/mpi/racing.h"
 
@@ -82,8 +83,7 @@ static void message_came(MPI_Comm comm, int tag, int source, uint64_t key, uint6
 		crowded = event + 1; /* a poll is counted after it has succeeded */
 	}
 	arrived_at = event;
-	arrival[arrivals++] = (struct arrival){
-		(uint64_t)(uintptr_t)comm, key, covers, tag, source};
+	arrival[arrivals++] = (struct arrival){(uint64_t)(uintptr_t)comm, key, covers, tag, source};
 }
 
 static void make_room(void)
@@ -110,7 +110,8 @@ static void saw(struct hook_thread *t, uint64_t number, uint64_t key, MPI_Comm c
 
 	if (source < 0)
 		return;
-	if (t->order.events <= crowded || world < 0 || number > TRACE_WINDOW_MAX_NUMBER || source > (int)TRACE_WINDOW_MAX_SOURCE) {
+	if (t->order.events <= crowded || world < 0 || number > TRACE_WINDOW_MAX_NUMBER ||
+	    source > (int)TRACE_WINDOW_MAX_SOURCE) {
 		write_outcome(t, number, (uint32_t)source);
 		return;
 	}
@@ -124,9 +125,9 @@ static void saw(struct hook_thread *t, uint64_t number, uint64_t key, MPI_Comm c
 }
 
 /*
- * Wildcards that were posted before a receive that has completed have been matched, see record_older;
- * and the program, who has not seen their outcome, cannot have told anybody. So they raced with its
- * message, unless that came from the same rank.
+ * Wildcards that were posted before a receive that has completed have been matched, see
+ * record_older; and the program, who has not seen their outcome, cannot have told anybody. So they
+ * raced with its message, unless that came from the same rank.
  */
 static void older(struct hook_thread *t, MPI_Comm comm, const MPI_Status *of, uint64_t post)
 {
@@ -237,8 +238,8 @@ static bool prepare(struct hook_thread *t, uint32_t mode, int world)
 	int rank = 0;
 
 	hook_mpi_real.Comm_rank(MPI_COMM_WORLD, &rank);
-	window = mmap(NULL, sizeof(*window), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-		      0);
+	window = mmap(NULL, sizeof(*window), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		      -1, 0);
 	if (window == MAP_FAILED)
 		return false;
 	window->write = raced;
@@ -261,7 +262,8 @@ static uint32_t fall_back(struct hook_thread *t, bool threads)
 			      "threads in MPI (thread level serialized or multiple): this run is ",
 			      "recorded with --trace=order", NULL);
 	else if (hook_process.rank == 0)
-		hook_say_once("racing", "not all ranks can carry clocks: this run is recorded with ",
+		hook_say_once("racing",
+			      "not all ranks can carry clocks: this run is recorded with ",
 			      "--trace=order", NULL);
 	return TRACE_MODE_ORDER;
 }

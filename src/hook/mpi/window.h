@@ -4,9 +4,10 @@
  * written when a message comes that it could have taken instead, and forgotten when no such message
  * can come any more. A full window writes its oldest outcome as if it had raced.
  *
- * Two messages race for a receive only if they come from different sources, fit its communicator and
- * tag, and the later one was sent without knowing of the receive's outcome. Which of two receives was
- * first is told by their keys: 2n + 1 for the n-th posted one, 2n for a blocking one after n posts.
+ * Two messages race for a receive only if they come from different sources, fit its communicator
+ * and tag, and the later one was sent without knowing of the receive's outcome. Which of two
+ * receives was first is told by their keys: 2n + 1 for the n-th posted one, 2n for a blocking one
+ * after n posts.
  *
  * Nothing of MPI is in here: communicators are numbers. All memory is in the struct.
  */
@@ -29,8 +30,8 @@ struct hook_outcome {
 
 struct hook_window_entry {
 	struct hook_outcome outcome;
-	uint32_t run;          /* that it belongs to */
-	uint32_t older, newer; /* in its run */
+	uint32_t run;           /* that it belongs to */
+	uint32_t older, newer;  /* in its run */
 	uint32_t before, after; /* among all; a free entry: after */
 };
 
