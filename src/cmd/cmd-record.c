@@ -484,7 +484,7 @@ const struct cmd_verb cmd_record = {
 		"  --noise[=SEED]          delay events at random, so that rare orders show up\n"
 		"  --trace=MODE            what is written of messages: order (the default: all "
 		"choices),\n"
-		"                          racing (only outcomes of races, see below), all (every "
+		"                          racing (only those that could have differed), all (every "
 		"receive)\n"
 		"  --clocks=KIND           with --trace=racing: fixed (the default), incremental "
 		"or "
