@@ -75,6 +75,8 @@ static void print_run(const struct trace_run *run)
 			print_program(&run->rank[0]);
 		print_field("started", rp_format("%s on %s", start, host));
 		print_field("ended", ended(&run->meta));
+		if (run->meta.tracing)
+			print_field("trace", rp_strdup(trace_mode_words(run->meta.tracing)));
 		if (run->meta.noisy)
 			print_field("noise", rp_format("seed %" PRIu64, run->meta.noise));
 		if (run->meta.origin)

@@ -117,6 +117,7 @@ static void set_meta(json_t *object, const struct trace_meta *meta)
 	set_text(object, "cwd", meta->cwd);
 	set_text(object, "host", meta->host);
 	set_text(object, "start", meta->start);
+	set_text(object, "tracing", trace_mode_words(meta->tracing));
 	if (meta->noisy)
 		set(object, "noise", meta->noise);
 	if (meta->origin)

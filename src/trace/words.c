@@ -145,6 +145,14 @@ static char *counted_words(const struct trace_rec *rec)
 	}
 }
 
+static char *world_words(const struct trace_rec *rec)
+{
+	uint32_t mode = trace_world_mode(rec->b);
+
+	return rp_format("world of %" PRIu64 " ranks, thread level %" PRIu64 "%s%s", rec->a,
+			 rec->b & 255, mode ? ", trace " : "", mode ? trace_mode_words(mode) : "");
+}
+
 static char *rare_words(const struct trace_rec *rec)
 {
 	switch (rec->kind) {
@@ -157,8 +165,7 @@ static char *rare_words(const struct trace_rec *rec)
 	case TRACE_CANCEL:
 		return rp_format("receive %" PRIu64 " cancelled", rec->a);
 	case TRACE_WORLD:
-		return rp_format("world of %" PRIu64 " ranks, thread level %" PRIu64 ", trace %s",
-				 rec->a, rec->b & 255, trace_mode_words(trace_world_mode(rec->b)));
+		return world_words(rec);
 	case TRACE_GOT:
 		return rp_format("got from %" PRIu64 ", tag %" PRIu64, rec->a, rec->b);
 	default:
