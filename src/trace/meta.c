@@ -284,6 +284,8 @@ int trace_meta_write(const struct trace_dir *dir, const struct trace_meta *meta)
 		json_object_set_new(object, "tracing", json_integer(meta->tracing));
 	if (object && meta->ended)
 		json_object_set_new(object, "ended", put_ended(meta));
+	if (object && meta->origin)
+		json_object_set_new(object, "origin", put_string(meta->origin));
 	return write_object(dir->fd, "meta.json", object);
 }
 
@@ -348,7 +350,8 @@ int trace_meta_read(const struct trace_dir *dir, struct trace_meta *meta)
 	       take_string(object, "host", &meta->host) &&
 	       take_string(object, "start", &meta->start) && take_noise(object, meta) &&
 	       take_tracing(object, meta) && take_ended(object, meta) &&
-	       (!json_object_get(object, "env") || take_strings(object, "env", &meta->env));
+	       (!json_object_get(object, "env") || take_strings(object, "env", &meta->env)) &&
+	       (!json_object_get(object, "origin") || take_string(object, "origin", &meta->origin));
 	json_decref(object);
 	if (good)
 		return 0;
@@ -365,6 +368,7 @@ void trace_meta_free(struct trace_meta *meta)
 	free(meta->cwd);
 	free(meta->host);
 	free(meta->start);
+	free(meta->origin);
 	*meta = (struct trace_meta){0};
 }
 

@@ -30,6 +30,7 @@ struct trace_meta {
 	enum trace_ended ended;
 	int status; /* exit status or signal */
 	double seconds;
+	char *origin; /* how the run came about if it was not just recorded; or NULL */
 };
 
 struct trace_start {

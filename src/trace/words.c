@@ -52,7 +52,9 @@ const char *trace_stream_word(uint32_t kind)
 {
 	static const char *const words[] = {[TRACE_STREAM_ORDER] = "order",
 					    [TRACE_STREAM_INPUT] = "input",
-					    [TRACE_STREAM_STDIN] = "stdin"};
+					    [TRACE_STREAM_STDIN] = "stdin",
+					    [TRACE_STREAM_EVENTS] = "events",
+					    [TRACE_STREAM_SITES] = "sites"};
 
 	return word(words, COUNT(words), kind);
 }
@@ -63,6 +65,8 @@ static const char *const mode_words[TRACE_MODES] = {
 	[TRACE_MODE_RACING_FIXED] = "racing",
 	[TRACE_MODE_RACING_INCREMENTAL] = "racing, incremental clocks",
 	[TRACE_MODE_RACING_FULL] = "racing, full clocks",
+	[TRACE_MODE_REDUCED] = "reduced",
+	[TRACE_MODE_GUIDED] = "reduced, guided",
 };
 
 const char *trace_mode_words(uint32_t mode)

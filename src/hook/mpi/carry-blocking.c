@@ -106,7 +106,7 @@ static int carry_Sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendt
 			  int source, int recvtag, MPI_Comm comm, MPI_Status *status)
 {
 	struct hook_mpi_exchange x = {sendbuf,   sendcount, sendtype, dest,    sendtag, recvbuf,
-				      recvcount, recvtype,  source,   recvtag, comm};
+				      recvcount, recvtype,  source,   recvtag, comm,    comm};
 
 	return exchange(&x, status);
 }
@@ -129,7 +129,7 @@ static int carry_Sendrecv_replace(void *buf, int count, MPI_Datatype type, int d
 				  int source, int recvtag, MPI_Comm comm, MPI_Status *status)
 {
 	struct hook_mpi_exchange x = {buf,   count, type,   dest,    sendtag, buf,
-				      count, type,  source, recvtag, comm};
+				      count, type,  source, recvtag, comm,    comm};
 
 	if (!carry_comm_rides(comm) || count < 0 || type == MPI_DATATYPE_NULL)
 		return carry_mpi.Sendrecv_replace(buf, count, type, dest, sendtag, source, recvtag,
@@ -294,7 +294,7 @@ static int carry_Sendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Dataty
 			    MPI_Status *status)
 {
 	struct hook_mpi_exchange x = {sendbuf,   sendcount, sendtype, dest,    sendtag, recvbuf,
-				      recvcount, recvtype,  source,   recvtag, comm};
+				      recvcount, recvtype,  source,   recvtag, comm,    comm};
 
 	if (!carry_comm_rides(comm) || sendcount < 0 || recvcount < 0)
 		return carry_mpi.Sendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf,
@@ -307,7 +307,7 @@ static int carry_Sendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype typ
 				    MPI_Status *status)
 {
 	struct hook_mpi_exchange x = {buf,   count, type,   dest,    sendtag, buf,
-				      count, type,  source, recvtag, comm};
+				      count, type,  source, recvtag, comm,    comm};
 
 	if (!carry_comm_rides(comm) || count < 0 || type == MPI_DATATYPE_NULL)
 		return carry_mpi.Sendrecv_replace_c(buf, count, type, dest, sendtag, source,

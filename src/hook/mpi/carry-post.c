@@ -179,7 +179,7 @@ static int carry_Isendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datat
 			     MPI_Request *request)
 {
 	struct hook_mpi_exchange x = {sendbuf,   sendcount, sendtype, dest,    sendtag, recvbuf,
-				      recvcount, recvtype,  source,   recvtag, comm};
+				      recvcount, recvtype,  source,   recvtag, comm,    comm};
 
 	return iexchange(&x, request);
 }
@@ -197,7 +197,7 @@ static int carry_Isendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype ty
 				     MPI_Request *request)
 {
 	struct hook_mpi_exchange x = {buf,   count, type,   dest,    sendtag, buf,
-				      count, type,  source, recvtag, comm};
+				      count, type,  source, recvtag, comm,    comm};
 
 	if (!carry_comm_rides(comm) || count < 0 || type == MPI_DATATYPE_NULL)
 		return carry_mpi.Isendrecv_replace_c(buf, count, type, dest, sendtag, source,

@@ -195,7 +195,9 @@ static bool is_ours(uint32_t call)
 		return false;
 	}
 	if (hook_process.mode == HOOK_REPLAY)
-		hook_mpi_mode = &hook_mpi_replay;
+		hook_mpi_mode = hook_process.evaluate ? hook_mpi_evaluate() : &hook_mpi_replay;
+	else if (hook_process.varied)
+		hook_mpi_mode = hook_mpi_vary();
 	return true;
 }
 

@@ -14,6 +14,12 @@
 
 #include "base/varint.h"
 
+void record_fate(struct hook_thread *t, const struct hook_request *r, uint64_t code)
+{
+	record_note(t, TRACE_POST, code, rp_zigzag((int64_t)(r->wild - t->last_wild)));
+	t->last_wild = r->wild + 1;
+}
+
 static void note_source(struct hook_thread *t, struct hook_request *r, const MPI_Status *status,
 			bool cancelled)
 {
@@ -23,8 +29,7 @@ static void note_source(struct hook_thread *t, struct hook_request *r, const MPI
 		code = TRACE_POST_CANCELLED;
 	else if (status->MPI_SOURCE < 0)
 		code = TRACE_POST_UNKNOWN;
-	record_note(t, TRACE_POST, code, rp_zigzag((int64_t)(r->wild - t->last_wild)));
-	t->last_wild = r->wild + 1;
+	record_fate(t, r, code);
 	hook_requests_close(r);
 }
 

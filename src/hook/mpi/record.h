@@ -9,12 +9,22 @@
 void record_note(struct hook_thread *t, uint32_t kind, uint64_t a, uint64_t b);
 void record_failed_poll(struct hook_thread *t);
 
+/* The thread takes this turn, see turn.h. */
+void record_turn(struct hook_thread *t, uint64_t turn);
+
+/* A message was received (TRACE_SRC) or seen (TRACE_LOOK) outside of any request. */
+void record_received(struct hook_thread *t, uint32_t kind, int source, MPI_Comm comm,
+		     const MPI_Status *status);
+
 /* A receive posted before `post` that matches (comm, tag) must have been matched: learn by whom. */
 void record_older(struct hook_thread *t, MPI_Comm comm, int tag, uint64_t post);
 
 /* A receive was posted as *request. */
 void record_posted(struct hook_thread *t, MPI_Request request, uint32_t flags, int source, int tag,
 		   MPI_Comm comm);
+
+/* Writes the fate of a wildcard, TRACE_POST_*; when it completes, it is written all the same. */
+void record_fate(struct hook_thread *t, const struct hook_request *r, uint64_t code);
 
 /* Asks again for the sources of those that had been matched but were not there yet. */
 void record_pending(struct hook_thread *t);
