@@ -147,10 +147,8 @@ static char *counted_words(const struct trace_rec *rec)
 
 static char *world_words(const struct trace_rec *rec)
 {
-	uint32_t mode = trace_world_mode(rec->b);
-
-	return rp_format("world of %" PRIu64 " ranks, thread level %" PRIu64 "%s%s", rec->a,
-			 rec->b & 255, mode ? ", trace " : "", mode ? trace_mode_words(mode) : "");
+	return rp_format("world of %" PRIu64 " ranks, thread level %" PRIu64 ", trace %s", rec->a,
+			 rec->b & 255, trace_mode_words(trace_world_mode(rec->b)));
 }
 
 static char *rare_words(const struct trace_rec *rec)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * serve ROUNDS quiet|racing: rank 0 receives from anyone. Quiet: the others send one after the
+ * answers ROUNDS quiet|racing: rank 0 receives from anyone. Quiet: the others send one after the
  * other, each when the one before it has been answered, so that no two messages are ever on their
  * way at once. Racing: in each round all others send, and the next round begins when all have been
  * answered.
