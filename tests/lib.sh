@@ -332,6 +332,23 @@ exact() {
 	same recorded quiet
 }
 
+# exact_alone TIMES PROGRAM [ARGUMENT...]: the same for a program without MPI
+exact_alone() {
+	local times=$1 program
+	shift
+
+	program=$(compile "$1" plain)
+	shift
+	varies 12 "$program" "$@"
+	record --noise -- "$program" "$@"
+	status_is recorded 0
+	[[ -s recorded.out ]] || fail "the recorded run printed nothing"
+	replays_alike "$times"
+	replay quiet
+	status_is quiet 0
+	same recorded quiet
+}
+
 # rounds FIRST LAST PROGRAM [ARGUMENT...]: records and replays, each round with noise of its own
 rounds() {
 	local first=$1 last=$2 i program

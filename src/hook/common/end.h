@@ -22,6 +22,12 @@ void hook_end_watch_signals(void);
 extern void (*hook_end_progress)(void);
 extern bool hook_end_multiple; /* any thread may call it, not only the main one */
 
+/* Sleeps for a moment, in which MPI moves messages. */
+void hook_end_nap(const struct hook_thread *t);
+
+/* Replay: all threads have come to the end of their recordings or wait for such; t speaks for all. */
+void hook_end_speak(struct hook_thread *t, const char *call);
+
 /* How a process ends, in words: `how` is enum trace_end. */
 void hook_end_describe(struct hook_text *out, uint32_t how, int64_t value);
 
