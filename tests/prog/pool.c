@@ -34,8 +34,10 @@ static void *worker(void *arg)
 		while (head == tail && !closed)
 			pthread_cond_wait(&filled, &lock);
 		if (head == tail) {
+			void *value = (void *)(hash % 1000);
+
 			pthread_mutex_unlock(&lock);
-			return (void *)(hash % 1000);
+			return value;
 		}
 		job = queue[head++ % ROOM];
 		pthread_cond_signal(&emptied);
