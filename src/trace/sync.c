@@ -105,12 +105,12 @@ int trace_sync_put(struct trace_sync_writer *w, uint32_t op, uint64_t id,
 static bool is_predicted(const struct trace_sync_slot *s, enum trace_sync_class how,
 			 const struct trace_sync_outcome *out)
 {
-	if (how != TRACE_SYNC_PLAIN && out->code != s->code)
+	if (out->code != (how == TRACE_SYNC_PLAIN ? 0 : s->code))
 		return false;
 	if (!out->takes)
-		return true;
+		return how == TRACE_SYNC_VALUE || (how == TRACE_SYNC_TRY && out->code);
 	return s->step && out->version - s->seen == s->step &&
-	       (how != TRACE_SYNC_PLAIN || !out->code);
+	       (how == TRACE_SYNC_TIMED || !out->code);
 }
 
 int trace_sync_put_outcome(struct trace_sync_writer *w, uint32_t op, enum trace_sync_class how,

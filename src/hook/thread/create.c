@@ -48,6 +48,7 @@ __attribute__((constructor)) static void make_key(void)
 static void begins(struct hook_thread *t)
 {
 	hook_self = t;
+	t->handle = (uint64_t)pthread_self();
 	t->tid = (int)syscall(SYS_gettid);
 	if (hook_process.mode == HOOK_RECORD)
 		hook_sync_open(t);
@@ -269,4 +270,16 @@ HOOK_EXPORT int thrd_join(thrd_t thread, int *value)
 	if (value)
 		*value = (int)(intptr_t)result;
 	return thrd_success;
+}
+
+/*
+ * In replay a thread ends by itself where it was cancelled in a wait that we know; anywhere else it
+ * must first have done what it did.
+ */
+HOOK_EXPORT int pthread_cancel(pthread_t thread)
+{
+	if (hook_sync_is_on() && hook_process.mode == HOOK_REPLAY &&
+	    hook_sync_put_off_cancel((uint64_t)thread))
+		return 0;
+	return SYNC_REAL(pthread_cancel)(thread);
 }

@@ -12,6 +12,7 @@ struct hook_sync_entry {
 	uint32_t version[2];
 	pid_t owner; /* of a lock that says nothing about its owner */
 	uint32_t depth;
+	void *more; /* of a barrier: who meets there */
 };
 
 /* The entry, made if there is none. Never NULL: a table that is full shares its last entry. */

@@ -106,10 +106,10 @@ int hook_sync_do(const struct hook_sync_call *c)
 	case SYNC_SPIN_TRYLOCK:
 		return hook_sync_real.pthread_spin_trylock(c->object);
 	case SYNC_FTRYLOCKFILE:
-		return ftrylockfile(c->object) ? EBUSY : 0;
+		return hook_sync_real.ftrylockfile(c->object) ? EBUSY : 0;
 	case SYNC_STREAM:
 	case SYNC_FLOCKFILE:
-		flockfile(c->object);
+		hook_sync_real.flockfile(c->object);
 		return 0;
 	default:
 		break;
@@ -125,6 +125,6 @@ int hook_sync_undo(const struct hook_sync_call *c)
 		return hook_sync_real.pthread_spin_unlock(c->object);
 	if (c->op <= SYNC_COND_CLOCKWAIT)
 		return hook_sync_real.pthread_mutex_unlock(c->object);
-	funlockfile(c->object);
+	hook_sync_real.funlockfile(c->object);
 	return 0;
 }

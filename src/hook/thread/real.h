@@ -24,7 +24,8 @@
 	X(pthread_barrier_init) X(pthread_barrier_destroy) X(pthread_barrier_wait) \
 	X(pthread_once) X(call_once) \
 	X(pthread_create) X(thrd_create) X(pthread_join) X(pthread_tryjoin_np) \
-	X(pthread_timedjoin_np) X(pthread_clockjoin_np) X(pthread_cancel)
+	X(pthread_timedjoin_np) X(pthread_clockjoin_np) X(pthread_cancel) \
+	X(flockfile) X(ftrylockfile) X(funlockfile)
 /* Of these there are two generations. */
 #define HOOK_SYNC_CONDS(X) \
 	X(pthread_cond_wait) X(pthread_cond_timedwait) X(pthread_cond_clockwait)

@@ -9,6 +9,7 @@
 #include <sched.h>
 
 #include "hook/thread/objects.h"
+#include "hook/thread/once.h"
 #include "hook/thread/real.h"
 #include "hook/thread/streams.h"
 
@@ -131,24 +132,39 @@ static int record_unlock(pthread_mutex_t *m)
 	return hook_sync_real.pthread_mutex_unlock(m);
 }
 
+/* An operation in which the thread may be cancelled. */
 struct waiting {
-	struct hook_thread *t;
+	struct hook_thread *t; /* NULL once it is over */
 	const struct hook_sync_call *c;
+	uint64_t id; /* of its object; 0: the one of its spot */
 };
 
-/* The wait was cancelled: the mutex has been taken again. */
+/* By cancellation: a wait on a condition has taken its mutex again. */
 static void wait_ends(struct waiting *w)
 {
-	if (w->t)
+	if (!w->t)
+		return;
+	if (w->c->op >= SYNC_COND_WAIT && w->c->op <= SYNC_COND_CLOCKWAIT)
 		note_taken(w->t, w->c, HOOK_SYNC_CANCELLED);
+	else if (w->id)
+		note_code(w->t, w->c, w->id, HOOK_SYNC_CANCELLED);
+	else
+		note_failed(w->t, w->c, HOOK_SYNC_CANCELLED);
+}
+
+static int do_waiting(struct hook_thread *t, const struct hook_sync_call *c)
+{
+	struct waiting w __attribute__((cleanup(wait_ends))) = {t, c, 0};
+	int rc = hook_sync_do(c);
+
+	w.t = NULL;
+	return rc;
 }
 
 static int record_wait(struct hook_thread *t, const struct hook_sync_call *c)
 {
-	struct waiting w __attribute__((cleanup(wait_ends))) = {t, c};
-	int rc = hook_sync_do(c);
+	int rc = do_waiting(t, c);
 
-	w.t = NULL;
 	if (rc == 0 || rc == ETIMEDOUT || rc == EOWNERDEAD)
 		note_taken(t, c, (uint32_t)rc);
 	else
@@ -158,7 +174,7 @@ static int record_wait(struct hook_thread *t, const struct hook_sync_call *c)
 
 static int record_share(struct hook_thread *t, const struct hook_sync_call *c)
 {
-	int rc = hook_sync_do(c);
+	int rc = do_waiting(t, c);
 
 	if (rc)
 		note_failed(t, c, rc);
@@ -182,8 +198,10 @@ static int record_post(struct hook_thread *t, const struct hook_sync_call *c)
 static int record_value(struct hook_thread *t, const struct hook_sync_call *c, uint64_t id,
 			hook_sync_act *act)
 {
+	struct waiting w __attribute__((cleanup(wait_ends))) = {t, c, id};
 	int code = act(t, c, -1);
 
+	w.t = NULL;
 	note_code(t, c, id, (uint32_t)code);
 	return code;
 }
@@ -198,4 +216,5 @@ const struct hook_sync_mode hook_sync_record = {
 	.unshare = record_unshare,
 	.post = record_post,
 	.value = record_value,
+	.once = hook_sync_record_once,
 };

@@ -16,6 +16,7 @@
 #include "hook/common/end.h"
 #include "hook/common/thread.h"
 #include "hook/thread/objects.h"
+#include "hook/thread/once.h"
 #include "hook/thread/real.h"
 #include "hook/thread/streams.h"
 #include "hook/thread/stuck.h"
@@ -105,8 +106,7 @@ static void do_take(struct hook_thread *t, const struct hook_sync_call *c,
 	} else if (is_stream(c)) {
 		struct hook_sync_entry *e = hook_sync_entry(c->object);
 
-		if (c->op != SYNC_WRITE)
-			flockfile(c->object);
+		hook_sync_real.flockfile(c->object);
 		e->owner = t->tid;
 		e->depth++;
 	} else {
@@ -176,6 +176,13 @@ static int replay_unlock(pthread_mutex_t *m)
 	return replay_release(t, &c);
 }
 
+/* As in the recording; the request that came from another thread then is not waited for. */
+static void __attribute__((noreturn)) cancelled(struct hook_thread *t)
+{
+	hook_sync_leave(t);
+	pthread_exit(PTHREAD_CANCELED);
+}
+
 static int replay_wait(struct hook_thread *t, const struct hook_sync_call *c)
 {
 	struct hook_sync_spot spot = hook_sync_spot(c);
@@ -186,10 +193,8 @@ static int replay_wait(struct hook_thread *t, const struct hook_sync_call *c)
 		return fails(t, c, &spot, &out);
 	replay_release(t, c);
 	do_take(t, c, &out);
-	if (out.code == HOOK_SYNC_CANCELLED) {
-		hook_sync_leave(t);
-		pthread_exit(PTHREAD_CANCELED);
-	}
+	if (out.code == HOOK_SYNC_CANCELLED)
+		cancelled(t);
 	return (int)out.code;
 }
 
@@ -227,8 +232,10 @@ static int replay_share(struct hook_thread *t, const struct hook_sync_call *c)
 	struct trace_sync_outcome out;
 
 	hook_sync_expect(t, c, id_now(&spot), &out);
+	if (!out.takes && fails(t, c, &spot, &out) == HOOK_SYNC_CANCELLED)
+		cancelled(t);
 	if (!out.takes)
-		return fails(t, c, &spot, &out);
+		return (int)out.code;
 	hook_sync_await(t, spot.version, out.version - 1);
 	t->state = HOOK_THREAD_BLOCKED;
 	do_share(c);
@@ -275,8 +282,11 @@ static int replay_value(struct hook_thread *t, const struct hook_sync_call *c, u
 	struct trace_sync_outcome out;
 
 	hook_sync_expect(t, c, id, &out);
-	act(t, c, (int)out.code);
+	if (out.code != HOOK_SYNC_CANCELLED)
+		act(t, c, (int)out.code);
 	hook_sync_done(t, c, id, &out);
+	if (out.code == HOOK_SYNC_CANCELLED)
+		cancelled(t);
 	return (int)out.code;
 }
 
@@ -290,4 +300,5 @@ const struct hook_sync_mode hook_sync_replay = {
 	.unshare = replay_unshare,
 	.post = replay_post,
 	.value = replay_value,
+	.once = hook_sync_replay_once,
 };

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "hook/common/text.h"
+#include "hook/thread/real.h"
 #include "hook/thread/replay.h"
 
 static void record_open(struct hook_thread *t)
@@ -151,7 +152,6 @@ static void predict(struct hook_thread *t, const struct hook_sync_call *c, uint6
 void hook_sync_expect(struct hook_thread *t, const struct hook_sync_call *c, uint64_t id,
 		      struct trace_sync_outcome *out)
 {
-	enum trace_sync_class how = hook_sync_class(c->op);
 	struct trace_sync_slot *s;
 	struct trace_sync_rec rec;
 
@@ -167,8 +167,7 @@ void hook_sync_expect(struct hook_thread *t, const struct hook_sync_call *c, uin
 		.version = (id && s->tag == id ? s->seen : 0) + rec.step,
 		.nameless = rec.kind == TRACE_SYNC_CODE_NEW,
 	};
-	if (out->takes == (how == TRACE_SYNC_VALUE) ||
-	    (!out->takes && how == TRACE_SYNC_TIMED && !out->code))
+	if (out->takes && hook_sync_class(c->op) == TRACE_SYNC_VALUE)
 		diverged(t, hook_sync_name(c->op), "another kind of operation", "this one");
 }
 
@@ -181,4 +180,7 @@ void hook_sync_done(struct hook_thread *t, const struct hook_sync_call *c, uint6
 	t->sync_digest = trace_sync_digest(t->sync_digest, c->op, out->nameless ? 0 : id);
 	if (t->sync_reader.ops % 256 == 0)
 		hook_slot->sync++;
+	if (t->sync_reader.ops == t->sync_reader.total &&
+	    __atomic_load_n(&t->cancel_at_end, __ATOMIC_SEQ_CST))
+		hook_sync_real.pthread_cancel(pthread_self());
 }

@@ -16,6 +16,7 @@
 #include "hook/common/thread.h"
 
 #define NAP_NS 2000000
+#define STUCK_SHOWN 6
 #define NAPS_PER_LOOK 125
 #define NAPS_OF_SILENCE 500
 
@@ -94,17 +95,38 @@ static struct overview look_around(const struct hook_thread *t)
 	return all;
 }
 
+static void describe(const struct hook_thread *p, struct hook_text *out)
+{
+	hook_text_add(out, p->name);
+	hook_text_add(out, p->state == HOOK_THREAD_AT_END ? " past its end in " : " in ");
+	hook_text_add(out, p->waits_in ? p->waits_in : "?");
+	hook_text_add(out, " (operation ");
+	hook_text_number(out, (int64_t)p->sync_reader.ops);
+	if (p->version) {
+		hook_text_add(out, ", turn ");
+		hook_text_number(out, p->version_wanted);
+		hook_text_add(out, " of an object at ");
+		hook_text_number(out, *p->version);
+	}
+	hook_text_add(out, ")");
+}
+
 static void __attribute__((noreturn)) say_stuck(struct hook_thread *t)
 {
-	char found[200];
-	struct hook_text out = hook_text_in(found, sizeof(found));
+	char found[800];
+	struct hook_text out = hook_text_in(found, sizeof(found) - 100);
+	int said = 0;
 
-	if (t->state == HOOK_THREAD_AT_END) {
-		hook_text_add(&out, "that the thread does more than it did when recorded");
-	} else {
-		hook_text_add(&out, "all of them waiting, this one in operation ");
-		hook_text_number(&out, (int64_t)t->sync_reader.ops);
+	hook_text_add(&out, t->state == HOOK_THREAD_AT_END
+				    ? "that the thread does more than it did when recorded: "
+				    : "all waiting: ");
+	list_lock();
+	for (struct hook_thread *p = first; p && said < STUCK_SHOWN; p = p->next_thread) {
+		hook_text_add(&out, said++ ? ", " : "");
+		describe(p, &out);
 	}
+	list_unlock();
+	out.end = found + sizeof(found) - 1;
 	hook_text_add(&out, "; if threads share data without locks, 'reprise races' shows where");
 	hook_diverged(t, t->waits_in, "a thread that goes on", found);
 }
@@ -149,4 +171,19 @@ void hook_sync_await_others(struct hook_thread *t)
 		before = all.ops;
 		hook_end_nap(t);
 	}
+}
+
+bool hook_sync_put_off_cancel(uint64_t handle)
+{
+	bool put_off = false;
+
+	list_lock();
+	for (struct hook_thread *p = first; p; p = p->next_thread) {
+		if (p->handle != handle)
+			continue;
+		__atomic_store_n(&p->cancel_at_end, 1, __ATOMIC_SEQ_CST);
+		put_off = p->sync_reader.ops < p->sync_reader.total;
+	}
+	list_unlock();
+	return put_off;
 }

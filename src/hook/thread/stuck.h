@@ -22,4 +22,7 @@ void hook_sync_nap(struct hook_thread *t);
 /* Returns when no other thread can come any further in its recording. */
 void hook_sync_await_others(struct hook_thread *t);
 
+/* The thread with this handle is to be cancelled: true if it has yet to do what it did. */
+bool hook_sync_put_off_cancel(uint64_t handle);
+
 #endif

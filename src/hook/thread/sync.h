@@ -22,6 +22,7 @@ enum hook_sync_op {
 	SYNC_MUTEX_TRYLOCK,
 	SYNC_MUTEX_TIMEDLOCK,
 	SYNC_MUTEX_CLOCKLOCK,
+	SYNC_WRITE, /* to standard output or error: a mutex of ours */
 	SYNC_COND_WAIT,
 	SYNC_COND_TIMEDWAIT,
 	SYNC_COND_CLOCKWAIT,
@@ -51,7 +52,6 @@ enum hook_sync_op {
 	SYNC_STREAM,
 	SYNC_FLOCKFILE,
 	SYNC_FTRYLOCKFILE,
-	SYNC_WRITE,
 	SYNC_OPS,
 };
 
@@ -92,6 +92,7 @@ struct hook_sync_mode {
 	 */
 	int (*value)(struct hook_thread *t, const struct hook_sync_call *c, uint64_t id,
 		     hook_sync_act *act);
+	void (*once)(struct hook_thread *t, const struct hook_sync_call *c);
 };
 
 extern const struct hook_sync_mode *hook_sync_mode; /* NULL: nothing is to be done */

@@ -83,6 +83,8 @@ static void sleep_until_go(struct hook_thread *t, struct waiter *w)
 {
 	const struct timespec tick = {0, TICK_NS};
 
+	t->version = w->version;
+	t->version_wanted = w->turn;
 	t->state = HOOK_THREAD_WAITS;
 	while (!__atomic_load_n(&w->go, __ATOMIC_ACQUIRE) && !is_turn(w->version, w->turn)) {
 		if (syscall(SYS_futex, &w->go, FUTEX_WAIT_PRIVATE, 0, &tick, NULL, 0) == 0)
@@ -90,6 +92,7 @@ static void sleep_until_go(struct hook_thread *t, struct waiter *w)
 		hook_sync_look(t);
 	}
 	t->state = HOOK_THREAD_RUNS;
+	t->version = NULL;
 }
 
 void hook_sync_await(struct hook_thread *t, uint32_t *version, uint32_t turn)
