@@ -369,6 +369,24 @@ rounds() {
 	[[ $(cat_sums round.*) -gt 1 ]] || fail "all recorded runs were the same"
 }
 
+# rounds_alone FIRST LAST PROGRAM: the same without MPI; the number of the round is the argument
+rounds_alone() {
+	local first=$1 last=$2 i program
+
+	program=$(compile "$3" plain)
+	for ((i = first; i <= last; i++)); do
+		record "--noise=$i" -- "$program" "$i"
+		status_is recorded 0
+		replay replayed "--noise=$((1000 + i))"
+		status_is replayed 0
+		same recorded replayed
+	done
+	record -- "$program" 1
+	cp recorded.out again.out
+	record --noise -- "$program" 1
+	! cmp -s recorded.out again.out || fail "two runs of one seed were the same"
+}
+
 cat_sums() {
 	cksum "$@" | cut -d' ' -f1 | sort -u | wc -l
 }

@@ -58,7 +58,7 @@ void trace_sync_learn(struct trace_sync_slot *s, enum trace_sync_class how,
 
 static inline uint64_t trace_sync_digest(uint64_t digest, uint32_t op, uint64_t id)
 {
-	return (digest ^ id ^ op) * 0x9e3779b97f4a7c15ull;
+	return (digest << 7 | digest >> 57) + (id ^ op);
 }
 
 /* A record: `run` predicted operations, then this. */
@@ -101,18 +101,21 @@ int trace_sync_put_outcome(struct trace_sync_writer *w, uint32_t op, enum trace_
 			   uint64_t id, const struct trace_sync_outcome *out)
 	__attribute__((warn_unused_result));
 
-/* The same for TRACE_SYNC_PLAIN: the way of most operations. */
-static inline int trace_sync_put_version(struct trace_sync_writer *w, uint32_t op, uint64_t id,
-					 uint32_t version)
+/* For TRACE_SYNC_PLAIN, the way of most operations: true if it was predicted and is counted. */
+static inline bool trace_sync_step(struct trace_sync_writer *w, uint32_t op, uint64_t id,
+				   uint32_t version)
 {
 	struct trace_sync_slot *s = trace_sync_slot(w->slot, id);
-	struct trace_sync_outcome out = {.takes = true, .version = version};
 
-	if (__builtin_expect(s->tag == id && version - s->seen == s->step, 1)) {
-		s->seen = version;
-		return trace_sync_count(w, op, id);
-	}
-	return trace_sync_put_outcome(w, op, TRACE_SYNC_PLAIN, id, &out);
+	if (__builtin_expect(s->tag != id || version - s->seen != s->step ||
+				     w->ops + 1 == w->check_at,
+			     0))
+		return false;
+	s->seen = version;
+	w->ops++;
+	w->digest = trace_sync_digest(w->digest, op, id);
+	trace_stream_set_events(&w->stream, w->ops, false);
+	return true;
 }
 
 /* Nothing but such records will follow; written in the space kept back if there is no other. */

@@ -308,13 +308,20 @@ void hook_end_speak(struct hook_thread *t, const char *call)
 	say_word(t, why_ended(t), call, (int64_t)t->next.a, "in");
 }
 
+bool hook_end_is_own(struct hook_thread *t)
+{
+	while (t->more && t->next.kind != TRACE_END)
+		hook_thread_advance(t);
+	return t->more;
+}
+
 /* The front kills us when all have come this far: until then messages must still flow. */
 void hook_end_of_recording(struct hook_thread *t, const char *call)
 {
 	hook_depth = 1;
 	t->state = HOOK_THREAD_AT_END;
 	t->waits_in = call;
-	if (hook_thread_is_main(t)) {
+	if (hook_thread_is_main(t) && (hook_slot->flags & REPLAY_CUT)) {
 		hook_sync_await_others(t);
 		say_word(t, why_ended(t), call, (int64_t)t->next.a, "before");
 	} else {

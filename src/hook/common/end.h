@@ -28,6 +28,9 @@ void hook_end_nap(const struct hook_thread *t);
 /* Replay: all threads have come to the end of their recordings or wait for such; t speaks for all. */
 void hook_end_speak(struct hook_thread *t, const char *call);
 
+/* Replay, at the end of its operations: was it this thread that ended the process? */
+bool hook_end_is_own(struct hook_thread *t);
+
 /* How a process ends, in words: `how` is enum trace_end. */
 void hook_end_describe(struct hook_text *out, uint32_t how, int64_t value);
 

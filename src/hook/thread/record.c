@@ -99,6 +99,16 @@ static int record_take(struct hook_thread *t, const struct hook_sync_call *c)
 	return rc;
 }
 
+static void __attribute__((noinline)) note_lock(struct hook_thread *t, pthread_mutex_t *m, int rc)
+{
+	struct hook_sync_call c = {.op = SYNC_MUTEX_LOCK, .object = m};
+
+	if (rc == 0 || rc == EOWNERDEAD)
+		note_taken(t, &c, (uint32_t)rc);
+	else
+		note_failed(t, &c, rc);
+}
+
 static int record_lock(pthread_mutex_t *m, const void *site)
 {
 	struct hook_sync_spot spot = hook_sync_mutex_spot(m);
@@ -106,17 +116,13 @@ static int record_lock(pthread_mutex_t *m, const void *site)
 	int rc = hook_sync_real.pthread_mutex_lock(m);
 
 	(void)site;
-	if (__builtin_expect(rc == 0 && hook_sync_mutex_is_plain(m) && *spot.id, 1)) {
-		hook_sync_wrote(t, trace_sync_put_version(&t->sync, SYNC_MUTEX_LOCK, *spot.id,
-							  ++*spot.version));
-	} else {
-		struct hook_sync_call c = {.op = SYNC_MUTEX_LOCK, .object = m};
-
-		if (rc == 0 || rc == EOWNERDEAD)
-			note_taken(t, &c, (uint32_t)rc);
-		else
-			note_failed(t, &c, rc);
-	}
+	if (__builtin_expect(rc == 0 && hook_sync_mutex_is_plain(m) &&
+				     trace_sync_step(&t->sync, SYNC_MUTEX_LOCK, *spot.id,
+						     *spot.version + 1),
+			     1))
+		++*spot.version;
+	else
+		note_lock(t, m, rc);
 	hook_sync_leave(t);
 	return rc;
 }

@@ -176,10 +176,12 @@ static int replay_unlock(pthread_mutex_t *m)
 	return replay_release(t, &c);
 }
 
-/* As in the recording; the request that came from another thread then is not waited for. */
-static void __attribute__((noreturn)) cancelled(struct hook_thread *t)
+/*
+ * As in the recording; the request that came from another thread then is not waited for. The
+ * wrapper is left by unwinding, as it was.
+ */
+static void __attribute__((noreturn)) cancelled(void)
 {
-	hook_sync_leave(t);
 	pthread_exit(PTHREAD_CANCELED);
 }
 
@@ -194,7 +196,7 @@ static int replay_wait(struct hook_thread *t, const struct hook_sync_call *c)
 	replay_release(t, c);
 	do_take(t, c, &out);
 	if (out.code == HOOK_SYNC_CANCELLED)
-		cancelled(t);
+		cancelled();
 	return (int)out.code;
 }
 
@@ -203,7 +205,7 @@ void hook_sync_at_end(struct hook_thread *t, const struct hook_sync_call *c)
 	if (c->op >= SYNC_COND_WAIT && c->op <= SYNC_COND_CLOCKWAIT)
 		replay_release(t, c);
 	t->state = HOOK_THREAD_AT_END;
-	if (hook_thread_is_main(t) && !(hook_slot->flags & REPLAY_CUT))
+	if (hook_end_is_own(t))
 		hook_diverged(t, hook_sync_name(c->op), "the end of the program",
 			      "a further operation");
 	hook_end_of_recording(t, hook_sync_name(c->op));
@@ -233,7 +235,7 @@ static int replay_share(struct hook_thread *t, const struct hook_sync_call *c)
 
 	hook_sync_expect(t, c, id_now(&spot), &out);
 	if (!out.takes && fails(t, c, &spot, &out) == HOOK_SYNC_CANCELLED)
-		cancelled(t);
+		cancelled();
 	if (!out.takes)
 		return (int)out.code;
 	hook_sync_await(t, spot.version, out.version - 1);
@@ -286,7 +288,7 @@ static int replay_value(struct hook_thread *t, const struct hook_sync_call *c, u
 		act(t, c, (int)out.code);
 	hook_sync_done(t, c, id, &out);
 	if (out.code == HOOK_SYNC_CANCELLED)
-		cancelled(t);
+		cancelled();
 	return (int)out.code;
 }
 

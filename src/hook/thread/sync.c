@@ -99,7 +99,7 @@ uint64_t hook_sync_new_id(struct hook_thread *t)
 	return id ? id : 1;
 }
 
-static void noise(struct hook_thread *t)
+void hook_sync_noise(struct hook_thread *t)
 {
 	struct timespec ts = {0, 0};
 	uint64_t x = t->noise;
@@ -114,14 +114,4 @@ static void noise(struct hook_thread *t)
 		return;
 	ts.tv_nsec = (long)((x >> 8) % 200000);
 	nanosleep(&ts, NULL);
-}
-
-struct hook_thread *hook_sync_enter(void)
-{
-	struct hook_thread *t = hook_self;
-
-	hook_depth = 1;
-	if (hook_process.noise)
-		noise(t);
-	return t;
 }

@@ -125,7 +125,17 @@ static inline bool hook_sync_is_on(void)
 	return hook_depth == 0 && hook_sync_mode;
 }
 
-struct hook_thread *hook_sync_enter(void);
+void hook_sync_noise(struct hook_thread *t);
+
+static inline struct hook_thread *hook_sync_enter(void)
+{
+	struct hook_thread *t = hook_self;
+
+	hook_depth = 1;
+	if (__builtin_expect(hook_process.noise != 0, 0))
+		hook_sync_noise(t);
+	return t;
+}
 
 static inline void hook_sync_leave(struct hook_thread *t)
 {
