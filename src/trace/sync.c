@@ -2,7 +2,7 @@
 /*
  * A record is committed before the header counts its operation: a process killed in between has
  * one operation more in its bytes than in its header, and the reader takes the larger number.
- * Invariant: writer and reader feed every outcome to trace_sync_learn in the same order.
+ * Invariant: writer and reader feed every outcome to learn() in the same order.
  */
 #include "trace/sync.h"
 
@@ -19,8 +19,18 @@ static bool counts(uint32_t kind)
 	return kind < TRACE_SYNC_CHECK;
 }
 
-void trace_sync_learn(struct trace_sync_slot *s, enum trace_sync_class how,
-		      const struct trace_sync_outcome *out)
+/* The slot, made the object's own if it is not; a step of 0 is never predicted. */
+static struct trace_sync_slot *slot_of(struct trace_sync_slot *slots, uint64_t id)
+{
+	struct trace_sync_slot *s = trace_sync_slot(slots, id);
+
+	if (s->tag != id)
+		*s = (struct trace_sync_slot){.tag = id};
+	return s;
+}
+
+static void learn(struct trace_sync_slot *s, enum trace_sync_class how,
+		  const struct trace_sync_outcome *out)
 {
 	uint32_t step = out->version - s->seen;
 
@@ -116,7 +126,7 @@ static bool is_predicted(const struct trace_sync_slot *s, enum trace_sync_class 
 int trace_sync_put_outcome(struct trace_sync_writer *w, uint32_t op, enum trace_sync_class how,
 			   uint64_t id, const struct trace_sync_outcome *out)
 {
-	struct trace_sync_slot *s = trace_sync_slot_of(w->slot, id);
+	struct trace_sync_slot *s = slot_of(w->slot, id);
 	struct trace_sync_rec rec = {.code = out->code, .step = out->version - s->seen};
 	int rc;
 
@@ -127,8 +137,17 @@ int trace_sync_put_outcome(struct trace_sync_writer *w, uint32_t op, enum trace_
 				       : (out->code ? TRACE_SYNC_TAKE_CODE : TRACE_SYNC_TAKE);
 		rc = trace_sync_put(w, op, id, &rec);
 	}
-	trace_sync_learn(s, how, out);
+	learn(s, how, out);
 	return rc;
+}
+
+int trace_sync_put_new(struct trace_sync_writer *w, uint32_t op, enum trace_sync_class how,
+		       uint64_t id, const struct trace_sync_outcome *out)
+{
+	if (out->code || out->version != 1)
+		return trace_sync_put_outcome(w, op, how, id, out);
+	*trace_sync_slot(w->slot, id) = (struct trace_sync_slot){.tag = id, .seen = 1, .step = 1};
+	return trace_sync_count(w, op, id);
 }
 
 void trace_sync_put_last(struct trace_sync_writer *w, uint32_t kind, uint32_t code, uint32_t step)
@@ -243,4 +262,44 @@ int trace_sync_next_record(struct trace_sync_reader *r, struct trace_sync_rec *r
 	r->ops += r->run;
 	r->run = 0;
 	return trace_sync_next(r, rec);
+}
+
+static bool predict(const struct trace_sync_slot *s, enum trace_sync_class how, uint64_t id,
+		    struct trace_sync_outcome *out)
+{
+	bool known = id && s->tag == id;
+
+	*out = (struct trace_sync_outcome){.takes = true, .version = 1};
+	if (!id)
+		return how != TRACE_SYNC_VALUE;
+	if (how == TRACE_SYNC_VALUE || (how == TRACE_SYNC_TRY && known && s->code)) {
+		*out = (struct trace_sync_outcome){.code = known ? s->code : 0};
+		return true;
+	}
+	out->code = how == TRACE_SYNC_TIMED ? s->code : 0;
+	out->version = s->seen + s->step;
+	return known && s->step;
+}
+
+bool trace_sync_expect(struct trace_sync_reader *r, enum trace_sync_class how, uint64_t id,
+		       const struct trace_sync_rec *rec, struct trace_sync_outcome *out)
+{
+	const struct trace_sync_slot *s = trace_sync_slot(r->slot, id);
+
+	if (!rec)
+		return predict(s, how, id, out);
+	*out = (struct trace_sync_outcome){
+		.takes = rec->kind <= TRACE_SYNC_TAKE_CODE,
+		.code = rec->code,
+		.version = (id && s->tag == id ? s->seen : 0) + rec->step,
+		.nameless = rec->kind == TRACE_SYNC_CODE_NEW,
+	};
+	return !out->takes || how != TRACE_SYNC_VALUE;
+}
+
+void trace_sync_expected(struct trace_sync_reader *r, enum trace_sync_class how, uint64_t id,
+			 const struct trace_sync_outcome *out)
+{
+	if (!out->nameless)
+		learn(slot_of(r->slot, id), how, out);
 }

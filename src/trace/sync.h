@@ -43,19 +43,6 @@ static inline struct trace_sync_slot *trace_sync_slot(struct trace_sync_slot *sl
 	return &slots[id >> 54];
 }
 
-/* The slot, made the object's own if it is not; a step of 0 is never predicted. */
-static inline struct trace_sync_slot *trace_sync_slot_of(struct trace_sync_slot *slots, uint64_t id)
-{
-	struct trace_sync_slot *s = trace_sync_slot(slots, id);
-
-	if (s->tag != id)
-		*s = (struct trace_sync_slot){.tag = id};
-	return s;
-}
-
-void trace_sync_learn(struct trace_sync_slot *s, enum trace_sync_class how,
-		      const struct trace_sync_outcome *out);
-
 static inline uint64_t trace_sync_digest(uint64_t digest, uint32_t op, uint64_t id)
 {
 	return (digest << 7 | digest >> 57) + (id ^ op);
@@ -96,9 +83,14 @@ static inline int trace_sync_count(struct trace_sync_writer *w, uint32_t op, uin
 int trace_sync_put(struct trace_sync_writer *w, uint32_t op, uint64_t id,
 		   const struct trace_sync_rec *rec) __attribute__((warn_unused_result));
 
-/* An operation on an object with a slot, predicted or not. */
+/* An operation on an object that has an id, predicted or not. */
 int trace_sync_put_outcome(struct trace_sync_writer *w, uint32_t op, enum trace_sync_class how,
 			   uint64_t id, const struct trace_sync_outcome *out)
+	__attribute__((warn_unused_result));
+
+/* The first operation that takes an object: it gives it this id. Predicted if it has no code. */
+int trace_sync_put_new(struct trace_sync_writer *w, uint32_t op, enum trace_sync_class how,
+		       uint64_t id, const struct trace_sync_outcome *out)
 	__attribute__((warn_unused_result));
 
 /* For TRACE_SYNC_PLAIN, the way of most operations: true if it was predicted and is counted. */
@@ -143,7 +135,19 @@ int trace_sync_reader_init(struct trace_sync_reader *r, const struct trace_view 
 int trace_sync_next(struct trace_sync_reader *r, struct trace_sync_rec *rec)
 	__attribute__((warn_unused_result));
 
-/* The same without the predicted ones: 2 or 0. */
+/*
+ * What an operation on an object with this id (0: none yet) has to do, by the record that
+ * trace_sync_next gave, or NULL for a predicted one. False: there can be no such operation here.
+ */
+bool trace_sync_expect(struct trace_sync_reader *r, enum trace_sync_class how, uint64_t id,
+		       const struct trace_sync_rec *rec, struct trace_sync_outcome *out)
+	__attribute__((warn_unused_result));
+
+/* It has done so; `id` is the one that the object has by now. */
+void trace_sync_expected(struct trace_sync_reader *r, enum trace_sync_class how, uint64_t id,
+			 const struct trace_sync_outcome *out);
+
+/* trace_sync_next without the predicted ones: 2 or 0. */
 int trace_sync_next_record(struct trace_sync_reader *r, struct trace_sync_rec *rec);
 
 #endif

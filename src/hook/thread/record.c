@@ -13,17 +13,6 @@
 #include "hook/thread/real.h"
 #include "hook/thread/streams.h"
 
-/* The first to take it: as predicted, unless there is a code. */
-static int note_new(struct hook_thread *t, uint32_t op, enum trace_sync_class how, uint64_t id,
-		    const struct trace_sync_outcome *out)
-{
-	if (out->code)
-		return trace_sync_put_outcome(&t->sync, op, how, id, out);
-	*trace_sync_slot(t->sync.slot, id) =
-		(struct trace_sync_slot){.tag = id, .seen = 1, .step = 1};
-	return trace_sync_count(&t->sync, op, id);
-}
-
 static void note_taken(struct hook_thread *t, const struct hook_sync_call *c, uint32_t code)
 {
 	struct hook_sync_spot spot = hook_sync_spot(c);
@@ -33,7 +22,7 @@ static void note_taken(struct hook_thread *t, const struct hook_sync_call *c, ui
 
 	if (!*spot.id) {
 		__atomic_store_n(spot.id, hook_sync_new_id(t), __ATOMIC_RELEASE);
-		rc = note_new(t, c->op, how, *spot.id, &out);
+		rc = trace_sync_put_new(&t->sync, c->op, how, *spot.id, &out);
 	} else {
 		rc = trace_sync_put_outcome(&t->sync, c->op, how, *spot.id, &out);
 	}
@@ -60,7 +49,7 @@ static void note_shared(struct hook_thread *t, const struct hook_sync_call *c)
 
 	if (out.version == 1 && !*spot.id) {
 		__atomic_store_n(spot.id, hook_sync_new_id(t), __ATOMIC_RELEASE);
-		rc = note_new(t, c->op, how, *spot.id, &out);
+		rc = trace_sync_put_new(&t->sync, c->op, how, *spot.id, &out);
 	} else {
 		rc = trace_sync_put_outcome(&t->sync, c->op, how, id_of(&spot), &out);
 	}

@@ -128,55 +128,25 @@ static bool next(struct hook_thread *t, const struct hook_sync_call *c, struct t
 	}
 }
 
-static void predict(struct hook_thread *t, const struct hook_sync_call *c, uint64_t id,
-		    struct trace_sync_outcome *out)
-{
-	enum trace_sync_class how = hook_sync_class(c->op);
-	struct trace_sync_slot *s = trace_sync_slot(t->sync_reader.slot, id);
-	bool known = id && s->tag == id;
-
-	*out = (struct trace_sync_outcome){.takes = true, .version = 1};
-	if (!id && how != TRACE_SYNC_VALUE)
-		return;
-	if (how == TRACE_SYNC_VALUE || (how == TRACE_SYNC_TRY && known && s->code)) {
-		*out = (struct trace_sync_outcome){.code = known ? s->code : 0};
-		return;
-	}
-	if (!known || !s->step)
-		diverged(t, hook_sync_name(c->op), "an object that the thread has used before",
-			 "another one");
-	out->code = how == TRACE_SYNC_TIMED ? s->code : 0;
-	out->version = s->seen + s->step;
-}
-
 void hook_sync_expect(struct hook_thread *t, const struct hook_sync_call *c, uint64_t id,
 		      struct trace_sync_outcome *out)
 {
-	struct trace_sync_slot *s;
 	struct trace_sync_rec rec;
+	bool predicted;
 
 	t->waits_in = hook_sync_name(c->op);
-	if (next(t, c, &rec)) {
-		predict(t, c, id, out);
-		return;
-	}
-	s = trace_sync_slot(t->sync_reader.slot, id);
-	*out = (struct trace_sync_outcome){
-		.takes = rec.kind <= TRACE_SYNC_TAKE_CODE,
-		.code = rec.code,
-		.version = (id && s->tag == id ? s->seen : 0) + rec.step,
-		.nameless = rec.kind == TRACE_SYNC_CODE_NEW,
-	};
-	if (out->takes && hook_sync_class(c->op) == TRACE_SYNC_VALUE)
-		diverged(t, hook_sync_name(c->op), "another kind of operation", "this one");
+	predicted = next(t, c, &rec);
+	if (!trace_sync_expect(&t->sync_reader, hook_sync_class(c->op), id,
+			       predicted ? NULL : &rec, out))
+		diverged(t, hook_sync_name(c->op),
+			 "another operation, or one on an object the thread has used before",
+			 "this one");
 }
 
 void hook_sync_done(struct hook_thread *t, const struct hook_sync_call *c, uint64_t id,
 		    const struct trace_sync_outcome *out)
 {
-	if (!out->nameless)
-		trace_sync_learn(trace_sync_slot_of(t->sync_reader.slot, id),
-				 hook_sync_class(c->op), out);
+	trace_sync_expected(&t->sync_reader, hook_sync_class(c->op), id, out);
 	t->sync_digest = trace_sync_digest(t->sync_digest, c->op, out->nameless ? 0 : id);
 	if (t->sync_reader.ops % 256 == 0)
 		hook_slot->sync++;
