@@ -58,6 +58,37 @@ const char *trace_stream_word(uint32_t kind)
 	return word(words, COUNT(words), kind);
 }
 
+const char *trace_sync_word(uint32_t kind)
+{
+	static const char *const words[TRACE_SYNC_KINDS] = {
+		[TRACE_SYNC_TAKE] = "take",     [TRACE_SYNC_TAKE_CODE] = "take-code",
+		[TRACE_SYNC_CODE] = "code",     [TRACE_SYNC_CODE_NEW] = "code-new",
+		[TRACE_SYNC_CHECK] = "check",   [TRACE_SYNC_STOP] = "stop"};
+
+	return word(words, COUNT(words), kind);
+}
+
+char *trace_sync_words(const struct trace_sync_rec *rec)
+{
+	switch (rec->kind) {
+	case TRACE_SYNC_TAKE:
+		return rp_format("took the object at %" PRIu32 " after the version it saw last",
+				 rec->step);
+	case TRACE_SYNC_TAKE_CODE:
+		return rp_format("took the object at %" PRIu32
+				 " after the version it saw last, result %" PRIu32,
+				 rec->step, rec->code);
+	case TRACE_SYNC_CODE:
+		return rp_format("result %" PRIu32, rec->code);
+	case TRACE_SYNC_CODE_NEW:
+		return rp_format("result %" PRIu32 " of an object nobody had taken", rec->code);
+	case TRACE_SYNC_CHECK:
+		return rp_format("check %04" PRIx32, rec->code);
+	default:
+		return trace_stop_words(rec->code, rec->step);
+	}
+}
+
 static char *signal_words(uint64_t sig)
 {
 	const char *name = sig < 128 ? sigabbrev_np((int)sig) : NULL;
