@@ -29,7 +29,7 @@ struct dump {
 	struct trace_dir dir;
 	const char *thread; /* NULL for all */
 	long rank;          /* -1 for all */
-	bool input, sync; /* instead of the order of events */
+	bool input, sync;   /* instead of the order of events */
 	bool json;
 	bool force;
 };
@@ -314,11 +314,13 @@ static int parse_rank(const char *text, long *rank)
 
 static int parse(int argc, char **argv, struct dump *d)
 {
-	static const struct option options[] = {
-		{"rank", required_argument, NULL, 'r'},   {"thread", required_argument, NULL, 't'},
-		{"format", required_argument, NULL, 'f'}, {"input", no_argument, NULL, 'i'},
-		{"force", no_argument, NULL, 'F'},        {"sync", no_argument, NULL, 's'},
-		{0}};
+	static const struct option options[] = {{"rank", required_argument, NULL, 'r'},
+						{"thread", required_argument, NULL, 't'},
+						{"format", required_argument, NULL, 'f'},
+						{"input", no_argument, NULL, 'i'},
+						{"force", no_argument, NULL, 'F'},
+						{"sync", no_argument, NULL, 's'},
+						{0}};
 	int c, code = 0;
 
 	opterr = 0;

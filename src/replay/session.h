@@ -41,10 +41,10 @@ struct replay_slot {
 	int32_t peer;  /* what it waits for: a rank, or INT32_MIN */
 	int32_t tag;
 	int32_t pid;
-	uint32_t flags;    /* REPLAY_CUT */
-	uint64_t site;     /* the address it was called from */
-	uint64_t parked;   /* threads beside the main one that have come to their end */
-	uint64_t sync;     /* grows with the threads' synchronisation; fills the cache line */
+	uint32_t flags;  /* REPLAY_CUT */
+	uint64_t site;   /* the address it was called from */
+	uint64_t parked; /* threads beside the main one that have come to their end */
+	uint64_t sync;   /* grows with the threads' synchronisation; fills the cache line */
 };
 
 struct replay_state_file {

@@ -99,9 +99,8 @@ static inline bool trace_sync_step(struct trace_sync_writer *w, uint32_t op, uin
 {
 	struct trace_sync_slot *s = trace_sync_slot(w->slot, id);
 
-	if (__builtin_expect(s->tag != id || version - s->seen != s->step ||
-				     w->ops + 1 == w->check_at,
-			     0))
+	if (__builtin_expect(
+		    s->tag != id || version - s->seen != s->step || w->ops + 1 == w->check_at, 0))
 		return false;
 	s->seen = version;
 	w->ops++;

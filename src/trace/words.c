@@ -61,9 +61,9 @@ const char *trace_stream_word(uint32_t kind)
 const char *trace_sync_word(uint32_t kind)
 {
 	static const char *const words[TRACE_SYNC_KINDS] = {
-		[TRACE_SYNC_TAKE] = "take",     [TRACE_SYNC_TAKE_CODE] = "take-code",
-		[TRACE_SYNC_CODE] = "code",     [TRACE_SYNC_CODE_NEW] = "code-new",
-		[TRACE_SYNC_CHECK] = "check",   [TRACE_SYNC_STOP] = "stop"};
+		[TRACE_SYNC_TAKE] = "take",   [TRACE_SYNC_TAKE_CODE] = "take-code",
+		[TRACE_SYNC_CODE] = "code",   [TRACE_SYNC_CODE_NEW] = "code-new",
+		[TRACE_SYNC_CHECK] = "check", [TRACE_SYNC_STOP] = "stop"};
 
 	return word(words, COUNT(words), kind);
 }

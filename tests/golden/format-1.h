@@ -138,7 +138,8 @@ static const struct input_spec killed_input[] = {
 	{TRACE_IN_PID, 4712, NULL},
 };
 
-/* Objects whose slots collide, every class and way to end, checks, and a tail that is only counted. */
+/* Objects whose slots collide, every class and way to end, checks, and a tail that is only counted.
+ */
 #define OBJECT(n) ((uint64_t)(n) << 54 | (n))
 #define COLLIDES(n) ((uint64_t)(n) << 54 | 99)
 

@@ -197,7 +197,8 @@ static void same_step_costs_nothing(void **state)
 
 static void bytes_without_sense(void **unused)
 {
-	static const uint8_t bad[][4] = {{0xff, 1, 1, 1}, {0xc0, 0x80, 0x80, 0x80}, {0xc1, 1, 1, 0x80}};
+	static const uint8_t bad[][4] = {
+		{0xff, 1, 1, 1}, {0xc0, 0x80, 0x80, 0x80}, {0xc1, 1, 1, 0x80}};
 
 	(void)unused;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {

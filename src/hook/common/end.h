@@ -25,7 +25,8 @@ extern bool hook_end_multiple; /* any thread may call it, not only the main one 
 /* Sleeps for a moment, in which MPI moves messages. */
 void hook_end_nap(const struct hook_thread *t);
 
-/* Replay: all threads have come to the end of their recordings or wait for such; t speaks for all. */
+/* Replay: all threads have come to the end of their recordings or wait for such; t speaks for all.
+ */
 void hook_end_speak(struct hook_thread *t, const char *call);
 
 /* Replay, at the end of its operations: was it this thread that ended the process? */

@@ -83,8 +83,8 @@ struct hook_thread {
 	uint64_t id_base, ids;                   /* of the objects it was the first to take */
 	int rounds;                              /* of destructors it has been through */
 	enum hook_thread_state state;
-	uint64_t handle;   /* its pthread_t */
-	int cancel_at_end; /* when it has done all that was recorded */
+	uint64_t handle;         /* its pthread_t */
+	int cancel_at_end;       /* when it has done all that was recorded */
 	const char *waits_in;    /* the operation at work */
 	const uint32_t *version; /* of the object whose turn it waits for, or NULL */
 	uint32_t version_wanted;

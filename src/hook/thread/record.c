@@ -105,10 +105,10 @@ static int record_lock(pthread_mutex_t *m, const void *site)
 	int rc = hook_sync_real.pthread_mutex_lock(m);
 
 	(void)site;
-	if (__builtin_expect(rc == 0 && hook_sync_mutex_is_plain(m) &&
-				     trace_sync_step(&t->sync, SYNC_MUTEX_LOCK, *spot.id,
-						     *spot.version + 1),
-			     1))
+	if (__builtin_expect(
+		    rc == 0 && hook_sync_mutex_is_plain(m) &&
+			    trace_sync_step(&t->sync, SYNC_MUTEX_LOCK, *spot.id, *spot.version + 1),
+		    1))
 		++*spot.version;
 	else
 		note_lock(t, m, rc);

@@ -39,11 +39,8 @@ HOOK_EXPORT int pthread_rwlock_clockrdlock(pthread_rwlock_t *l, clockid_t clock,
 {
 	if (!hook_sync_is_on())
 		return SYNC_REAL(pthread_rwlock_clockrdlock)(l, clock, until);
-	return share((struct hook_sync_call){.op = SYNC_CLOCKRDLOCK,
-					     .object = l,
-					     .clock = clock,
-					     .until = until,
-					     .site = SITE});
+	return share((struct hook_sync_call){
+		.op = SYNC_CLOCKRDLOCK, .object = l, .clock = clock, .until = until, .site = SITE});
 }
 
 HOOK_EXPORT int pthread_rwlock_wrlock(pthread_rwlock_t *l)
@@ -73,11 +70,8 @@ HOOK_EXPORT int pthread_rwlock_clockwrlock(pthread_rwlock_t *l, clockid_t clock,
 {
 	if (!hook_sync_is_on())
 		return SYNC_REAL(pthread_rwlock_clockwrlock)(l, clock, until);
-	return share((struct hook_sync_call){.op = SYNC_CLOCKWRLOCK,
-					     .object = l,
-					     .clock = clock,
-					     .until = until,
-					     .site = SITE});
+	return share((struct hook_sync_call){
+		.op = SYNC_CLOCKWRLOCK, .object = l, .clock = clock, .until = until, .site = SITE});
 }
 
 HOOK_EXPORT int pthread_rwlock_unlock(pthread_rwlock_t *l)

@@ -58,8 +58,8 @@ void hook_sync_open(struct hook_thread *t)
 		replay_open(t);
 }
 
-static void __attribute__((noreturn)) diverged(struct hook_thread *t, const char *call,
-					       const char *expected, const char *found)
+static void __attribute__((noreturn))
+diverged(struct hook_thread *t, const char *call, const char *expected, const char *found)
 {
 	char text[320];
 	struct hook_text out = hook_text_in(text, sizeof(text));
@@ -105,8 +105,8 @@ static void check(struct hook_thread *t, const struct hook_sync_call *c,
 		  const struct trace_sync_rec *rec)
 {
 	if (rec->code != (uint32_t)(t->sync_digest >> 48))
-		diverged(t, hook_sync_name(c->op), "the recorded operations on the recorded objects",
-			 "others");
+		diverged(t, hook_sync_name(c->op),
+			 "the recorded operations on the recorded objects", "others");
 }
 
 /* The record of this operation; true if it is a predicted one. */
@@ -136,8 +136,8 @@ void hook_sync_expect(struct hook_thread *t, const struct hook_sync_call *c, uin
 
 	t->waits_in = hook_sync_name(c->op);
 	predicted = next(t, c, &rec);
-	if (!trace_sync_expect(&t->sync_reader, hook_sync_class(c->op), id,
-			       predicted ? NULL : &rec, out))
+	if (!trace_sync_expect(&t->sync_reader, hook_sync_class(c->op), id, predicted ? NULL : &rec,
+			       out))
 		diverged(t, hook_sync_name(c->op),
 			 "another operation, or one on an object the thread has used before",
 			 "this one");

@@ -65,8 +65,8 @@ void hook_sync_list_clear(void)
 }
 
 struct overview {
-	uint64_t ops;    /* of all threads */
-	size_t running;  /* threads */
+	uint64_t ops;      /* of all threads */
+	size_t running;    /* threads */
 	size_t unfinished; /* other threads that have operations before them */
 	struct hook_thread *speaker;
 };
@@ -85,8 +85,7 @@ static struct overview look_around(const struct hook_thread *t)
 
 		all.ops += p->sync_reader.ops + 1;
 		all.running += p->state == HOOK_THREAD_RUNS;
-		all.unfinished +=
-			p != t && !at_end && p->sync_reader.ops < p->sync_reader.total;
+		all.unfinished += p != t && !at_end && p->sync_reader.ops < p->sync_reader.total;
 		if (at_end || (p->state == HOOK_THREAD_WAITS &&
 			       (!all.speaker || all.speaker->state == HOOK_THREAD_WAITS)))
 			all.speaker = p;

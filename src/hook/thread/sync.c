@@ -74,8 +74,7 @@ void hook_sync_start(void)
 	hook_end_watch_signals();
 #endif
 	hook_sync_open(hook_thread_self());
-	hook_sync_mode =
-		hook_process.mode == HOOK_RECORD ? &hook_sync_record : &hook_sync_replay;
+	hook_sync_mode = hook_process.mode == HOOK_RECORD ? &hook_sync_record : &hook_sync_replay;
 }
 
 void hook_sync_stop(void)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A thread that waits for its turn spins for a moment, then queues in a bucket by the address of the
- * version and sleeps. Whoever passes a turn on looks into the bucket only if somebody is in it, and
- * wakes exactly the thread whose turn it is. Invariant: a waiter is in the bucket before it looks at
- * the version for the last time, a passer sets the version before it looks at the bucket.
+ * A thread that waits for its turn spins for a moment, then queues in a bucket by the address of
+ * the version and sleeps. Whoever passes a turn on looks into the bucket only if somebody is in it,
+ * and wakes exactly the thread whose turn it is. Invariant: a waiter is in the bucket before it
+ * looks at the version for the last time, a passer sets the version before it looks at the bucket.
  */
 #include "hook/thread/wait.h"
 

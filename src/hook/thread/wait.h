@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Replay: waiting for the turn on an object, and handing it over to the one thread whose turn it is.
+ * Replay: waiting for the turn on an object, and handing it over to the one thread whose turn it
+ * is.
  */
 #ifndef HOOK_SYNC_WAIT_H
 #define HOOK_SYNC_WAIT_H
