@@ -115,7 +115,8 @@ compile() {
 		*) tool=mpif90 ;;
 		esac
 		if [[ $flavour == plain ]]; then
-			tool=cc
+			tool=${tool#mpi}
+			tool=${tool/#cxx/c++}
 		else
 			tool=$tool.$flavour
 		fi
