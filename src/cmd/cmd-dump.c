@@ -16,6 +16,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "cmd/dump-events.h"
 #include "cmd/show.h"
 #include "trace/dir.h"
 #include "trace/input.h"
@@ -30,6 +31,7 @@ struct dump {
 	const char *thread; /* NULL for all */
 	long rank;          /* -1 for all */
 	bool input, sync;   /* instead of the order of events */
+	bool events;
 	bool json;
 	bool force;
 };
@@ -252,8 +254,9 @@ static int dump_stream(const struct dump *d, const struct source *from, int rank
 static bool is_wanted(const struct dump *d, const struct trace_stream_name *s)
 {
 	bool order = s->kind == TRACE_STREAM_ORDER, sync = s->kind == TRACE_STREAM_SYNC;
+	bool input = s->kind == TRACE_STREAM_INPUT || s->kind == TRACE_STREAM_STDIN;
 
-	if (d->sync ? !sync : d->input ? order || sync : !order)
+	if (d->sync ? !sync : d->input ? !input : !order)
 		return false;
 	return !d->thread || !strcmp(d->thread, s->thread);
 }
@@ -314,13 +317,11 @@ static int parse_rank(const char *text, long *rank)
 
 static int parse(int argc, char **argv, struct dump *d)
 {
-	static const struct option options[] = {{"rank", required_argument, NULL, 'r'},
-						{"thread", required_argument, NULL, 't'},
-						{"format", required_argument, NULL, 'f'},
-						{"input", no_argument, NULL, 'i'},
-						{"force", no_argument, NULL, 'F'},
-						{"sync", no_argument, NULL, 's'},
-						{0}};
+	static const struct option options[] = {
+		{"rank", required_argument, NULL, 'r'},   {"thread", required_argument, NULL, 't'},
+		{"format", required_argument, NULL, 'f'}, {"input", no_argument, NULL, 'i'},
+		{"force", no_argument, NULL, 'F'},        {"events", no_argument, NULL, 'e'},
+		{"sync", no_argument, NULL, 's'},         {0}};
 	int c, code = 0;
 
 	opterr = 0;
@@ -334,12 +335,18 @@ static int parse(int argc, char **argv, struct dump *d)
 			code = cmd_show_format(optarg, &d->json);
 		else if (c == 'i')
 			d->input = true;
+		else if (c == 'e')
+			d->events = true;
 		else if (c == 's')
 			d->sync = true;
 		else if (c == 'F')
 			d->force = true;
 		else
 			code = cmd_bad_option(&cmd_dump, c, argv);
+	}
+	if (!code && d->events && (d->input || d->force)) {
+		rp_say("--events goes without --input and --force");
+		code = RP_EXIT_BAD_INPUT;
 	}
 	if (!code && argc - optind > 1) {
 		rp_say("dump takes one trace; see 'reprise help dump'");
@@ -360,20 +367,23 @@ static int run(int argc, char **argv)
 	code = trace_dir_open(&d.dir, argv[optind]);
 	if (code)
 		return code;
-	code = dump_all(&d);
+	code = d.events ? cmd_dump_events(&d.dir, d.rank, d.thread, d.json) : dump_all(&d);
 	trace_dir_close(&d.dir);
 	return code;
 }
 
 const struct cmd_verb cmd_dump = {
 	.name = "dump",
-	.args = "[--rank R] [--thread T] [--input | --sync] [--force] [--format=json] [TRACE]",
+	.args = "[--rank R] [--thread T] [--input | --events | --sync] [--force] [--format=json] "
+		"[TRACE]",
 	.summary = "Prints every record of a trace, a line each",
 	.details =
 		"  --rank R       only this rank\n"
 		"  --thread T     only this thread: 0 is the main one, 0.1 its first child\n"
 		"  --input        what the outside world gave (clocks, random numbers, pids)\n"
 		"                 instead of the order of events\n"
+		"  --events       what an evaluation saw: every message and collective operation,\n"
+		"                 with the place in the program (see 'reprise help evaluate')\n"
 		"  --sync         the order of the threads' synchronisation instead\n"
 		"  --force        show what is left of a damaged stream\n"
 		"  --format=json  for scripts: one object per line\n\n"

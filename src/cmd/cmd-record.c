@@ -40,8 +40,36 @@ struct options {
 	bool noisy, seeded;
 	uint64_t noise;
 	enum launch_mpi mpi;
+	const char *trace, *clocks;
+	enum trace_mode tracing;
 	char **argv;
 };
+
+/* --trace and --clocks make one mode. */
+static int choose_tracing(struct options *o)
+{
+	static const char *const clocks[] = {"fixed", "incremental", "full"};
+	unsigned i = 0;
+
+	if (!o->trace || !strcmp(o->trace, "order")) {
+		o->tracing = TRACE_MODE_ORDER;
+	} else if (!strcmp(o->trace, "all")) {
+		o->tracing = TRACE_MODE_ALL;
+	} else if (strcmp(o->trace, "racing")) {
+		rp_say("--trace is order, racing or all, not '%s'", o->trace);
+		return RP_EXIT_BAD_INPUT;
+	} else {
+		while (o->clocks && i < 3 && strcmp(o->clocks, clocks[i]))
+			i++;
+		o->tracing = TRACE_MODE_RACING_FIXED + i;
+		if (i == 3)
+			rp_say("--clocks is fixed, incremental or full, not '%s'", o->clocks);
+		return i == 3 ? RP_EXIT_BAD_INPUT : 0;
+	}
+	if (o->clocks)
+		rp_say("--clocks goes with --trace=racing: otherwise no clocks are used");
+	return o->clocks ? RP_EXIT_BAD_INPUT : 0;
+}
 
 static int parse(int argc, char **argv, struct options *o)
 {
@@ -50,6 +78,8 @@ static int parse(int argc, char **argv, struct options *o)
 		{"discard-on-success", no_argument, NULL, 'd'},
 		{"noise", optional_argument, NULL, 'n'},
 		{"mpi", required_argument, NULL, 'm'},
+		{"trace", required_argument, NULL, 't'},
+		{"clocks", required_argument, NULL, 'c'},
 		{NULL, 0, NULL, 0},
 	};
 	int c;
@@ -65,6 +95,10 @@ static int parse(int argc, char **argv, struct options *o)
 			o->seeded = optarg != NULL;
 			if (optarg && cmd_show_seed(optarg, &o->noise))
 				return RP_EXIT_BAD_INPUT;
+		} else if (c == 't') {
+			o->trace = optarg;
+		} else if (c == 'c') {
+			o->clocks = optarg;
 		} else if (c != 'm') {
 			return cmd_bad_option(&cmd_record, c, argv);
 		} else if (!launch_mpi_parse(optarg, &o->mpi)) {
@@ -78,7 +112,7 @@ static int parse(int argc, char **argv, struct options *o)
 				  : "record what? For example: reprise record mpirun -n 4 ./app");
 		return RP_EXIT_BAD_INPUT;
 	}
-	return 0;
+	return choose_tracing(o);
 }
 
 static char *time_text(void)
@@ -119,6 +153,7 @@ static void fill_meta(struct trace_meta *meta, const struct options *o,
 		.start = time_text(),
 		.noisy = o->noisy,
 		.noise = o->noise,
+		.tracing = o->tracing,
 	};
 }
 
@@ -192,13 +227,15 @@ static int check_programs(const struct options *o, const struct launch_command *
 static char **rank_command(const struct options *o, const struct launch_command *command,
 			   const struct trace_dir *dir)
 {
-	char *prefix[8] = {launch_self(), "rank", "--trace", dir->path};
+	char *prefix[9] = {launch_self(), "rank", "--trace", dir->path};
 	size_t n = 4;
 
 	if (o->noisy)
 		prefix[n++] = rp_format("--noise=%" PRIu64, o->noise);
 	if (o->mpi)
 		prefix[n++] = rp_format("--mpi=%s", launch_mpi_name(o->mpi));
+	if (o->tracing)
+		prefix[n++] = rp_format("--tracing=%d", (int)o->tracing);
 	prefix[n++] = "--";
 	return launch_command_rewrite(command, o->argv, prefix);
 }
@@ -215,6 +252,7 @@ static int run_command(const struct options *o, const struct launch_command *com
 		.trace = dir->path,
 		.noisy = o->noisy,
 		.noise = o->noise,
+		.tracing = o->tracing,
 		.mpi = o->mpi,
 		.argv = o->argv,
 	};
@@ -372,6 +410,7 @@ static int run_behind(struct options *o, const struct launch_command *command, u
 		.claimed = true,
 		.discard = o->discard,
 		.noisy = o->noisy,
+		.tracing = o->tracing,
 		.mpi = o->mpi,
 		.argv = o->argv,
 	};
@@ -443,6 +482,13 @@ const struct cmd_verb cmd_record = {
 		"  --discard-on-success    remove the trace if the command and all ranks end with "
 		"status 0\n"
 		"  --noise[=SEED]          delay events at random, so that rare orders show up\n"
+		"  --trace=MODE            what is written of messages: order (the default: all "
+		"choices),\n"
+		"                          racing (only outcomes of races, see below), all (every "
+		"receive)\n"
+		"  --clocks=KIND           with --trace=racing: fixed (the default), incremental "
+		"or "
+		"full\n"
 		"  --mpi=MPI               openmpi, mpich or none, where it cannot be seen\n",
 	.run = run,
 };

@@ -35,8 +35,9 @@ enum trace_stream_kind {
 	TRACE_STREAM_STDIN = 3,  /* bytes of standard input, nothing else */
 	TRACE_STREAM_EVENTS = 4, /* evaluate: events in columns (trace/events.h) */
 	TRACE_STREAM_SITES = 5,  /* evaluate: stacks that events name */
-	TRACE_STREAM_SYNC = 6,   /* order of a thread's synchronisation (trace/sync.h) */
-	TRACE_STREAM_KINDS = 7,
+	TRACE_STREAM_GUIDE = 6,  /* how a reduced trace is replayed */
+	TRACE_STREAM_SYNC = 7,   /* order of a thread's synchronisation (trace/sync.h) */
+	TRACE_STREAM_KINDS = 8,
 };
 
 struct trace_header {
@@ -76,9 +77,32 @@ enum trace_order_kind {
 	TRACE_LOOK = 10,  /* a blocking wildcard probe: a = source */
 	TRACE_STOP = 11,  /* recording ends here: a = enum trace_stop, b = errno or call number */
 	TRACE_END = 12,   /* the process ends: a = enum trace_end, b = status, signal or code */
-	TRACE_WORLD = 13, /* after MPI_Init: a = size of MPI_COMM_WORLD, b = thread level */
-	TRACE_KINDS = 14,
+	TRACE_WORLD = 13, /* after MPI_Init: a = size of MPI_COMM_WORLD, b = thread level + 256 *
+			     enum trace_mode */
+	TRACE_GOT = 14,   /* TRACE_MODE_ALL: a receive or probe got: a = source, b = tag */
+	TRACE_KINDS = 15,
 };
+
+/*
+ * What is written of wildcards. In the racing modes no SRC and LOOK: blocking wildcards are
+ * numbered together with posted ones, and a POST tells the source of one that raced, sooner or
+ * later. The others stay wildcards in replay.
+ */
+enum trace_mode {
+	TRACE_MODE_ORDER = 0,
+	TRACE_MODE_ALL = 1,
+	TRACE_MODE_RACING_FIXED = 2, /* the rest of the name: what clocks rode on the messages */
+	TRACE_MODE_RACING_INCREMENTAL = 3,
+	TRACE_MODE_RACING_FULL = 4,
+	TRACE_MODE_REDUCED = 5, /* by reprise reduce: wildcards without a record stay wildcards */
+	TRACE_MODE_GUIDED = 6,  /* the same, and every order stream has a guide beside it */
+	TRACE_MODES = 7,
+};
+
+static inline uint32_t trace_world_mode(uint64_t b)
+{
+	return b >> 8 < TRACE_MODES ? (uint32_t)(b >> 8) : TRACE_MODE_ORDER;
+}
 
 enum { TRACE_POST_UNKNOWN = 0, TRACE_POST_CANCELLED = 1, TRACE_POST_SOURCE = 2 };
 
@@ -119,6 +143,21 @@ enum trace_end {
 #define TRACE_BYTE_LONG 0xd0
 #define TRACE_BYTE_RUN 0xf0
 #define TRACE_BYTE_RUNS 0xff
+
+/*
+ * Guide records, written off line, beside the order stream of a thread and in its encoding. They
+ * say what is done at an event besides what the program asks for. Messages are held back, so that
+ * no wildcard gets them, by being sent and received on a second communicator, the shadow.
+ */
+enum trace_guide_kind {
+	TRACE_GUIDE_SEND = 0,   /* the message that the event sends is held back */
+	TRACE_GUIDE_RECV = 1,   /* receive a of the event (or a probe) is for one held back */
+	TRACE_GUIDE_SHADOW = 2, /* a = 0: the communicator that comes up here has a shadow; after
+				   MPI_Init MPI_COMM_WORLD has; a = 1: there are permits */
+	TRACE_GUIDE_AWAIT = 3,  /* before the event: wait for permit b of rank a */
+	TRACE_GUIDE_PERMIT = 4, /* after the event: permit b to rank a */
+	TRACE_GUIDE_KINDS = 5,
+};
 
 /*
  * Input records. A number is predicted as the previous number of its kind plus the step before

@@ -26,9 +26,11 @@ struct trace_meta {
 	char *start; /* 2026-01-31T12:00:00Z */
 	bool noisy;
 	uint64_t noise;
+	uint32_t tracing; /* enum trace_mode that was asked for */
 	enum trace_ended ended;
 	int status; /* exit status or signal */
 	double seconds;
+	char *origin; /* how the run came about if it was not just recorded; or NULL */
 };
 
 struct trace_start {

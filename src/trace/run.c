@@ -36,6 +36,7 @@ static void sum_record(struct trace_run_stream *s, const struct trace_rec *rec, 
 		break;
 	case TRACE_WORLD:
 		s->world = rec->a <= INT32_MAX ? (uint32_t)rec->a : 0;
+		s->mode = trace_world_mode(rec->b);
 		break;
 	case TRACE_STOP:
 		s->stop = (uint32_t)rec->a;
@@ -214,8 +215,10 @@ static void add_up(struct trace_run_rank *rank)
 		rank->outcomes += outcomes(s);
 		rank->wildcards += s->wildcards;
 		rank->polls += s->polls;
-		if (s->world && !rank->world)
+		if (s->world && !rank->world) {
 			rank->world = s->world;
+			rank->mode = s->mode;
+		}
 		if (outlives(s, rank->last, pid))
 			rank->last = s;
 		before = s;
@@ -265,11 +268,14 @@ static void sum_rank(struct trace_run *run, struct trace_run_rank *rank)
 		run->damaged++;
 		return;
 	}
-	rank->streams = names.n;
 	rank->stream = rp_alloc(names.n, sizeof(*rank->stream));
 	for (size_t i = 0; i < names.n; i++) {
-		struct trace_run_stream *s = &rank->stream[i];
+		struct trace_run_stream *s = &rank->stream[rank->streams];
 
+		if (names.stream[i].kind > TRACE_STREAM_STDIN &&
+		    names.stream[i].kind != TRACE_STREAM_SYNC)
+			continue; /* of an evaluation; it has no place here */
+		rank->streams++;
 		*s = (struct trace_run_stream){.name = names.stream[i].name,
 					       .thread = names.stream[i].thread,
 					       .process = names.stream[i].process,

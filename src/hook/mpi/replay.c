@@ -14,6 +14,7 @@
 #include "hook/common/session.h"
 #include "hook/common/text.h"
 #include "hook/mpi/credit.h"
+#include "hook/mpi/guide.h"
 #include "hook/mpi/polite.h"
 #include "hook/mpi/posts.h"
 #include "hook/mpi/turn.h"
@@ -21,6 +22,8 @@
 #define NOWHERE_TAG 1
 
 static MPI_Comm nowhere; /* a communicator on which nobody sends */
+static bool sparse;      /* wildcards without a record stay wildcards */
+static bool racing;      /* only wildcards that raced have a source, by number */
 
 static const char *const expectations[TRACE_KINDS] = {
 	[TRACE_SRC] = "a wildcard receive (MPI_Recv, MPI_Sendrecv)",
@@ -77,7 +80,7 @@ static void describe_expected(const struct hook_thread *t, struct hook_text *out
 	}
 }
 
-static void __attribute__((noreturn)) diverged(struct hook_thread *t)
+void replay_diverged(struct hook_thread *t)
 {
 	char expected[256], found[256];
 	struct hook_text e = hook_text_in(expected, sizeof(expected));
@@ -93,12 +96,12 @@ static void advance(struct hook_thread *t)
 {
 	do
 		hook_thread_advance(t);
-	while (t->more && (t->next.kind == TRACE_POST || t->next.kind == TRACE_CANCEL));
+	while (t->more && trace_kind_is_keyed(t->next.kind));
 }
 
 static void skip_posts(struct hook_thread *t)
 {
-	if (t->more && (t->next.kind == TRACE_POST || t->next.kind == TRACE_CANCEL))
+	if (t->more && trace_kind_is_keyed(t->next.kind))
 		advance(t);
 }
 
@@ -114,13 +117,19 @@ bool replay_take(struct hook_thread *t, uint32_t kind, struct trace_rec *rec)
 		return false;
 	if (t->more && t->next.kind == TRACE_STOP)
 		hook_end_of_recording(t, hook_mpi_call_name(t->call));
-	diverged(t);
+	replay_diverged(t);
 }
 
 /* Of a helper thread, what ends its stream does not end its polls: the main thread does. */
 static bool is_outcome_left(const struct hook_thread *t)
 {
 	return hook_thread_is_main(t) || (t->next.kind != TRACE_CHECK && t->next.kind != TRACE_END);
+}
+
+bool replay_poll_would_fail(struct hook_thread *t)
+{
+	skip_posts(t);
+	return t->more && t->next.kind == TRACE_FAIL;
 }
 
 bool replay_poll_fails(struct hook_thread *t)
@@ -143,7 +152,7 @@ bool replay_poll_fails(struct hook_thread *t)
 static void check_digest(struct hook_thread *t)
 {
 	if (t->next.a != (uint32_t)t->digest)
-		diverged(t);
+		replay_diverged(t);
 	t->checked = t->events;
 	advance(t);
 }
@@ -156,7 +165,7 @@ static void at_limit(struct hook_thread *t)
 		if (t->more && t->next.kind == TRACE_CHECK)
 			advance(t);
 		if (t->more && t->next.kind == TRACE_END)
-			diverged(t);
+			replay_diverged(t);
 		t->events--;
 		hook_end_of_recording(t, hook_mpi_call_name(t->call));
 	}
@@ -183,14 +192,18 @@ static void begin(struct hook_thread *t)
 		if (t->more && t->next.kind == TRACE_CHECK && t->next_event == t->events)
 			check_digest(t);
 		if (t->more && t->next_event < t->events && t->next.kind != TRACE_FAIL)
-			diverged(t);
+			replay_diverged(t);
 	}
+	if (hook_guide_on)
+		hook_guide_begin(t);
 	if (hook_process.noise)
 		hook_mpi_noise(t);
 }
 
 static void end(struct hook_thread *t)
 {
+	if (hook_guide_on)
+		hook_guide_end(t);
 	if (hook_thread_is_main(t))
 		hook_slot->events = t->events << 1;
 	if (t->final)
@@ -223,13 +236,19 @@ static void turn_pass(struct hook_thread *t)
 
 static void opened(struct hook_thread *t, int world, int level)
 {
-	struct trace_rec rec;
+	struct trace_rec rec = {0};
+	uint32_t mode, threads = 0;
 	const char *why;
 
 	hook_end_multiple = level == MPI_THREAD_MULTIPLE;
 	if (replay_take(t, TRACE_WORLD, &rec) && rec.a != (uint64_t)world)
 		hook_failed(t, "the number of ranks is not the recorded one");
-	why = hook_posts_load();
+	mode = trace_world_mode(rec.b);
+	sparse = mode == TRACE_MODE_REDUCED || mode == TRACE_MODE_GUIDED;
+	racing = mode >= TRACE_MODE_RACING_FIXED && mode <= TRACE_MODE_RACING_FULL;
+	if (mode == TRACE_MODE_GUIDED)
+		hook_guide_open(t);
+	why = hook_posts_load(hook_process.rank_fd, &threads);
 	if (why)
 		hook_failed(t, why);
 	hook_mpi_real.Comm_dup(MPI_COMM_SELF, &nowhere);
@@ -288,11 +307,29 @@ static int known_source(const struct trace_rec *rec)
 	return rec->a > INT32_MAX ? MPI_ANY_SOURCE : (int)rec->a;
 }
 
+static bool is_untraced(struct hook_thread *t, uint32_t kind)
+{
+	if (!sparse)
+		return false;
+	skip_posts(t);
+	return !t->more || t->next.kind != kind || t->next_event != t->events;
+}
+
+/* One that did not race stays a wildcard: no other message than the recorded one can come. */
+static int source_by_number(void)
+{
+	uint32_t code = hook_posts_wild(hook_requests_number_wild());
+
+	return code < TRACE_POST_SOURCE ? MPI_ANY_SOURCE : (int)(code - TRACE_POST_SOURCE);
+}
+
 static int source_from(struct hook_thread *t, uint32_t kind, int source)
 {
 	struct trace_rec rec;
 
-	if (source != MPI_ANY_SOURCE || !replay_take(t, kind, &rec))
+	if (source == MPI_ANY_SOURCE && racing)
+		return source_by_number();
+	if (source != MPI_ANY_SOURCE || is_untraced(t, kind) || !replay_take(t, kind, &rec))
 		return source;
 	source = known_source(&rec);
 	if (hook_thread_is_main(t))
@@ -305,6 +342,29 @@ static int source_of(struct hook_thread *t)
 	return source_from(t, TRACE_SRC, MPI_ANY_SOURCE);
 }
 
+static MPI_Comm receive_on(struct hook_thread *t, MPI_Comm comm)
+{
+	return hook_guide_on ? hook_guide_receive(t, 0, comm) : comm;
+}
+
+static MPI_Comm sending(struct hook_thread *t, int dest, MPI_Comm comm)
+{
+	hook_credit_sending(t, dest, comm);
+	return hook_guide_on ? hook_guide_send(t, comm) : comm;
+}
+
+static void made(struct hook_thread *t, MPI_Comm parent, MPI_Comm comm)
+{
+	if (hook_guide_on)
+		hook_guide_made(t, parent, comm);
+}
+
+static void freeing(struct hook_thread *t, MPI_Comm comm)
+{
+	if (hook_guide_on)
+		hook_guide_freeing(t, comm);
+}
+
 static int replay_Recv(struct hook_thread *t, void *buf, MPI_Count count, MPI_Datatype type,
 		       int source, int tag, MPI_Comm comm, MPI_Status *status)
 {
@@ -314,7 +374,7 @@ static int replay_Recv(struct hook_thread *t, void *buf, MPI_Count count, MPI_Da
 	hook_mpi_begin(t, source, tag, (uint64_t)count);
 	if (status == MPI_STATUS_IGNORE)
 		status = &local;
-	rc = hook_mpi_do_recv(t, buf, count, type, source, tag, comm, status);
+	rc = hook_mpi_do_recv(t, buf, count, type, source, tag, receive_on(t, comm), status);
 	if (rc == MPI_SUCCESS)
 		hook_credit_received(status->MPI_SOURCE, comm);
 	hook_mpi_end(t);
@@ -324,15 +384,17 @@ static int replay_Recv(struct hook_thread *t, void *buf, MPI_Count count, MPI_Da
 static int replay_exchange(struct hook_thread *t, const struct hook_mpi_exchange *x, bool replace,
 			   MPI_Status *status)
 {
+	struct hook_mpi_exchange there = *x;
 	MPI_Status local;
 	int rc;
 
 	hook_mpi_begin(t, x->source, x->recvtag, (uint64_t)x->recvcount + (uint64_t)x->dest * 3);
 	if (status == MPI_STATUS_IGNORE)
 		status = &local;
-	hook_credit_sending(t, x->dest, x->comm);
-	rc = replace ? hook_mpi_do_sendrecv_replace(t, x, status)
-		     : hook_mpi_do_sendrecv(t, x, status);
+	there.comm = sending(t, x->dest, x->comm);
+	there.recvcomm = receive_on(t, x->comm);
+	rc = replace ? hook_mpi_do_sendrecv_replace(t, &there, status)
+		     : hook_mpi_do_sendrecv(t, &there, status);
 	if (rc == MPI_SUCCESS)
 		hook_credit_received(status->MPI_SOURCE, x->comm);
 	hook_mpi_end(t);
@@ -347,7 +409,7 @@ static int replay_Irecv(struct hook_thread *t, void *buf, MPI_Count count, MPI_D
 
 	hook_mpi_begin(t, source, tag, (uint64_t)count);
 	hook_mpi_turn_take(t);
-	rc = replay_post(buf, count, type, source, tag, comm, request, &flags);
+	rc = replay_post(buf, count, type, source, tag, receive_on(t, comm), request, &flags);
 	if (rc == MPI_SUCCESS && source != MPI_PROC_NULL)
 		posted(t, *request, flags, source, comm);
 	hook_mpi_turn_pass(t);
@@ -380,17 +442,18 @@ static int replay_iexchange(struct hook_thread *t, const struct hook_mpi_exchang
 static int replay_look(struct hook_thread *t, int source, int tag, MPI_Comm comm,
 		       MPI_Message *message, MPI_Status *status)
 {
+	MPI_Comm there = receive_on(t, comm);
 	MPI_Status local;
 	int rc;
 
 	if (status == MPI_STATUS_IGNORE)
 		status = &local;
 	if (hook_polite)
-		hook_polite_message(source, tag, comm);
-	if (message)
-		rc = hook_mpi_real.Mprobe(source, tag, comm, message, status);
+		rc = hook_polite_look(source, tag, there, message, status);
+	else if (message)
+		rc = hook_mpi_real.Mprobe(source, tag, there, message, status);
 	else
-		rc = hook_mpi_real.Probe(source, tag, comm, status);
+		rc = hook_mpi_real.Probe(source, tag, there, status);
 	if (message && rc == MPI_SUCCESS)
 		hook_credit_received(status->MPI_SOURCE, comm);
 	hook_mpi_turn_pass(t);
@@ -481,7 +544,9 @@ const struct hook_mpi_mode hook_mpi_replay = {
 	.turn_take = turn_take,
 	.turn_pass = turn_pass,
 	.source = source_of,
-	.sending = hook_credit_sending,
+	.sending = sending,
+	.made = made,
+	.freeing = freeing,
 	.opened = opened,
 	.closing = closing,
 	.exchange = replay_exchange,

@@ -174,12 +174,17 @@ uint64_t hook_requests_next_wild(void)
 	return wilds;
 }
 
+uint64_t hook_requests_number_wild(void)
+{
+	return wilds++;
+}
+
 void hook_requests_post(struct hook_request *r)
 {
 	uint32_t index = (uint32_t)(r - pool);
 
 	r->post = posts++;
-	r->flags &= ~(uint32_t)(REQUEST_KNOWN | REQUEST_CANCEL | REQUEST_NOWHERE);
+	r->flags &= ~(uint32_t)(REQUEST_KNOWN | REQUEST_CANCEL | REQUEST_NOWHERE | REQUEST_DONE);
 	r->flags |= REQUEST_ACTIVE;
 	if (!(r->flags & REQUEST_WILD))
 		return;
@@ -281,6 +286,15 @@ struct hook_request *hook_requests_first_open(void)
 struct hook_request *hook_requests_next_open(const struct hook_request *r)
 {
 	return r->next ? &pool[r->next] : NULL;
+}
+
+struct hook_request *hook_requests_of_post(uint64_t post)
+{
+	for (uint32_t i = 1; i < pool_used; i++) {
+		if (pool[i].flags & REQUEST_ACTIVE && pool[i].post == post)
+			return &pool[i];
+	}
+	return NULL;
 }
 
 uint32_t hook_requests_count(void)

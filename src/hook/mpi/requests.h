@@ -21,6 +21,8 @@ enum {
 	REQUEST_NOWHERE = 64,  /* replay: posted where nothing can match */
 	REQUEST_BUSY = 128,    /* a thread is completing it: see hook_requests_take */
 	REQUEST_PENDING = 256, /* matched, but MPI could not tell its source yet */
+	REQUEST_DONE = 512,    /* completed with others, and its turn has not come: MPI knows it no
+				  more */
 };
 
 struct hook_request {
@@ -50,6 +52,9 @@ void hook_requests_remove(struct hook_request *r);
 uint64_t hook_requests_next_post(void);
 uint64_t hook_requests_next_wild(void);
 
+/* A wildcard that is not posted takes a number, too. */
+uint64_t hook_requests_number_wild(void);
+
 /* Gives r its numbers; an open wildcard joins the list. */
 void hook_requests_post(struct hook_request *r);
 
@@ -74,6 +79,9 @@ void hook_requests_close(struct hook_request *r);
 /* Marks an open one to be asked again, until it is closed; and how many there are. */
 void hook_requests_pend(struct hook_request *r);
 uint32_t hook_requests_pending(void);
+
+/* The active one with that number among all receives, or NULL; looks at all of them. */
+struct hook_request *hook_requests_of_post(uint64_t post);
 
 /* How many there are. */
 uint32_t hook_requests_count(void);
