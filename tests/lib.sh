@@ -55,7 +55,7 @@ mpi_flavours() {
 	done
 }
 
-FLAVOUR=${FLAVOUR:-$(mpi_flavours | head -n 1)}
+FLAVOUR=${FLAVOUR:-$(mpi_flavours | sed -n 1p)}
 SCRATCH=$(mktemp -d "${TMPDIR:-/tmp}/reprise-test.XXXXXX")
 TRACE=$SCRATCH/trace
 cd "$SCRATCH"

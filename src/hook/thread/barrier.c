@@ -102,7 +102,7 @@ HOOK_EXPORT int pthread_barrier_wait(pthread_barrier_t *b)
 	struct hook_thread *t;
 	int code;
 
-	if (!hook_sync_is_on())
+	if (!hook_sync_is_on(c.site))
 		return SYNC_REAL(pthread_barrier_wait)(b);
 	t = hook_sync_enter();
 	e = hook_sync_entry(b);

@@ -143,6 +143,9 @@ static int create_hooked(const struct creation *n, const void *site)
 	int rc;
 
 	hook_depth = 1;
+#ifndef HOOK_FLAVOUR_PLAIN
+	hook_runtime_find();
+#endif
 	if (!hook_sync_mode) {
 		hook_sync_start();
 		t->tid = (int)syscall(SYS_gettid);
@@ -223,7 +226,7 @@ static int join(struct hook_sync_call c)
 
 HOOK_EXPORT int pthread_join(pthread_t thread, void **value)
 {
-	if (!hook_sync_is_on())
+	if (!hook_sync_is_on(SITE))
 		return SYNC_REAL(pthread_join)(thread, value);
 	return join((struct hook_sync_call){
 		.op = SYNC_JOIN, .object = (void *)thread, .cond = value, .site = SITE});
@@ -231,7 +234,7 @@ HOOK_EXPORT int pthread_join(pthread_t thread, void **value)
 
 HOOK_EXPORT int pthread_tryjoin_np(pthread_t thread, void **value)
 {
-	if (!hook_sync_is_on())
+	if (!hook_sync_is_on(SITE))
 		return SYNC_REAL(pthread_tryjoin_np)(thread, value);
 	return join((struct hook_sync_call){
 		.op = SYNC_TRYJOIN, .object = (void *)thread, .cond = value, .site = SITE});
@@ -239,7 +242,7 @@ HOOK_EXPORT int pthread_tryjoin_np(pthread_t thread, void **value)
 
 HOOK_EXPORT int pthread_timedjoin_np(pthread_t thread, void **value, const struct timespec *until)
 {
-	if (!hook_sync_is_on())
+	if (!hook_sync_is_on(SITE))
 		return SYNC_REAL(pthread_timedjoin_np)(thread, value, until);
 	return join((struct hook_sync_call){.op = SYNC_TIMEDJOIN,
 					    .object = (void *)thread,
@@ -251,7 +254,7 @@ HOOK_EXPORT int pthread_timedjoin_np(pthread_t thread, void **value, const struc
 HOOK_EXPORT int pthread_clockjoin_np(pthread_t thread, void **value, clockid_t clock,
 				     const struct timespec *until)
 {
-	if (!hook_sync_is_on())
+	if (!hook_sync_is_on(SITE))
 		return SYNC_REAL(pthread_clockjoin_np)(thread, value, clock, until);
 	return join((struct hook_sync_call){.op = SYNC_CLOCKJOIN,
 					    .object = (void *)thread,
@@ -278,7 +281,7 @@ HOOK_EXPORT int thrd_join(thrd_t thread, int *value)
  */
 HOOK_EXPORT int pthread_cancel(pthread_t thread)
 {
-	if (hook_sync_is_on() && hook_process.mode == HOOK_REPLAY &&
+	if (hook_sync_is_on(SITE) && hook_process.mode == HOOK_REPLAY &&
 	    hook_sync_put_off_cancel((uint64_t)thread))
 		return 0;
 	return SYNC_REAL(pthread_cancel)(thread);

@@ -27,28 +27,28 @@ static int wait(struct hook_sync_call c)
 
 HOOK_EXPORT int pthread_mutex_lock(pthread_mutex_t *m)
 {
-	if (!hook_sync_is_on())
+	if (!hook_sync_is_on(SITE))
 		return SYNC_REAL(pthread_mutex_lock)(m);
 	return hook_sync_mode->lock(m, SITE);
 }
 
 HOOK_EXPORT int pthread_mutex_unlock(pthread_mutex_t *m)
 {
-	if (!hook_sync_is_on())
+	if (!hook_sync_is_on(SITE))
 		return SYNC_REAL(pthread_mutex_unlock)(m);
 	return hook_sync_mode->unlock(m);
 }
 
 HOOK_EXPORT int pthread_mutex_trylock(pthread_mutex_t *m)
 {
-	if (!hook_sync_is_on())
+	if (!hook_sync_is_on(SITE))
 		return SYNC_REAL(pthread_mutex_trylock)(m);
 	return take((struct hook_sync_call){.op = SYNC_MUTEX_TRYLOCK, .object = m, .site = SITE});
 }
 
 HOOK_EXPORT int pthread_mutex_timedlock(pthread_mutex_t *m, const struct timespec *until)
 {
-	if (!hook_sync_is_on())
+	if (!hook_sync_is_on(SITE))
 		return SYNC_REAL(pthread_mutex_timedlock)(m, until);
 	return take((struct hook_sync_call){
 		.op = SYNC_MUTEX_TIMEDLOCK, .object = m, .until = until, .site = SITE});
@@ -57,7 +57,7 @@ HOOK_EXPORT int pthread_mutex_timedlock(pthread_mutex_t *m, const struct timespe
 HOOK_EXPORT int pthread_mutex_clocklock(pthread_mutex_t *m, clockid_t clock,
 					const struct timespec *until)
 {
-	if (!hook_sync_is_on())
+	if (!hook_sync_is_on(SITE))
 		return SYNC_REAL(pthread_mutex_clocklock)(m, clock, until);
 	return take((struct hook_sync_call){.op = SYNC_MUTEX_CLOCKLOCK,
 					    .object = m,
@@ -82,7 +82,7 @@ HOOK_EXPORT int pthread_mutex_destroy(pthread_mutex_t *m)
 
 HOOK_EXPORT int pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *m)
 {
-	if (!hook_sync_is_on())
+	if (!hook_sync_is_on(SITE))
 		return SYNC_REAL(pthread_cond_wait)(cond, m);
 	return wait((struct hook_sync_call){
 		.op = SYNC_COND_WAIT, .object = m, .cond = cond, .site = SITE});
@@ -91,7 +91,7 @@ HOOK_EXPORT int pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *m)
 HOOK_EXPORT int pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *m,
 				       const struct timespec *until)
 {
-	if (!hook_sync_is_on())
+	if (!hook_sync_is_on(SITE))
 		return SYNC_REAL(pthread_cond_timedwait)(cond, m, until);
 	return wait((struct hook_sync_call){.op = SYNC_COND_TIMEDWAIT,
 					    .object = m,
@@ -103,7 +103,7 @@ HOOK_EXPORT int pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *m,
 HOOK_EXPORT int pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *m, clockid_t clock,
 				       const struct timespec *until)
 {
-	if (!hook_sync_is_on())
+	if (!hook_sync_is_on(SITE))
 		return SYNC_REAL(pthread_cond_clockwait)(cond, m, clock, until);
 	return wait((struct hook_sync_call){.op = SYNC_COND_CLOCKWAIT,
 					    .object = m,
@@ -115,7 +115,7 @@ HOOK_EXPORT int pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *m,
 
 HOOK_EXPORT int pthread_spin_lock(pthread_spinlock_t *l)
 {
-	if (!hook_sync_is_on())
+	if (!hook_sync_is_on(SITE))
 		return SYNC_REAL(pthread_spin_lock)(l);
 	return take(
 		(struct hook_sync_call){.op = SYNC_SPIN_LOCK, .object = (void *)l, .site = SITE});
@@ -123,7 +123,7 @@ HOOK_EXPORT int pthread_spin_lock(pthread_spinlock_t *l)
 
 HOOK_EXPORT int pthread_spin_trylock(pthread_spinlock_t *l)
 {
-	if (!hook_sync_is_on())
+	if (!hook_sync_is_on(SITE))
 		return SYNC_REAL(pthread_spin_trylock)(l);
 	return take((struct hook_sync_call){
 		.op = SYNC_SPIN_TRYLOCK, .object = (void *)l, .site = SITE});
@@ -135,7 +135,7 @@ HOOK_EXPORT int pthread_spin_unlock(pthread_spinlock_t *l)
 	struct hook_thread *t;
 	int rc;
 
-	if (!hook_sync_is_on())
+	if (!hook_sync_is_on(SITE))
 		return SYNC_REAL(pthread_spin_unlock)(l);
 	t = hook_sync_enter();
 	rc = hook_sync_mode->release(t, &c);

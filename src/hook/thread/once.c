@@ -102,7 +102,7 @@ HOOK_EXPORT int pthread_once(pthread_once_t *control, void (*routine)(void))
 				   .cond = (void *)routine,
 				   .site = __builtin_return_address(0)};
 
-	if (!hook_sync_is_on())
+	if (!hook_sync_is_on(c.site))
 		return SYNC_REAL(pthread_once)(control, routine);
 	HOOK_SYNC_ENTER(t);
 	hook_sync_mode->once(t, &c);

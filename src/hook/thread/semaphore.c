@@ -28,7 +28,7 @@ HOOK_EXPORT int sem_post(sem_t *s)
 	struct hook_thread *t;
 	int rc;
 
-	if (!hook_sync_is_on())
+	if (!hook_sync_is_on(SITE))
 		return SYNC_REAL(sem_post)(s);
 	t = hook_sync_enter();
 	rc = hook_sync_mode->post(t, &c);
@@ -38,21 +38,21 @@ HOOK_EXPORT int sem_post(sem_t *s)
 
 HOOK_EXPORT int sem_wait(sem_t *s)
 {
-	if (!hook_sync_is_on())
+	if (!hook_sync_is_on(SITE))
 		return SYNC_REAL(sem_wait)(s);
 	return share((struct hook_sync_call){.op = SYNC_SEM_WAIT, .object = s, .site = SITE});
 }
 
 HOOK_EXPORT int sem_trywait(sem_t *s)
 {
-	if (!hook_sync_is_on())
+	if (!hook_sync_is_on(SITE))
 		return SYNC_REAL(sem_trywait)(s);
 	return share((struct hook_sync_call){.op = SYNC_SEM_TRYWAIT, .object = s, .site = SITE});
 }
 
 HOOK_EXPORT int sem_timedwait(sem_t *s, const struct timespec *until)
 {
-	if (!hook_sync_is_on())
+	if (!hook_sync_is_on(SITE))
 		return SYNC_REAL(sem_timedwait)(s, until);
 	return share((struct hook_sync_call){
 		.op = SYNC_SEM_TIMEDWAIT, .object = s, .until = until, .site = SITE});
@@ -60,7 +60,7 @@ HOOK_EXPORT int sem_timedwait(sem_t *s, const struct timespec *until)
 
 HOOK_EXPORT int sem_clockwait(sem_t *s, clockid_t clock, const struct timespec *until)
 {
-	if (!hook_sync_is_on())
+	if (!hook_sync_is_on(SITE))
 		return SYNC_REAL(sem_clockwait)(s, clock, until);
 	return share((struct hook_sync_call){.op = SYNC_SEM_CLOCKWAIT,
 					     .object = s,
@@ -84,7 +84,7 @@ HOOK_EXPORT int sem_getvalue(sem_t *restrict s, int *restrict value)
 	struct hook_sync_call c = {.op = SYNC_SEM_GETVALUE, .object = s, .site = SITE};
 	struct hook_thread *t;
 
-	if (!hook_sync_is_on())
+	if (!hook_sync_is_on(SITE))
 		return SYNC_REAL(sem_getvalue)(s, value);
 	t = hook_sync_enter();
 	*value = hook_sync_mode->value(t, &c, hook_sync_op_id(c.op), act_getvalue);

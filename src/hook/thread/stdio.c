@@ -72,7 +72,7 @@ static struct use use_begins(void *object, enum hook_sync_op op, const void *sit
 {
 	struct use u = {.c = {.op = op, .object = object, .site = site}};
 
-	if (!hook_sync_is_on())
+	if (!hook_sync_is_on(site))
 		return u;
 	u.t = hook_sync_enter();
 	hook_sync_mode->take(u.t, &u.c);
@@ -180,7 +180,7 @@ static int close_stream(FILE *f, int (*how)(FILE *), const void *site)
 	struct hook_thread *t;
 	int rc;
 
-	if (!hook_sync_is_on())
+	if (!hook_sync_is_on(site))
 		return how(f);
 	t = hook_sync_enter();
 	hook_sync_mode->take(t, &c);
@@ -206,7 +206,7 @@ HOOK_EXPORT void flockfile(FILE *f)
 		.op = SYNC_FLOCKFILE, .object = f, .site = __builtin_return_address(0)};
 	struct hook_thread *t;
 
-	if (!hook_sync_is_on()) {
+	if (!hook_sync_is_on(c.site)) {
 		SYNC_REAL(flockfile)(f);
 		return;
 	}
@@ -222,7 +222,7 @@ HOOK_EXPORT int ftrylockfile(FILE *f)
 	struct hook_thread *t;
 	int rc;
 
-	if (!hook_sync_is_on())
+	if (!hook_sync_is_on(c.site))
 		return SYNC_REAL(ftrylockfile)(f);
 	t = hook_sync_enter();
 	rc = hook_sync_mode->take(t, &c);
@@ -232,10 +232,11 @@ HOOK_EXPORT int ftrylockfile(FILE *f)
 
 HOOK_EXPORT void funlockfile(FILE *f)
 {
-	struct hook_sync_call c = {.op = SYNC_FLOCKFILE, .object = f};
+	struct hook_sync_call c = {
+		.op = SYNC_FLOCKFILE, .object = f, .site = __builtin_return_address(0)};
 	struct hook_thread *t;
 
-	if (!hook_sync_is_on()) {
+	if (!hook_sync_is_on(c.site)) {
 		SYNC_REAL(funlockfile)(f);
 		return;
 	}
@@ -248,7 +249,7 @@ static pthread_mutex_t outputs[2] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_IN
 
 static bool is_output(int fd)
 {
-	return (fd == STDOUT_FILENO || fd == STDERR_FILENO) && hook_sync_is_on();
+	return fd == STDOUT_FILENO || fd == STDERR_FILENO;
 }
 
 HOOK_EXPORT ssize_t write(int fd, const void *p, size_t n)

@@ -16,6 +16,7 @@
 #include <time.h>
 
 #include "hook/common/hook.h"
+#include "hook/thread/runtime.h"
 
 enum hook_sync_op {
 	SYNC_MUTEX_LOCK,
@@ -120,9 +121,9 @@ void hook_sync_stop(void);
 uint64_t hook_sync_new_id(struct hook_thread *t);
 
 /* Entry of every wrapper but pthread_mutex_lock's; only where hook_sync_is_on(). */
-static inline bool hook_sync_is_on(void)
+static inline bool hook_sync_is_on(const void *site)
 {
-	return hook_depth == 0 && hook_sync_mode;
+	return hook_depth == 0 && hook_sync_mode && !hook_runtime_has(site);
 }
 
 void hook_sync_noise(struct hook_thread *t);
