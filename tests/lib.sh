@@ -55,7 +55,7 @@ mpi_flavours() {
 	done
 }
 
-FLAVOUR=${FLAVOUR:-$(mpi_flavours | head -n 1)}
+FLAVOUR=${FLAVOUR:-$(mpi_flavours | sed -n 1p)}
 SCRATCH=$(mktemp -d "${TMPDIR:-/tmp}/reprise-test.XXXXXX")
 TRACE=$SCRATCH/trace
 cd "$SCRATCH"
@@ -115,7 +115,8 @@ compile() {
 		*) tool=mpif90 ;;
 		esac
 		if [[ $flavour == plain ]]; then
-			tool=cc
+			tool=${tool#mpi}
+			tool=${tool/#cxx/c++}
 		else
 			tool=$tool.$flavour
 		fi
@@ -337,6 +338,23 @@ exact() {
 	same recorded quiet
 }
 
+# exact_alone TIMES PROGRAM [ARGUMENT...]: the same for a program without MPI
+exact_alone() {
+	local times=$1 program
+	shift
+
+	program=$(compile "$1" plain)
+	shift
+	varies 12 "$program" "$@"
+	record --noise -- "$program" "$@"
+	status_is recorded 0
+	[[ -s recorded.out ]] || fail "the recorded run printed nothing"
+	replays_alike "$times"
+	replay quiet
+	status_is quiet 0
+	same recorded quiet
+}
+
 # rounds FIRST LAST PROGRAM [ARGUMENT...]: records and replays, each round with noise of its own
 rounds() {
 	local first=$1 last=$2 i program
@@ -355,6 +373,24 @@ rounds() {
 	done
 	# The rounds themselves are different runs.
 	[[ $(cat_sums round.*) -gt 1 ]] || fail "all recorded runs were the same"
+}
+
+# rounds_alone FIRST LAST PROGRAM: the same without MPI; the number of the round is the argument
+rounds_alone() {
+	local first=$1 last=$2 i program
+
+	program=$(compile "$3" plain)
+	for ((i = first; i <= last; i++)); do
+		record "--noise=$i" -- "$program" "$i"
+		status_is recorded 0
+		replay replayed "--noise=$((1000 + i))"
+		status_is replayed 0
+		same recorded replayed
+	done
+	record -- "$program" 1
+	cp recorded.out again.out
+	record --noise -- "$program" 1
+	! cmp -s recorded.out again.out || fail "two runs of one seed were the same"
 }
 
 cat_sums() {

@@ -98,7 +98,7 @@ static uint64_t all_bytes(const struct trace_run_rank *rank)
 {
 	uint64_t sum = 0;
 
-	for (size_t kind = 0; kind <= TRACE_STREAM_STDIN; kind++)
+	for (size_t kind = 0; kind < TRACE_STREAM_KINDS; kind++)
 		sum += rank->bytes[kind];
 	return sum;
 }
@@ -242,6 +242,11 @@ static void print_totals(const struct trace_run *run)
 	       " inputs and the names of libraries in %" PRIu64 " bytes\n",
 	       sum.polls, sum.inputs,
 	       sum.bytes[TRACE_STREAM_INPUT] + sum.bytes[TRACE_STREAM_STDIN]);
+	if (sum.syncs)
+		printf("%" PRIu64 " synchronisation operations of threads, %" PRIu64
+		       " not predicted, in %" PRIu64 " bytes, %.3f each\n",
+		       sum.syncs, sum.unpredicted, sum.bytes[TRACE_STREAM_SYNC],
+		       (double)sum.bytes[TRACE_STREAM_SYNC] / (double)sum.syncs);
 }
 
 static void say_damage(const struct trace_run *run)

@@ -55,6 +55,10 @@ static json_t *stream_json(const struct trace_run_stream *s)
 	set(stream, "bytes", s->bytes);
 	if (s->kind == TRACE_STREAM_INPUT)
 		set(stream, "inputs", s->inputs);
+	if (s->kind == TRACE_STREAM_SYNC) {
+		set(stream, "operations", s->syncs);
+		set(stream, "unpredicted", s->unpredicted);
+	}
 	if (s->kind != TRACE_STREAM_ORDER)
 		return stream;
 	set(stream, "events", s->events);
@@ -79,6 +83,9 @@ static void set_sums(json_t *object, const struct trace_run_rank *sum)
 	set(object, "order_bytes", sum->bytes[TRACE_STREAM_ORDER]);
 	set(object, "input_bytes", sum->bytes[TRACE_STREAM_INPUT]);
 	set(object, "stdin_bytes", sum->bytes[TRACE_STREAM_STDIN]);
+	set(object, "sync_operations", sum->syncs);
+	set(object, "sync_unpredicted", sum->unpredicted);
+	set(object, "sync_bytes", sum->bytes[TRACE_STREAM_SYNC]);
 	set(object, "processes", sum->processes);
 	set(object, "threads", sum->threads);
 }

@@ -50,13 +50,43 @@ const char *trace_input_word(uint32_t kind)
 
 const char *trace_stream_word(uint32_t kind)
 {
-	static const char *const words[] = {[TRACE_STREAM_ORDER] = "order",
-					    [TRACE_STREAM_INPUT] = "input",
-					    [TRACE_STREAM_STDIN] = "stdin",
-					    [TRACE_STREAM_EVENTS] = "events",
-					    [TRACE_STREAM_SITES] = "sites"};
+	static const char *const words[] = {
+		[TRACE_STREAM_ORDER] = "order", [TRACE_STREAM_INPUT] = "input",
+		[TRACE_STREAM_STDIN] = "stdin", [TRACE_STREAM_EVENTS] = "events",
+		[TRACE_STREAM_SITES] = "sites", [TRACE_STREAM_SYNC] = "sync"};
 
 	return word(words, COUNT(words), kind);
+}
+
+const char *trace_sync_word(uint32_t kind)
+{
+	static const char *const words[TRACE_SYNC_KINDS] = {
+		[TRACE_SYNC_TAKE] = "take",   [TRACE_SYNC_TAKE_CODE] = "take-code",
+		[TRACE_SYNC_CODE] = "code",   [TRACE_SYNC_CODE_NEW] = "code-new",
+		[TRACE_SYNC_CHECK] = "check", [TRACE_SYNC_STOP] = "stop"};
+
+	return word(words, COUNT(words), kind);
+}
+
+char *trace_sync_words(const struct trace_sync_rec *rec)
+{
+	switch (rec->kind) {
+	case TRACE_SYNC_TAKE:
+		return rp_format("took the object at %" PRIu32 " after the version it saw last",
+				 rec->step);
+	case TRACE_SYNC_TAKE_CODE:
+		return rp_format("took the object at %" PRIu32
+				 " after the version it saw last, result %" PRIu32,
+				 rec->step, rec->code);
+	case TRACE_SYNC_CODE:
+		return rp_format("result %" PRIu32, rec->code);
+	case TRACE_SYNC_CODE_NEW:
+		return rp_format("result %" PRIu32 " of an object nobody had taken", rec->code);
+	case TRACE_SYNC_CHECK:
+		return rp_format("check %04" PRIx32, rec->code);
+	default:
+		return trace_stop_words(rec->code, rec->step);
+	}
 }
 
 static const char *const mode_words[TRACE_MODES] = {
