@@ -241,7 +241,7 @@ static void see_taken(void *context, const struct graph_event *event, struct gra
 
 /*
  * Messages that somebody may have got without the program seeing it, by a request that it freed:
- * nobody can tell that receive to look elsewhere.
+ * nobody can tell that receive to look elsewhere. What was posted after it could not have got them.
  */
 static void pin_silent(struct graph_traffic *t, const struct graph_match *match)
 {
@@ -256,6 +256,8 @@ static void pin_silent(struct graph_traffic *t, const struct graph_match *match)
 			mine = find_message(t, lane->sender, m->sent, &unused);
 			if (mine && (m->post || lane->silents))
 				mine->flags |= GRAPH_PINNED;
+			if (mine && m->post)
+				mine->post = m->post;
 		}
 	}
 }
