@@ -252,6 +252,16 @@ static struct shadow *new_shadow(struct hook_thread *t, MPI_Comm comm)
 	return s;
 }
 
+/* Not MPI_Comm_dup: it would call what the program has attached to copy its attributes. */
+static void make_shadow(MPI_Comm comm, MPI_Comm *shadow)
+{
+	MPI_Group group;
+
+	hook_mpi_real.Comm_group(comm, &group);
+	hook_mpi_real.Comm_create(comm, group, shadow);
+	hook_mpi_real.Group_free(&group);
+}
+
 void hook_guide_made(struct hook_thread *t, MPI_Comm parent, MPI_Comm made)
 {
 	struct shadow *s;
@@ -260,7 +270,7 @@ void hook_guide_made(struct hook_thread *t, MPI_Comm parent, MPI_Comm made)
 		return;
 	s = new_shadow(t, made);
 	if (parent == MPI_COMM_NULL)
-		hook_mpi_real.Comm_dup(made, &s->shadow);
+		make_shadow(made, &s->shadow);
 	else
 		hook_mpi_real.Comm_idup(parent, &s->shadow, &s->request);
 }
