@@ -7,9 +7,11 @@
  */
 #include "hook/mpi/guide.h"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 #include <time.h>
 
 #include "hook/common/session.h"
@@ -333,6 +335,14 @@ MPI_Comm hook_guide_send(struct hook_thread *t, MPI_Comm comm)
 MPI_Comm hook_guide_receive(struct hook_thread *t, int n, MPI_Comm comm)
 {
 	return is_marked(t, TRACE_GUIDE_RECV, (uint64_t)n) ? shadow_of(t, comm) : comm;
+}
+
+bool hook_guide_is_there(const struct hook_thread *t)
+{
+	char name[TRACE_NAME_BYTES + 16];
+
+	hook_stream_name(t, "guide", name, sizeof(name));
+	return faccessat(hook_process.rank_fd, name, F_OK, 0) == 0;
 }
 
 void hook_guide_open(struct hook_thread *t)
