@@ -95,36 +95,55 @@ trap cleanup EXIT
 
 # --- programs
 
+# compile_once OUT SOURCE... -- COMMAND...: unless OUT is newer than every SOURCE. One at a time: a
+# second compilation beside this one would replace a program that another test is recording.
+compile_once() {
+	local out=$1 source sources=() old
+	shift
+
+	while [[ $1 != -- ]]; do
+		sources+=("$1")
+		shift
+	done
+	shift
+	mkdir -p "$(dirname "$out")"
+	(
+		flock 9
+		old=
+		for source in "${sources[@]}"; do
+			[[ ! $source -nt $out ]] || old=yes
+		done
+		if [[ ! -x $out || -n $old ]]; then
+			command -v "$1" >/dev/null || cannot_run "$1 is not installed"
+			"$@" -o "$out.new" >&2 || fail "${out##*/} does not compile"
+			mv "$out.new" "$out"
+		fi
+	) 9>"$out.lock"
+}
+
 # compile NAME [FLAVOUR]: prints the path of the program; "plain" is without MPI
 compile() {
-	local name=$1 flavour=${2:-$FLAVOUR} dir out source tool
+	local name=$1 flavour=${2:-$FLAVOUR} out source tool
 	local warn=(-Wall -Wextra -Wno-stringop-overflow -Wno-stringop-overread)
 
-	dir=$BUILD/tests/$flavour
-	out=$dir/$name
-	mkdir -p "$dir"
+	out=$BUILD/tests/$flavour/$name
 	for source in "$TESTS/prog/$name".{c,cc,F,f90}; do
 		[[ ! -e $source ]] || break
 	done
 	[[ -e $source ]] || fail "there is no program $name"
-	if [[ ! -x $out || $source -nt $out ||
-		-n $(find "$TESTS/prog" -name '*.h' -newer "$out") ]]; then
-		case $source in
-		*.c) tool=mpicc ;;
-		*.cc) tool=mpicxx ;;
-		*) tool=mpif90 ;;
-		esac
-		if [[ $flavour == plain ]]; then
-			tool=${tool#mpi}
-			tool=${tool/#cxx/c++}
-		else
-			tool=$tool.$flavour
-		fi
-		command -v "$tool" >/dev/null || cannot_run "$tool is not installed"
-		"$tool" -g -O1 "${warn[@]}" -D_GNU_SOURCE -pthread -o "$out.$$" "$source" >&2 ||
-			fail "$name does not compile"
-		mv "$out.$$" "$out"
+	case $source in
+	*.c) tool=mpicc ;;
+	*.cc) tool=mpicxx ;;
+	*) tool=mpif90 ;;
+	esac
+	if [[ $flavour == plain ]]; then
+		tool=${tool#mpi}
+		tool=${tool/#cxx/c++}
+	else
+		tool=$tool.$flavour
 	fi
+	compile_once "$out" "$source" "$TESTS"/prog/*.h -- \
+		"$tool" -g -O1 "${warn[@]}" -D_GNU_SOURCE -pthread "$source"
 	echo "$out"
 }
 
