@@ -14,6 +14,7 @@
 
 #include "hook/common/text.h"
 #include "hook/common/thread.h"
+#include "hook/thread/baton.h"
 #include "hook/thread/real.h"
 #include "hook/thread/streams.h"
 #include "hook/thread/stuck.h"
@@ -34,6 +35,7 @@ static void ends(void *arg)
 	}
 	hook_depth = 1;
 	hook_sync_close(t);
+	hook_baton_leave(t);
 	hook_sync_list_remove(t);
 	if (!hook_thread_is_main(t))
 		hook_thread_close(t);
@@ -53,6 +55,7 @@ static void begins(struct hook_thread *t)
 	if (hook_process.mode == HOOK_RECORD)
 		hook_sync_open(t);
 	pthread_setspecific(key, t);
+	hook_baton_enter(t);
 	hook_depth = t->passive;
 }
 
