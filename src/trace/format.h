@@ -35,6 +35,7 @@ enum trace_stream_kind {
 	TRACE_STREAM_STDIN = 3,  /* bytes of standard input, nothing else */
 	TRACE_STREAM_EVENTS = 4, /* evaluate: events in columns (trace/events.h) */
 	TRACE_STREAM_SITES = 5,  /* evaluate: stacks that events name */
+	TRACE_STREAM_HEAP = 8,   /* what is not determined of the heap's addresses */
 };
 
 struct trace_header {
@@ -145,6 +146,16 @@ enum trace_input_kind {
 	TRACE_IN_MODULE = 18, /* not an input: "build-id path" of a loaded file */
 	TRACE_IN_NOTE = 19,   /* not an input: "key=value", for `reprise info` */
 	TRACE_IN_KINDS = 20,
+};
+
+/*
+ * Heap records: a byte, the kind, and varints. A refill is a number that the heap counts; the first
+ * delta counts from where the thread got the heap.
+ */
+enum trace_heap_kind {
+	TRACE_HEAP_CHILD = 1, /* the next child of this thread: slot, turn of the slot */
+	TRACE_HEAP_LIST = 2,  /* a list of blocks came back: refills since the last one, sender's
+				 slot, number of the list */
 };
 
 #endif

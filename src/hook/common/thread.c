@@ -15,6 +15,7 @@
 #include "hook/common/modules.h"
 #include "hook/common/session.h"
 #include "hook/common/text.h"
+#include "hook/heap/heap.h"
 
 __thread struct hook_thread *hook_self;
 
@@ -105,6 +106,7 @@ void hook_thread_adopt_main(void)
 	if (hook_process.mode == HOOK_REPLAY)
 		hook_slot->limit = t->order_view.events << 1 | t->order_view.inside;
 	hook_modules_start();
+	hook_heap_start();
 	hook_depth = t->passive;
 }
 
@@ -139,6 +141,7 @@ static void *thread_main(void *arg)
 	void *result;
 
 	hook_self = t;
+	hook_heap_enter(t);
 	hook_depth = t->passive;
 	pthread_cleanup_push(thread_close, t);
 	result = t->start(t->start_arg);
@@ -154,6 +157,7 @@ static int thread_main_c11(void *arg)
 	int result;
 
 	hook_self = t;
+	hook_heap_enter(t);
 	hook_depth = t->passive;
 	pthread_cleanup_push(thread_close, t);
 	result = start(t->start_arg);
@@ -181,7 +185,15 @@ static struct hook_thread *thread_child(void *(*start)(void *), void *arg)
 	t->passive = parent->passive;
 	t->start = start;
 	t->start_arg = arg;
+	hook_heap_child(t);
 	return t;
+}
+
+/* It was not started after all. */
+static void thread_drop(struct hook_thread *t)
+{
+	hook_heap_no_child(t);
+	munmap(t, sizeof(*t));
 }
 
 HOOK_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
@@ -199,7 +211,7 @@ HOOK_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 	t = thread_child(start, arg);
 	rc = t ? real(thread, attr, thread_main, t) : real(thread, attr, start, arg);
 	if (rc && t)
-		munmap(t, sizeof(*t));
+		thread_drop(t);
 	hook_depth--;
 	return rc;
 }
@@ -218,7 +230,7 @@ HOOK_EXPORT int thrd_create(thrd_t *thread, thrd_start_t start, void *arg)
 	t = thread_child((void *(*)(void *))(void (*)(void))start, arg);
 	rc = t ? real(thread, thread_main_c11, t) : real(thread, start, arg);
 	if (rc != thrd_success && t)
-		munmap(t, sizeof(*t));
+		thread_drop(t);
 	hook_depth--;
 	return rc;
 }
