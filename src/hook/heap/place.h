@@ -85,7 +85,7 @@ static inline uint32_t heap_class(size_t n)
 	uint32_t e;
 
 	if (m < 128)
-		return (uint32_t)((m | 16) >> 4);
+		return (uint32_t)((m < 16 ? 16 : m) >> 4);
 	e = 63 - (uint32_t)__builtin_clzl(m);
 	return e * 8 - 48 + ((m >> (e - 3)) & 7);
 }
