@@ -162,6 +162,8 @@ begin() {
 	local name=$1
 	shift
 
+	# now, not when the job gets there: nobody shall take an earlier job's output for this one's
+	: >"$name.out" 2>"$name.err"
 	env --default-signal=INT,QUIT setsid "$@" <"${STDIN:-/dev/null}" >"$name.out" 2>"$name.err" &
 	# shellcheck disable=SC2034
 	JOB=$!

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench.h"
+#include "../bench.h"
 
 #define TASK_SECONDS 10e-6
 #define STOP (-1)

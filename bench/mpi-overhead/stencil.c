@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "bench.h"
+#include "../bench.h"
 
 enum { NORTH, SOUTH, WEST, EAST, SIDES };
 

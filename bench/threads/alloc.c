@@ -6,11 +6,12 @@
  * measured.
  */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench.h"
+#include "../bench.h"
 
 #define KEPT 2048
 #define BOXES 64

@@ -5,11 +5,21 @@
  * directory: `<thread>.events`, beside it `<thread>.sites`, the stacks that events name by number.
  *
  * Events are stored in blocks of columns: within a block each field of all events stands together,
- * as differences to the event before, so that a field that does not change costs nearly nothing. A
- * reader holds one block.
+ * as the difference to what was to be expected there, with runs counted, so that what repeats costs
+ * nearly nothing. A reader holds one block.
  *
  * Peers are ranks in MPI_COMM_WORLD, whatever the communicator. A process with several threads
  * inside MPI is one sequence of events: `seq` is their order (the order of their turns).
+ *
+ * The first events of a process name MPI_COMM_WORLD (communicator 1) and MPI_COMM_SELF. A call may
+ * be several events of the same number: MPI_Sendrecv is SEND, RECV; Waitall a DONE for each
+ * request; a constructor COLL on the parent, then COMM and NEIGHBOURs. Where not all of the parent
+ * take part (Comm_create_group, Intercomm_create) COMM comes first and COLL is on the new
+ * communicator.
+ *
+ * Where several threads may be inside MPI, calls that block are written as two events, their begin
+ * (SEND, POST, ICOLL) and, if they can wait, their DONE: what other threads do meanwhile stands
+ * between. So in the order of seq every event comes after all that it needs.
  */
 #ifndef TRACE_EVENTS_H
 #define TRACE_EVENTS_H
@@ -17,26 +27,45 @@
 #include "trace/stream.h"
 
 enum trace_event_kind {
-	TRACE_EVENT_SEND = 1, /* a message leaves: peer, tag, bytes; id = 0 if the call blocks */
-	TRACE_EVENT_RECV,  /* a blocking receive: want_peer, want_tag; peer, tag, bytes = outcome */
-	TRACE_EVENT_POST,  /* a receive is posted: want_peer, want_tag; id */
-	TRACE_EVENT_DONE,  /* the program learns that request `id` has completed; of a receive:
-			      peer, tag, bytes = outcome */
-	TRACE_EVENT_PROBE, /* a probe that found: want_peer, want_tag; peer, tag, bytes = outcome */
-	TRACE_EVENT_MPROBE, /* the same, and the message is taken: from here on nobody else gets it
-			     */
-	TRACE_EVENT_CHOICE, /* Waitany, Waitsome, Testany, Testsome: bytes = how many requests were
-			       active; id = how many DONE events of the same number follow */
-	TRACE_EVENT_COLL,   /* a collective operation that blocks: peer = root or TRACE_NO_PEER */
-	TRACE_EVENT_ICOLL,  /* one that begins; id; its DONE is the end */
-	TRACE_EVENT_CANCEL, /* receive `id` was cancelled, freed before it completed, or the run
-			       ended: it took no message that the program saw */
-	TRACE_EVENT_COMM,   /* a communicator comes up: comm = its number from here on in this
-			       process;   id = its name, the same in all its processes; bytes = its
-			       size,   want_peer = size of the remote group or 0; peer = my rank in it,
-			       want_tag = 0, or 1 if my side of an intercommunicator is the second */
-	TRACE_EVENT_NEIGHBOUR, /* of a topology: comm; peer = a rank I get data from in neighbour
-				  collectives */
+	/* A message leaves: peer, tag, bytes; id of its request, 0 if the call blocks. */
+	TRACE_EVENT_SEND = 1,
+	/* A blocking receive: want_peer, want_tag; peer, tag, bytes = outcome. */
+	TRACE_EVENT_RECV,
+	/* A receive is posted: want_peer, want_tag; id. Isendrecv: SEND and POST of one id. */
+	TRACE_EVENT_POST,
+	/*
+	 * The program learns that `id` has completed; of a receive: peer, tag, bytes = outcome. At
+	 * most once for each id. Of an MPROBE: its Mrecv, or the completion of its Imrecv.
+	 */
+	TRACE_EVENT_DONE,
+	/* A probe that found: want_peer, want_tag; peer, tag, bytes = outcome. */
+	TRACE_EVENT_PROBE,
+	/* The same, and the message is taken: from here on nobody else gets it; id. */
+	TRACE_EVENT_MPROBE,
+	/*
+	 * Waitany, Waitsome, Testany, Testsome: bytes = how many requests were active; id = how
+	 * many DONE events of the same number follow.
+	 */
+	TRACE_EVENT_CHOICE,
+	/* A collective operation that blocks: peer = root or TRACE_NO_PEER; bytes = my part. */
+	TRACE_EVENT_COLL,
+	/* One that begins; id; its DONE is the end. */
+	TRACE_EVENT_ICOLL,
+	/*
+	 * Receive `id` was cancelled, freed, or open at the end: the program sees no message of
+	 * it. peer = TRACE_NO_PEER: it took none; else it takes the next one that matches it from
+	 * there, as any receive would, should one come.
+	 */
+	TRACE_EVENT_CANCEL,
+	/*
+	 * A communicator comes up: comm = its number from here on in this process; id = its name,
+	 * the same in all its processes (MPI_COMM_SELF has one per process); bytes = its size (of
+	 * the local group), want_peer = size of the remote group or 0; peer = my rank in it;
+	 * want_tag = 1 if the lowest rank of an intercommunicator is on the other side, else 0.
+	 */
+	TRACE_EVENT_COMM,
+	/* Of a topology: comm; peer = a rank I get data from in neighbour collectives. */
+	TRACE_EVENT_NEIGHBOUR,
 	TRACE_EVENT_KINDS,
 };
 
@@ -44,7 +73,8 @@ enum {
 	TRACE_EVENT_SYNC = 1,   /* a send that ends only when its receive has begun */
 	TRACE_EVENT_POLL = 2,   /* Iprobe, Test*: its being true is chance */
 	TRACE_EVENT_INSIDE = 4, /* the recording ends inside this call */
-	TRACE_EVENT_FAILED = 8, /* MPI returned an error */
+	TRACE_EVENT_FAILED = 8, /* MPI returned an error; if peer is set, it took the message yet */
+	TRACE_EVENT_FLAGS = 15
 };
 
 #define TRACE_ANY (-1)     /* want_peer, want_tag */
@@ -65,13 +95,34 @@ struct trace_event {
 	uint8_t flags;
 };
 
-#define TRACE_EVENT_BLOCK 1024 /* events at most */
+#define TRACE_EVENT_BLOCK 256 /* events at most */
+#define TRACE_EVENT_COLUMNS 13
+#define TRACE_EVENT_SLOTS 64
+/* The longest block: its count, and columns of runs of one with a number of ten bytes. */
+#define TRACE_EVENT_BLOCK_BYTES (4 + TRACE_EVENT_COLUMNS * TRACE_EVENT_BLOCK * 12)
+
+/*
+ * What comes next, kept alike by writer and reader: by call site and kind, what followed last time
+ * and what the fields were.
+ */
+struct trace_events_model {
+	uint64_t last[TRACE_EVENT_COLUMNS];
+	struct {
+		uint64_t next;
+		uint64_t step;
+		uint64_t value[TRACE_EVENT_COLUMNS];
+	} slot[TRACE_EVENT_SLOTS];
+};
 
 /* The writer lives in the user's program: memory is the caller's, nothing is allocated. */
 struct trace_events_writer {
 	struct trace_stream stream;
-	uint32_t count;
-	struct trace_event event[TRACE_EVENT_BLOCK];
+	uint64_t events; /* written, not counting those in the block */
+	uint32_t count;  /* in the block */
+	bool busy;       /* an event is being put: a signal handler must keep out */
+	struct trace_events_model model;
+	uint64_t column[TRACE_EVENT_COLUMNS][TRACE_EVENT_BLOCK];
+	uint8_t bytes[TRACE_EVENT_BLOCK_BYTES];
 };
 
 int trace_events_create(struct trace_events_writer *w, int dirfd, const char *name, uint32_t rank,
@@ -79,14 +130,18 @@ int trace_events_create(struct trace_events_writer *w, int dirfd, const char *na
 /* 0 or -errno (the disk is full); the event may be kept until the block is full. */
 int trace_events_put(struct trace_events_writer *w, const struct trace_event *event)
 	__attribute__((warn_unused_result));
+/* -EBUSY in a signal handler that came between the stores of a put. */
 int trace_events_flush(struct trace_events_writer *w) __attribute__((warn_unused_result));
+/* Flush first: what is left in the block is lost. */
 void trace_events_close(struct trace_events_writer *w);
 
 struct trace_events_reader {
-	struct trace_view view;
+	struct trace_view view; /* view.events: how many there are */
 	uint64_t pos;
 	uint32_t count, next;
-	struct trace_event event[TRACE_EVENT_BLOCK];
+	struct trace_events_model model;
+	uint64_t column[TRACE_EVENT_COLUMNS][TRACE_EVENT_BLOCK];
+	struct trace_event event;
 };
 
 /* As trace_view_open. */

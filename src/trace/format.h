@@ -35,6 +35,7 @@ enum trace_stream_kind {
 	TRACE_STREAM_STDIN = 3,  /* bytes of standard input, nothing else */
 	TRACE_STREAM_EVENTS = 4, /* evaluate: events in columns (trace/events.h) */
 	TRACE_STREAM_SITES = 5,  /* evaluate: stacks that events name */
+	TRACE_STREAM_GUIDE = 6,  /* how a reduced trace is replayed */
 	TRACE_STREAM_HEAP = 8,   /* what is not determined of the heap's addresses */
 };
 
@@ -60,24 +61,39 @@ struct trace_header {
  * (0 if both belong to one event). Values of `a` and `b` per kind:
  */
 enum trace_order_kind {
-	TRACE_SRC = 0,    /* a blocking wildcard receive: a = source */
-	TRACE_POST = 1,   /* a posted receive: a = TRACE_POST_*, or source + 2; b = its number, as
-			     the zigzag of its distance to the one after the last */
-	TRACE_INDEX = 2,  /* Waitany, Testany: a = index + 1, 0 for MPI_UNDEFINED; part of SOME */
-	TRACE_FAIL = 3,   /* a polls answered "no" */
-	TRACE_HIT = 4,    /* a poll answered "yes": a = 0, or source + 1 for a wildcard probe */
-	TRACE_SOME = 5,   /* Waitsome, Testsome, a Waitall that failed: a = outcount + 1, or 0 for
-			     MPI_UNDEFINED; then as many INDEX records */
-	TRACE_FLAG = 6,   /* Test_cancelled: a = flag */
-	TRACE_TURN = 7,   /* a = turns other threads took since this thread's last one */
-	TRACE_CHECK = 8,  /* a = digest of all events up to this one */
-	TRACE_CANCEL = 9, /* receive number a (all posted receives counted) was cancelled */
-	TRACE_LOOK = 10,  /* a blocking wildcard probe: a = source */
-	TRACE_STOP = 11,  /* recording ends here: a = enum trace_stop, b = errno or call number */
-	TRACE_END = 12,   /* the process ends: a = enum trace_end, b = status, signal or code */
-	TRACE_WORLD = 13, /* after MPI_Init: a = size of MPI_COMM_WORLD, b = thread level */
-	TRACE_KINDS = 14,
+	TRACE_SRC = 0,     /* a blocking wildcard receive: a = source */
+	TRACE_POST = 1,    /* a posted receive: a = TRACE_POST_*, or source + 2; b = its number, as
+			      the zigzag of its distance to the one after the last */
+	TRACE_INDEX = 2,   /* Waitany, Testany: a = index + 1, 0 for MPI_UNDEFINED; part of SOME */
+	TRACE_FAIL = 3,    /* a polls answered "no" */
+	TRACE_HIT = 4,     /* a poll answered "yes": a = 0, or source + 1 for a wildcard probe */
+	TRACE_SOME = 5,    /* Waitsome, Testsome, a Waitall that failed: a = outcount + 1, or 0 for
+			      MPI_UNDEFINED; then as many INDEX records */
+	TRACE_FLAG = 6,    /* Test_cancelled: a = flag */
+	TRACE_TURN = 7,    /* a = turns other threads took since this thread's last one */
+	TRACE_CHECK = 8,   /* a = digest of all events up to this one */
+	TRACE_CANCEL = 9,  /* receive number a (all posted receives counted) was cancelled */
+	TRACE_LOOK = 10,   /* a blocking wildcard probe: a = source */
+	TRACE_STOP = 11,   /* recording ends here: a = enum trace_stop, b = errno or call number */
+	TRACE_END = 12,    /* the process ends: a = enum trace_end, b = status, signal or code */
+	TRACE_WORLD = 13,  /* after MPI_Init: a = size of MPI_COMM_WORLD, b = thread level */
+	TRACE_SPARSE = 14, /* after WORLD: wildcards without a record were not traced and stay
+			      wildcards in replay; a = enum trace_sparse */
+	TRACE_KINDS = 15,
 };
+
+/* What is written of wildcards. */
+enum trace_mode {
+	TRACE_MODE_ORDER = 0,
+	TRACE_MODE_REDUCED = 5, /* by reprise reduce: wildcards without a record stay wildcards */
+	TRACE_MODE_GUIDED = 6,  /* the same, and every order stream has a guide beside it */
+	TRACE_MODES = 7,
+};
+
+static inline uint32_t trace_world_mode(uint64_t b)
+{
+	return b >> 8 < TRACE_MODES ? (uint32_t)(b >> 8) : TRACE_MODE_ORDER;
+}
 
 enum { TRACE_POST_UNKNOWN = 0, TRACE_POST_CANCELLED = 1, TRACE_POST_SOURCE = 2 };
 
@@ -118,6 +134,21 @@ enum trace_end {
 #define TRACE_BYTE_LONG 0xd0
 #define TRACE_BYTE_RUN 0xf0
 #define TRACE_BYTE_RUNS 0xff
+
+/*
+ * Guide records, written off line, beside the order stream of a thread and in its encoding. They
+ * say what is done at an event besides what the program asks for. Messages are held back, so that
+ * no wildcard gets them, by being sent and received on a second communicator, the shadow.
+ */
+enum trace_guide_kind {
+	TRACE_GUIDE_SEND = 0,   /* the a-th send of the event (Startall: request) is held back */
+	TRACE_GUIDE_RECV = 1,   /* the a-th receive or probe is for a message that is held back */
+	TRACE_GUIDE_SHADOW = 2, /* a = 0: the communicator that comes up here has a shadow; after
+				   MPI_Init MPI_COMM_WORLD has; a = 1: there are permits */
+	TRACE_GUIDE_AWAIT = 3,  /* before the event: wait for permit b of rank a */
+	TRACE_GUIDE_PERMIT = 4, /* after the event: permit b to rank a */
+	TRACE_GUIDE_KINDS = 5,
+};
 
 /*
  * Input records. A number is predicted as the previous number of its kind plus the step before

@@ -141,7 +141,7 @@ static char *rare_words(const struct trace_rec *rec)
 		return rp_format("receive %" PRIu64 " cancelled", rec->a);
 	case TRACE_WORLD:
 		return rp_format("world of %" PRIu64 " ranks, thread level %" PRIu64, rec->a,
-				 rec->b);
+				 rec->b & 255);
 	default:
 		return rp_format("unknown record %" PRIu32 ": %" PRIu64 ", %" PRIu64, rec->kind,
 				 rec->a, rec->b);

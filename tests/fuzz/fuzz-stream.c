@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Any bytes as a stream. The first byte chooses: the rest is a file as it lies on disk, or the
- * records of a stream whose header and checksum are right, so that the decoders see them too.
+ * records of a stream whose header and checksum are right, so that the decoders see them too ('e'
+ * and 's': events and sites).
  * Nothing may crash, read outside, or give a record that the format does not know.
  */
 #include <fcntl.h>
@@ -12,6 +13,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include "trace/events.h"
 #include "trace/input.h"
 #include "trace/order.h"
 #include "trace/stream.h"
@@ -111,24 +113,62 @@ static void read_input(const struct trace_view *v)
 	sink = sum;
 }
 
+static void read_events(void)
+{
+	static struct trace_events_reader r;
+	const struct trace_event *e;
+	const char *why;
+
+	if (trace_events_open(&r, dir_fd, "s", &why))
+		return;
+	for (int i = 0; i < RECORDS_MAX && trace_events_next(&r, &e) == 1; i++)
+		require(e->kind > 0 && e->kind < TRACE_EVENT_KINDS);
+	trace_events_reader_close(&r);
+}
+
+static void read_sites(void)
+{
+	uint64_t address[TRACE_SITE_DEPTH];
+	struct trace_sites s;
+	const char *why;
+
+	if (trace_sites_open(&s, dir_fd, "s", &why))
+		return;
+	for (uint32_t i = 0; i <= s.count; i++)
+		require(trace_sites_get(&s, i, address) <= TRACE_SITE_DEPTH);
+	trace_sites_close(&s);
+}
+
+static enum trace_stream_kind kind_of(uint8_t choice)
+{
+	if (choice == 'e')
+		return TRACE_STREAM_EVENTS;
+	if (choice == 's')
+		return TRACE_STREAM_SITES;
+	return choice % 3 == 1 ? TRACE_STREAM_ORDER : TRACE_STREAM_INPUT;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct trace_view v;
 	const char *why;
+	bool is_file;
 
 	if (size == 0)
 		return 0;
-	if (data[0] % 3 == 0)
+	is_file = data[0] % 3 == 0 && data[0] != 's';
+	if (is_file)
 		write_file(data + 1, size - 1);
 	else
-		write_stream(data[0] % 3 == 1 ? TRACE_STREAM_ORDER : TRACE_STREAM_INPUT, data + 1,
-			     size - 1);
+		write_stream(kind_of(data[0]), data + 1, size - 1);
 	if (trace_view_open(&v, dir_fd, "s", &why) == 0) {
 		read_order(&v);
 		read_input(&v);
 		trace_view_close(&v);
+		read_events();
+		read_sites();
 	} else {
-		require(data[0] % 3 == 0);
+		require(is_file);
 	}
 	unlinkat(dir_fd, "s", 0);
 	return 0;

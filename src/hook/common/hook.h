@@ -67,6 +67,7 @@ struct hook_thread {
 	bool final;            /* in the call the recording never saw return */
 	uint64_t events;
 	uint64_t checked; /* up to this event the digest was right */
+	void *guide;      /* see hook/mpi/guide.c; NULL until its first event */
 	struct trace_view input_view;
 	struct trace_input_reader input_reader;
 };

@@ -35,12 +35,12 @@ int hook_mpi_do_recv(struct hook_thread *t, void *buf, MPI_Count count, MPI_Data
 	hook_mpi_turn_take(t);
 	if (source == MPI_ANY_SOURCE && hook_mpi_mode->source)
 		source = hook_mpi_mode->source(t);
-	if (hook_polite)
-		hook_polite_message(source, tag, comm);
-	if (!hook_mpi_turns)
+	if (!hook_mpi_turns && !hook_polite)
 		return hook_mpi_recv(buf, count, type, source, tag, comm, status);
 	rc = hook_mpi_irecv(buf, count, type, source, tag, comm, &request);
 	hook_mpi_turn_pass(t);
+	if (rc == MPI_SUCCESS && hook_polite)
+		return hook_polite_wait(&request, status);
 	return rc == MPI_SUCCESS ? hook_mpi_real.Wait(&request, status) : rc;
 }
 
@@ -63,11 +63,12 @@ int hook_mpi_do_sendrecv(struct hook_thread *t, const struct hook_mpi_exchange *
 	source = x->source;
 	if (source == MPI_ANY_SOURCE && hook_mpi_mode->source)
 		source = hook_mpi_mode->source(t);
-	if (!hook_mpi_turns && x->sendcount <= INT_MAX && x->recvcount <= INT_MAX)
+	if (!hook_mpi_turns && x->comm == x->recvcomm && x->sendcount <= INT_MAX &&
+	    x->recvcount <= INT_MAX)
 		return hook_mpi_real.Sendrecv(x->sendbuf, (int)x->sendcount, x->sendtype, x->dest,
 					      x->sendtag, x->recvbuf, (int)x->recvcount,
 					      x->recvtype, source, x->recvtag, x->comm, status);
-	rc = hook_mpi_irecv(x->recvbuf, x->recvcount, x->recvtype, source, x->recvtag, x->comm,
+	rc = hook_mpi_irecv(x->recvbuf, x->recvcount, x->recvtype, source, x->recvtag, x->recvcomm,
 			    &requests[0]);
 	if (rc == MPI_SUCCESS)
 		rc = hook_mpi_isend(x->sendbuf, x->sendcount, x->sendtype, x->dest, x->sendtag,
@@ -106,7 +107,7 @@ int hook_mpi_do_sendrecv_replace(struct hook_thread *t, const struct hook_mpi_ex
 {
 	int source;
 
-	if (hook_mpi_turns)
+	if (hook_mpi_turns || x->comm != x->recvcomm)
 		return replace_by_parts(t, x, status);
 	source = x->source;
 	if (source == MPI_ANY_SOURCE && hook_mpi_mode->source)
@@ -140,7 +141,7 @@ int hook_mpi_Sendrecv(struct hook_thread *t, const void *sendbuf, MPI_Count send
 		      MPI_Comm comm, MPI_Status *status)
 {
 	struct hook_mpi_exchange x = {sendbuf,   sendcount, sendtype, dest,    sendtag, recvbuf,
-				      recvcount, recvtype,  source,   recvtag, comm};
+				      recvcount, recvtype,  source,   recvtag, comm,    comm};
 
 	return hook_mpi_mode->exchange(t, &x, false, status);
 }
@@ -150,7 +151,7 @@ int hook_mpi_Sendrecv_replace(struct hook_thread *t, void *buf, MPI_Count count,
 			      MPI_Status *status)
 {
 	struct hook_mpi_exchange x = {buf,   count, type,   dest,    sendtag, buf,
-				      count, type,  source, recvtag, comm};
+				      count, type,  source, recvtag, comm,    comm};
 
 	return hook_mpi_mode->exchange(t, &x, true, status);
 }
@@ -162,7 +163,7 @@ int hook_mpi_Isendrecv(struct hook_thread *t, const void *sendbuf, MPI_Count sen
 		       MPI_Comm comm, MPI_Request *request)
 {
 	struct hook_mpi_exchange x = {sendbuf,   sendcount, sendtype, dest,    sendtag, recvbuf,
-				      recvcount, recvtype,  source,   recvtag, comm};
+				      recvcount, recvtype,  source,   recvtag, comm,    comm};
 
 	return hook_mpi_mode->iexchange(t, &x, false, request);
 }
@@ -172,7 +173,7 @@ int hook_mpi_Isendrecv_replace(struct hook_thread *t, void *buf, MPI_Count count
 			       MPI_Request *request)
 {
 	struct hook_mpi_exchange x = {buf,   count, type,   dest,    sendtag, buf,
-				      count, type,  source, recvtag, comm};
+				      count, type,  source, recvtag, comm,    comm};
 
 	return hook_mpi_mode->iexchange(t, &x, true, request);
 }

@@ -52,6 +52,13 @@ class Call:
             terms.append(f"(uint64_t){name} * {2 * i + 3}u")
         return " + ".join(terms) or "0"
 
+    def frees(self):
+        return self.name in ("Comm_free", "Comm_disconnect")
+
+    def makes(self):
+        found = re.search(r"MPI_Comm \*(\w+)", self.params)
+        return found.group(1) if found and not self.frees() else None
+
     def begin(self):
         peer = self.pick(PEERS, "HOOK_NO_PEER")
         tag = self.pick(TAGS, "HOOK_NO_TAG")
@@ -81,7 +88,9 @@ def body(call):
                 "\thook_mpi_leave(t);\n\treturn rc;\n")
     text += call.begin()
     if call.kind in ("send", "post"):
-        text += "\tif (hook_mpi_mode->sending)\n\t\thook_mpi_mode->sending(t, dest, comm);\n"
+        text += "\tif (hook_mpi_mode->sending)\n\t\tcomm = hook_mpi_mode->sending(t, dest, comm);\n"
+    if call.frees():
+        text += "\tif (hook_mpi_mode->freeing)\n\t\thook_mpi_mode->freeing(t, *comm);\n"
     if call.kind == "refuse":
         text += f"\thook_mpi_mode->refuse(t);\n\trc = {real};\n"
     elif call.kind == "post":
@@ -98,6 +107,10 @@ def body(call):
                  f"\t}} else {{\n\t\trc = {real};\n\t}}\n")
     else:
         text += f"\trc = {real};\n"
+    if call.makes():
+        parent = "comm" if "idup" in call.name else "MPI_COMM_NULL"
+        text += ("\tif (rc == MPI_SUCCESS && hook_mpi_mode->made)\n"
+                 f"\t\thook_mpi_mode->made(t, {parent}, *{call.makes()});\n")
     return text + "\thook_mpi_end(t);\n\thook_mpi_leave(t);\n\treturn rc;\n"
 
 

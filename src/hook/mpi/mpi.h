@@ -29,7 +29,7 @@ struct hook_mpi_exchange {
 	MPI_Count recvcount;
 	MPI_Datatype recvtype;
 	int source, recvtag;
-	MPI_Comm comm;
+	MPI_Comm comm, recvcomm; /* the same, but where one of the messages is held back */
 };
 
 struct hook_mpi_mode {
@@ -42,8 +42,12 @@ struct hook_mpi_mode {
 	void (*turn_pass)(struct hook_thread *t);
 	/* the source to ask for in the place of MPI_ANY_SOURCE; in the turn, if any; may be NULL */
 	int (*source)(struct hook_thread *t);
-	/* a message is about to be sent; may be NULL */
-	void (*sending)(struct hook_thread *t, int dest, MPI_Comm comm);
+	/* a message is about to be sent: the communicator to send it on; may be NULL */
+	MPI_Comm (*sending)(struct hook_thread *t, int dest, MPI_Comm comm);
+	/* a communicator came up (Comm_idup: its parent is given, it comes up later), or is about
+	   to be freed; may be NULL */
+	void (*made)(struct hook_thread *t, MPI_Comm parent, MPI_Comm made);
+	void (*freeing)(struct hook_thread *t, MPI_Comm comm);
 	/* MPI_Init has returned, MPI_Finalize is about to be called */
 	void (*opened)(struct hook_thread *t, int world, int level);
 	void (*closing)(struct hook_thread *t);

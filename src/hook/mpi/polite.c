@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The waiting is done by looking, with a yield after each look, before the call is made that would
- * spin. An error ends the looking: the call itself will meet it and report it as its own.
+ * The waiting is done by polling, with a yield after each poll. The poll that succeeds is the call:
+ * so an error is raised once, as the blocking call would raise it.
  */
 #include "hook/mpi/polite.h"
 
@@ -23,20 +23,34 @@ void hook_polite_open(int world)
 #endif
 }
 
-void hook_polite_message(int source, int tag, MPI_Comm comm)
+int hook_polite_look(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status)
 {
-	int there = 0;
+	int there = 0, rc;
 
-	while (hook_mpi_real.Iprobe(source, tag, comm, &there, MPI_STATUS_IGNORE) == MPI_SUCCESS &&
-	       !there)
+	for (;;) {
+		rc = message ? hook_mpi_real.Improbe(source, tag, comm, &there, message, status)
+			     : hook_mpi_real.Iprobe(source, tag, comm, &there, status);
+		if (rc != MPI_SUCCESS || there)
+			return rc;
 		sched_yield();
+	}
 }
 
-void hook_polite_request(MPI_Request request)
+int hook_polite_wait(MPI_Request *request, MPI_Status *status)
 {
-	int done = 0;
+	int done = 0, rc;
 
-	while (hook_mpi_real.Request_get_status(request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS &&
+	while ((rc = hook_mpi_real.Test(request, &done, status)) == MPI_SUCCESS && !done)
+		sched_yield();
+	return rc;
+}
+
+int hook_polite_waitall(int count, MPI_Request requests[], MPI_Status statuses[])
+{
+	int done = 0, rc;
+
+	while ((rc = hook_mpi_real.Testall(count, requests, &done, statuses)) == MPI_SUCCESS &&
 	       !done)
 		sched_yield();
+	return rc;
 }

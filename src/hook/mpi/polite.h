@@ -13,8 +13,10 @@ extern bool hook_polite;
 
 void hook_polite_open(int world);
 
-/* Returns when a call that takes this message, or waits for this request, would not wait. */
-void hook_polite_message(int source, int tag, MPI_Comm comm);
-void hook_polite_request(MPI_Request request);
+/* Each does what the MPI call of that name does; a look without a message to take is MPI_Probe. */
+int hook_polite_look(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status);
+
+int hook_polite_wait(MPI_Request *request, MPI_Status *status);
+int hook_polite_waitall(int count, MPI_Request requests[], MPI_Status statuses[]);
 
 #endif

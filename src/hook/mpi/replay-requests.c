@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "hook/mpi/credit.h"
+#include "hook/mpi/guide.h"
 #include "hook/mpi/polite.h"
 #include "hook/mpi/posts.h"
 
@@ -19,24 +20,23 @@ static int shadows; /* how many are active; none: the program's arrays are used 
 
 static int real_wait(MPI_Request *request, MPI_Status *status)
 {
-	if (hook_polite)
-		hook_polite_request(*request);
-	return hook_mpi_real.Wait(request, status);
+	return hook_polite ? hook_polite_wait(request, status)
+			   : hook_mpi_real.Wait(request, status);
 }
 
 static int real_waitall(int count, MPI_Request requests[], MPI_Status statuses[])
 {
-	for (int i = 0; i < count && hook_polite; i++)
-		hook_polite_request(requests[i]);
-	return hook_mpi_real.Waitall(count, requests, statuses);
+	return hook_polite ? hook_polite_waitall(count, requests, statuses)
+			   : hook_mpi_real.Waitall(count, requests, statuses);
 }
 
-static int start_receive(struct hook_request *r)
+static int start_receive(struct hook_thread *t, struct hook_request *r, int n)
 {
+	MPI_Comm comm = hook_guide_on ? hook_guide_receive(t, n, r->comm) : r->comm;
 	uint32_t flags = 0;
 	int rc;
 
-	rc = replay_post(r->buf, r->count, r->type, r->source, r->tag, r->comm, &r->shadow, &flags);
+	rc = replay_post(r->buf, r->count, r->type, r->source, r->tag, comm, &r->shadow, &flags);
 	if (rc != MPI_SUCCESS)
 		return rc;
 	hook_requests_post(r);
@@ -45,14 +45,14 @@ static int start_receive(struct hook_request *r)
 	return rc;
 }
 
-static int start_one(MPI_Request *request)
+static int start_one(struct hook_thread *t, MPI_Request *request, int n)
 {
 	struct hook_request *r;
 	int rc;
 
 	hook_requests_lock();
 	r = hook_requests_find(*request);
-	rc = r ? start_receive(r) : hook_mpi_real.Start(request);
+	rc = r ? start_receive(t, r, n) : hook_mpi_real.Start(request);
 	hook_requests_unlock();
 	return rc;
 }
@@ -64,7 +64,7 @@ int replay_Startall(struct hook_thread *t, int count, MPI_Request requests[])
 	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, (uint64_t)count);
 	hook_mpi_turn_take(t);
 	for (int i = 0; i < count && rc == MPI_SUCCESS; i++)
-		rc = start_one(&requests[i]);
+		rc = start_one(t, &requests[i], i);
 	hook_mpi_turn_pass(t);
 	hook_mpi_end(t);
 	return rc;
@@ -76,7 +76,7 @@ int replay_Start(struct hook_thread *t, MPI_Request *request)
 
 	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, 0);
 	hook_mpi_turn_take(t);
-	rc = start_one(request);
+	rc = start_one(t, request, 0);
 	hook_mpi_turn_pass(t);
 	hook_mpi_end(t);
 	return rc;

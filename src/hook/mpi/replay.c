@@ -14,6 +14,7 @@
 #include "hook/common/session.h"
 #include "hook/common/text.h"
 #include "hook/mpi/credit.h"
+#include "hook/mpi/guide.h"
 #include "hook/mpi/polite.h"
 #include "hook/mpi/posts.h"
 #include "hook/mpi/turn.h"
@@ -21,6 +22,7 @@
 #define NOWHERE_TAG 1
 
 static MPI_Comm nowhere; /* a communicator on which nobody sends */
+static bool sparse;      /* wildcards without a record stay wildcards */
 
 static const char *const expectations[TRACE_KINDS] = {
 	[TRACE_SRC] = "a wildcard receive (MPI_Recv, MPI_Sendrecv)",
@@ -185,12 +187,16 @@ static void begin(struct hook_thread *t)
 		if (t->more && t->next_event < t->events && t->next.kind != TRACE_FAIL)
 			diverged(t);
 	}
+	if (hook_guide_on)
+		hook_guide_begin(t);
 	if (hook_process.noise)
 		hook_mpi_noise(t);
 }
 
 static void end(struct hook_thread *t)
 {
+	if (hook_guide_on)
+		hook_guide_end(t);
 	if (hook_thread_is_main(t))
 		hook_slot->events = t->events << 1;
 	if (t->final)
@@ -223,12 +229,17 @@ static void turn_pass(struct hook_thread *t)
 
 static void opened(struct hook_thread *t, int world, int level)
 {
-	struct trace_rec rec;
+	struct trace_rec rec = {0};
 	const char *why;
+	uint32_t mode;
 
 	hook_end_multiple = level == MPI_THREAD_MULTIPLE;
 	if (replay_take(t, TRACE_WORLD, &rec) && rec.a != (uint64_t)world)
 		hook_failed(t, "the number of ranks is not the recorded one");
+	mode = trace_world_mode(rec.b);
+	sparse = mode == TRACE_MODE_REDUCED || mode == TRACE_MODE_GUIDED;
+	if (mode == TRACE_MODE_GUIDED)
+		hook_guide_open(t);
 	why = hook_posts_load();
 	if (why)
 		hook_failed(t, why);
@@ -288,11 +299,19 @@ static int known_source(const struct trace_rec *rec)
 	return rec->a > INT32_MAX ? MPI_ANY_SOURCE : (int)rec->a;
 }
 
+static bool is_untraced(struct hook_thread *t, uint32_t kind)
+{
+	if (!sparse)
+		return false;
+	skip_posts(t);
+	return !t->more || t->next.kind != kind || t->next_event != t->events;
+}
+
 static int source_from(struct hook_thread *t, uint32_t kind, int source)
 {
 	struct trace_rec rec;
 
-	if (source != MPI_ANY_SOURCE || !replay_take(t, kind, &rec))
+	if (source != MPI_ANY_SOURCE || is_untraced(t, kind) || !replay_take(t, kind, &rec))
 		return source;
 	source = known_source(&rec);
 	if (hook_thread_is_main(t))
@@ -305,6 +324,29 @@ static int source_of(struct hook_thread *t)
 	return source_from(t, TRACE_SRC, MPI_ANY_SOURCE);
 }
 
+static MPI_Comm receive_on(struct hook_thread *t, MPI_Comm comm)
+{
+	return hook_guide_on ? hook_guide_receive(t, 0, comm) : comm;
+}
+
+static MPI_Comm sending(struct hook_thread *t, int dest, MPI_Comm comm)
+{
+	hook_credit_sending(t, dest, comm);
+	return hook_guide_on ? hook_guide_send(t, comm) : comm;
+}
+
+static void made(struct hook_thread *t, MPI_Comm parent, MPI_Comm comm)
+{
+	if (hook_guide_on)
+		hook_guide_made(t, parent, comm);
+}
+
+static void freeing(struct hook_thread *t, MPI_Comm comm)
+{
+	if (hook_guide_on)
+		hook_guide_freeing(t, comm);
+}
+
 static int replay_Recv(struct hook_thread *t, void *buf, MPI_Count count, MPI_Datatype type,
 		       int source, int tag, MPI_Comm comm, MPI_Status *status)
 {
@@ -314,7 +356,7 @@ static int replay_Recv(struct hook_thread *t, void *buf, MPI_Count count, MPI_Da
 	hook_mpi_begin(t, source, tag, (uint64_t)count);
 	if (status == MPI_STATUS_IGNORE)
 		status = &local;
-	rc = hook_mpi_do_recv(t, buf, count, type, source, tag, comm, status);
+	rc = hook_mpi_do_recv(t, buf, count, type, source, tag, receive_on(t, comm), status);
 	if (rc == MPI_SUCCESS)
 		hook_credit_received(status->MPI_SOURCE, comm);
 	hook_mpi_end(t);
@@ -324,15 +366,17 @@ static int replay_Recv(struct hook_thread *t, void *buf, MPI_Count count, MPI_Da
 static int replay_exchange(struct hook_thread *t, const struct hook_mpi_exchange *x, bool replace,
 			   MPI_Status *status)
 {
+	struct hook_mpi_exchange there = *x;
 	MPI_Status local;
 	int rc;
 
 	hook_mpi_begin(t, x->source, x->recvtag, (uint64_t)x->recvcount + (uint64_t)x->dest * 3);
 	if (status == MPI_STATUS_IGNORE)
 		status = &local;
-	hook_credit_sending(t, x->dest, x->comm);
-	rc = replace ? hook_mpi_do_sendrecv_replace(t, x, status)
-		     : hook_mpi_do_sendrecv(t, x, status);
+	there.comm = sending(t, x->dest, x->comm);
+	there.recvcomm = receive_on(t, x->comm);
+	rc = replace ? hook_mpi_do_sendrecv_replace(t, &there, status)
+		     : hook_mpi_do_sendrecv(t, &there, status);
 	if (rc == MPI_SUCCESS)
 		hook_credit_received(status->MPI_SOURCE, x->comm);
 	hook_mpi_end(t);
@@ -347,7 +391,7 @@ static int replay_Irecv(struct hook_thread *t, void *buf, MPI_Count count, MPI_D
 
 	hook_mpi_begin(t, source, tag, (uint64_t)count);
 	hook_mpi_turn_take(t);
-	rc = replay_post(buf, count, type, source, tag, comm, request, &flags);
+	rc = replay_post(buf, count, type, source, tag, receive_on(t, comm), request, &flags);
 	if (rc == MPI_SUCCESS && source != MPI_PROC_NULL)
 		posted(t, *request, flags, source, comm);
 	hook_mpi_turn_pass(t);
@@ -380,17 +424,18 @@ static int replay_iexchange(struct hook_thread *t, const struct hook_mpi_exchang
 static int replay_look(struct hook_thread *t, int source, int tag, MPI_Comm comm,
 		       MPI_Message *message, MPI_Status *status)
 {
+	MPI_Comm there = receive_on(t, comm);
 	MPI_Status local;
 	int rc;
 
 	if (status == MPI_STATUS_IGNORE)
 		status = &local;
 	if (hook_polite)
-		hook_polite_message(source, tag, comm);
-	if (message)
-		rc = hook_mpi_real.Mprobe(source, tag, comm, message, status);
+		rc = hook_polite_look(source, tag, there, message, status);
+	else if (message)
+		rc = hook_mpi_real.Mprobe(source, tag, there, message, status);
 	else
-		rc = hook_mpi_real.Probe(source, tag, comm, status);
+		rc = hook_mpi_real.Probe(source, tag, there, status);
 	if (message && rc == MPI_SUCCESS)
 		hook_credit_received(status->MPI_SOURCE, comm);
 	hook_mpi_turn_pass(t);
@@ -481,7 +526,9 @@ const struct hook_mpi_mode hook_mpi_replay = {
 	.turn_take = turn_take,
 	.turn_pass = turn_pass,
 	.source = source_of,
-	.sending = hook_credit_sending,
+	.sending = sending,
+	.made = made,
+	.freeing = freeing,
 	.opened = opened,
 	.closing = closing,
 	.exchange = replay_exchange,
