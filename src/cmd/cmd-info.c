@@ -75,6 +75,8 @@ static void print_run(const struct trace_run *run)
 		print_field("ended", ended(&run->meta));
 		if (run->meta.noisy)
 			print_field("noise", rp_format("seed %" PRIu64, run->meta.noise));
+		if (run->meta.system_heap)
+			print_field("heap", rp_strdup("system"));
 		free(start);
 		free(host);
 	}

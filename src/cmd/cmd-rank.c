@@ -16,9 +16,13 @@
 static int run(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{"trace", required_argument, NULL, 't'}, {"session", required_argument, NULL, 's'},
-		{"noise", required_argument, NULL, 'n'}, {"mpi", required_argument, NULL, 'm'},
-		{"force", no_argument, NULL, 'f'},       {NULL, 0, NULL, 0},
+		{"trace", required_argument, NULL, 't'},
+		{"session", required_argument, NULL, 's'},
+		{"noise", required_argument, NULL, 'n'},
+		{"mpi", required_argument, NULL, 'm'},
+		{"force", no_argument, NULL, 'f'},
+		{"system-heap", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
 	};
 	struct launch_rank how = {0};
 	int c;
@@ -34,6 +38,8 @@ static int run(int argc, char **argv)
 			how.noise = strtoull(optarg, NULL, 10);
 		} else if (c == 'f') {
 			how.force = true;
+		} else if (c == 'h') {
+			how.system_heap = true;
 		} else if (c != 'm' || !launch_mpi_parse(optarg, &how.mpi)) {
 			return cmd_bad_option(&cmd_rank, c, argv);
 		}

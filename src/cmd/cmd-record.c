@@ -39,9 +39,19 @@ struct options {
 	bool discard;
 	bool noisy, seeded;
 	uint64_t noise;
+	bool system_heap;
 	enum launch_mpi mpi;
 	char **argv;
 };
+
+static int parse_heap(const char *text, bool *system_heap)
+{
+	*system_heap = strcmp(text, "system") == 0;
+	if (*system_heap || strcmp(text, "own") == 0)
+		return 0;
+	rp_say("--heap is own or system, not '%s'", text);
+	return RP_EXIT_BAD_INPUT;
+}
 
 static int parse(int argc, char **argv, struct options *o)
 {
@@ -50,6 +60,7 @@ static int parse(int argc, char **argv, struct options *o)
 		{"discard-on-success", no_argument, NULL, 'd'},
 		{"noise", optional_argument, NULL, 'n'},
 		{"mpi", required_argument, NULL, 'm'},
+		{"heap", required_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
 	};
 	int c;
@@ -64,6 +75,9 @@ static int parse(int argc, char **argv, struct options *o)
 			o->noisy = true;
 			o->seeded = optarg != NULL;
 			if (optarg && cmd_show_seed(optarg, &o->noise))
+				return RP_EXIT_BAD_INPUT;
+		} else if (c == 'h') {
+			if (parse_heap(optarg, &o->system_heap))
 				return RP_EXIT_BAD_INPUT;
 		} else if (c != 'm') {
 			return cmd_bad_option(&cmd_record, c, argv);
@@ -119,6 +133,7 @@ static void fill_meta(struct trace_meta *meta, const struct options *o,
 		.start = time_text(),
 		.noisy = o->noisy,
 		.noise = o->noise,
+		.system_heap = o->system_heap,
 	};
 }
 
@@ -192,13 +207,15 @@ static int check_programs(const struct options *o, const struct launch_command *
 static char **rank_command(const struct options *o, const struct launch_command *command,
 			   const struct trace_dir *dir)
 {
-	char *prefix[8] = {launch_self(), "rank", "--trace", dir->path};
+	char *prefix[9] = {launch_self(), "rank", "--trace", dir->path};
 	size_t n = 4;
 
 	if (o->noisy)
 		prefix[n++] = rp_format("--noise=%" PRIu64, o->noise);
 	if (o->mpi)
 		prefix[n++] = rp_format("--mpi=%s", launch_mpi_name(o->mpi));
+	if (o->system_heap)
+		prefix[n++] = "--system-heap";
 	prefix[n++] = "--";
 	return launch_command_rewrite(command, o->argv, prefix);
 }
@@ -215,6 +232,7 @@ static int run_command(const struct options *o, const struct launch_command *com
 		.trace = dir->path,
 		.noisy = o->noisy,
 		.noise = o->noise,
+		.system_heap = o->system_heap,
 		.mpi = o->mpi,
 		.argv = o->argv,
 	};
@@ -372,6 +390,7 @@ static int run_behind(struct options *o, const struct launch_command *command, u
 		.claimed = true,
 		.discard = o->discard,
 		.noisy = o->noisy,
+		.system_heap = o->system_heap,
 		.mpi = o->mpi,
 		.argv = o->argv,
 	};
@@ -443,6 +462,8 @@ const struct cmd_verb cmd_record = {
 		"  --discard-on-success    remove the trace if the command and all ranks end with "
 		"status 0\n"
 		"  --noise[=SEED]          delay events at random, so that rare orders show up\n"
-		"  --mpi=MPI               openmpi, mpich or none, where it cannot be seen\n",
+		"  --mpi=MPI               openmpi, mpich or none, where it cannot be seen\n"
+		"  --heap=HEAP             own: pointers are the same in every replay (default);\n"
+		"                          system: malloc is libc's\n",
 	.run = run,
 };

@@ -118,6 +118,7 @@ static void set_meta(json_t *object, const struct trace_meta *meta)
 	set_text(object, "start", meta->start);
 	if (meta->noisy)
 		set(object, "noise", meta->noise);
+	json_object_set_new(object, "heap", json_string(meta->system_heap ? "system" : "own"));
 	if (meta->ended == TRACE_ENDED_EXIT)
 		set(object, "exit", (uint64_t)meta->status);
 	if (meta->ended == TRACE_ENDED_SIGNAL)

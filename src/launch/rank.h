@@ -15,6 +15,7 @@ struct launch_rank {
 	bool claimed; /* record: rank-NNNN is already ours */
 	bool discard; /* record: the last rank that ends well removes the trace */
 	bool force;   /* replay: a changed program is replayed all the same */
+	bool system_heap; /* record: the program's malloc stays libc's */
 	bool noisy;
 	uint64_t noise;
 	enum launch_mpi mpi; /* told by the user; else LAUNCH_MPI_UNKNOWN */

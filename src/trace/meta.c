@@ -280,6 +280,8 @@ int trace_meta_write(const struct trace_dir *dir, const struct trace_meta *meta)
 		snprintf(seed, sizeof(seed), "%" PRIu64, meta->noise);
 		json_object_set_new(object, "noise", json_string(seed));
 	}
+	if (object && meta->system_heap)
+		json_object_set_new(object, "heap", json_string("system"));
 	if (object && meta->ended)
 		json_object_set_new(object, "ended", put_ended(meta));
 	return write_object(dir->fd, "meta.json", object);
@@ -299,6 +301,15 @@ static bool take_noise(const json_t *object, struct trace_meta *meta)
 	meta->noise = strtoull(text, &end, 10);
 	meta->noisy = true;
 	return !*end && !errno;
+}
+
+static bool take_heap(const json_t *object, struct trace_meta *meta)
+{
+	const json_t *value = json_object_get(object, "heap");
+	const char *text = json_string_value(value);
+
+	meta->system_heap = text && strcmp(text, "system") == 0;
+	return !value || meta->system_heap;
 }
 
 static bool take_ended(const json_t *object, struct trace_meta *meta)
@@ -334,7 +345,7 @@ int trace_meta_read(const struct trace_dir *dir, struct trace_meta *meta)
 	       take_string(object, "mpi", &meta->mpi) && take_string(object, "cwd", &meta->cwd) &&
 	       take_string(object, "host", &meta->host) &&
 	       take_string(object, "start", &meta->start) && take_noise(object, meta) &&
-	       take_ended(object, meta) &&
+	       take_heap(object, meta) && take_ended(object, meta) &&
 	       (!json_object_get(object, "env") || take_strings(object, "env", &meta->env));
 	json_decref(object);
 	if (good)

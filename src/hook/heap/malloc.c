@@ -353,7 +353,6 @@ void hook_heap_start(void)
 		leave_it(stranger ? stranger : "system");
 		return;
 	}
-	hook_modules_note("heap=own");
 	heap_note_start();
 	on = true;
 	self_slot = 0;
