@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
+#include <sys/resource.h>
 
 #include "../bench.h"
 
@@ -74,6 +74,7 @@ static void *work(void *arg)
 int main(int argc, char **argv)
 {
 	int threads = argc > 1 ? atoi(argv[1]) : 4;
+	struct rusage usage;
 	uint64_t bytes = 0;
 	double start;
 
@@ -93,5 +94,7 @@ int main(int argc, char **argv)
 	}
 	bench_result(bench_now() - start, 0);
 	printf("bytes %llu\n", (unsigned long long)bytes);
+	if (getrusage(RUSAGE_SELF, &usage) == 0)
+		printf("megabytes %ld\n", usage.ru_maxrss / 1024);
 	return 0;
 }
