@@ -107,8 +107,8 @@ compile() {
 		[[ ! -e $source ]] || break
 	done
 	[[ -e $source ]] || fail "there is no program $name"
-	if [[ ! -x $out || $source -nt $out || $TESTS/prog/outcome.h -nt $out ||
-		$TESTS/prog/note.h -nt $out ]]; then
+	if [[ ! -x $out || $source -nt $out ||
+		-n $(find "$TESTS/prog" -name '*.h' -newer "$out") ]]; then
 		case $source in
 		*.c) tool=mpicc ;;
 		*.cc) tool=mpicxx ;;
@@ -184,9 +184,12 @@ finish() {
 	wait "$2" || STATUS=$?
 }
 
-# record [OPTION...] -- COMMAND...: into TRACE; leaves recorded.out, recorded.err, RECORDED_STATUS
+# record [OPTION...] -- COMMAND...: into TRACE; leaves recorded.out, recorded.err, RECORDED_STATUS.
+# RECORD_WITH holds options for all recordings: the same tests for other ways to record
 record() {
-	local options=()
+	local options
+
+	read -r -a options <<<"${RECORD_WITH-}"
 
 	while [[ $1 != -- ]]; do
 		options+=("$1")
@@ -441,5 +444,36 @@ killed_run_replays() {
 			show "replay.$i"
 			fail "replay.$i: exit status $STATUS"
 		}
+	done
+}
+
+# --- exploring
+
+# alternative WAY HOW: records the program `alternative` with rank 1 first, and forces rank 2 to be
+# first; leaves explored.out and STATUS
+alternative() {
+	local program force
+
+	program=$(compile alternative)
+	launcher 3
+	record -- "${LAUNCH[@]}" "$program" "$1" "$2"
+	status_is recorded 0
+	case $1 in
+	irecv | persistent) force=0@5#0=2 ;;
+	waitany | testany | waitsome) force=0@5=1 ;;
+	*) force=0@3=2 ;;
+	esac
+	run explored "$REPRISE" explore --patience=5 --force "$force" --cut 1@4,2@4 "$TRACE"
+}
+
+# explored_replays NUMBER STATUS: the explored trace of that number, noisy, three times
+explored_replays() {
+	local i trace=$TRACE/explore/$1
+
+	cat "$trace"/output/rank-*.out >"explored.$1.out"
+	for i in 1 2 3; do
+		run "replay.$1.$i" "$REPRISE" replay "--noise=$i" "$trace"
+		status_is "replay.$1.$i" "$2"
+		same_lines '^(sum|first) ' "explored.$1" "replay.$1.$i"
 	done
 }

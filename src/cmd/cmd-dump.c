@@ -16,6 +16,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "cmd/dump-events.h"
 #include "cmd/show.h"
 #include "trace/dir.h"
 #include "trace/input.h"
@@ -29,6 +30,7 @@ struct dump {
 	const char *thread; /* NULL for all */
 	long rank;          /* -1 for all */
 	bool input;
+	bool events;
 	bool json;
 	bool force;
 };
@@ -212,7 +214,7 @@ static int dump_stream(const struct dump *d, const struct source *from, int rank
 
 static bool is_wanted(const struct dump *d, const struct trace_stream_name *s)
 {
-	if (d->input == (s->kind == TRACE_STREAM_ORDER))
+	if (s->kind > TRACE_STREAM_STDIN || d->input == (s->kind == TRACE_STREAM_ORDER))
 		return false;
 	return !d->thread || !strcmp(d->thread, s->thread);
 }
@@ -273,10 +275,13 @@ static int parse_rank(const char *text, long *rank)
 
 static int parse(int argc, char **argv, struct dump *d)
 {
-	static const struct option options[] = {
-		{"rank", required_argument, NULL, 'r'},   {"thread", required_argument, NULL, 't'},
-		{"format", required_argument, NULL, 'f'}, {"input", no_argument, NULL, 'i'},
-		{"force", no_argument, NULL, 'F'},        {0}};
+	static const struct option options[] = {{"rank", required_argument, NULL, 'r'},
+						{"thread", required_argument, NULL, 't'},
+						{"format", required_argument, NULL, 'f'},
+						{"input", no_argument, NULL, 'i'},
+						{"force", no_argument, NULL, 'F'},
+						{"events", no_argument, NULL, 'e'},
+						{0}};
 	int c, code = 0;
 
 	opterr = 0;
@@ -290,10 +295,16 @@ static int parse(int argc, char **argv, struct dump *d)
 			code = cmd_show_format(optarg, &d->json);
 		else if (c == 'i')
 			d->input = true;
+		else if (c == 'e')
+			d->events = true;
 		else if (c == 'F')
 			d->force = true;
 		else
 			code = cmd_bad_option(&cmd_dump, c, argv);
+	}
+	if (!code && d->events && (d->input || d->force)) {
+		rp_say("--events goes without --input and --force");
+		code = RP_EXIT_BAD_INPUT;
 	}
 	if (!code && argc - optind > 1) {
 		rp_say("dump takes one trace; see 'reprise help dump'");
@@ -314,20 +325,22 @@ static int run(int argc, char **argv)
 	code = trace_dir_open(&d.dir, argv[optind]);
 	if (code)
 		return code;
-	code = dump_all(&d);
+	code = d.events ? cmd_dump_events(&d.dir, d.rank, d.thread, d.json) : dump_all(&d);
 	trace_dir_close(&d.dir);
 	return code;
 }
 
 const struct cmd_verb cmd_dump = {
 	.name = "dump",
-	.args = "[--rank R] [--thread T] [--input] [--force] [--format=json] [TRACE]",
+	.args = "[--rank R] [--thread T] [--input | --events] [--force] [--format=json] [TRACE]",
 	.summary = "Prints every record of a trace, a line each",
 	.details =
 		"  --rank R       only this rank\n"
 		"  --thread T     only this thread: 0 is the main one, 0.1 its first child\n"
 		"  --input        what the outside world gave (clocks, random numbers, pids)\n"
 		"                 instead of the order of events\n"
+		"  --events       what an evaluation saw: every message and collective operation,\n"
+		"                 with the place in the program (see 'reprise help evaluate')\n"
 		"  --force        show what is left of a damaged stream\n"
 		"  --format=json  for scripts: one object per line\n\n"
 		"A line begins with its position R@E: just before event E of rank R; R.T@E for\n"

@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "cmd/info-json.h"
 #include "cmd/show.h"
+#include "replay/evaluate.h"
 #include "trace/run.h"
 #include "trace/words.h"
 
@@ -61,6 +62,7 @@ static void print_run(const struct trace_run *run)
 {
 	char *obstacle = trace_run_obstacle(run), *gap = trace_run_gap(run);
 	char *trace = cmd_show_text(run->dir.show);
+	struct replay_evaluation evaluation;
 	char *host, *start;
 
 	printf("%s\n", trace);
@@ -77,12 +79,17 @@ static void print_run(const struct trace_run *run)
 			print_field("noise", rp_format("seed %" PRIu64, run->meta.noise));
 		if (run->meta.system_heap)
 			print_field("heap", rp_strdup("system"));
+		if (run->meta.origin)
+			print_field("origin", cmd_show_text(run->meta.origin));
 		free(start);
 		free(host);
 	}
 	print_field("replay",
 		    obstacle ? rp_format("%s%s", run->damaged || gap ? "no: " : "", obstacle)
 			     : rp_strdup("yes, all of it"));
+	if (replay_evaluation_read(run, &evaluation))
+		print_field("graph", rp_format("%" PRIu64 " events, evaluated in %.2f s",
+					       evaluation.events, evaluation.seconds));
 	free(obstacle);
 	free(gap);
 }

@@ -124,14 +124,13 @@ static int by_start(const void *a, const void *b)
 	return order ? order : strverscmp(x->path, y->path);
 }
 
-/* All traces below `parent`; 0 or -errno. */
+/* Adds all traces below `parent`, and those that explorations of them made; 0 or -errno. */
 static int find(const char *parent, struct entry **entries, size_t *n)
 {
 	DIR *dir = opendir(parent);
 	struct dirent *d;
+	char *explored;
 
-	*entries = NULL;
-	*n = 0;
 	if (!dir)
 		return -errno;
 	while ((d = readdir(dir))) {
@@ -150,10 +149,11 @@ static int find(const char *parent, struct entry **entries, size_t *n)
 		trace_dir_close(&trace);
 		*entries = rp_realloc(*entries, *n + 1, sizeof(entry));
 		(*entries)[(*n)++] = entry;
+		explored = rp_format("%s/explore", entry.path);
+		find(explored, entries, n);
+		free(explored);
 	}
 	closedir(dir);
-	if (*n)
-		qsort(*entries, *n, sizeof(**entries), by_start);
 	return 0;
 }
 
@@ -186,6 +186,9 @@ static void print_json(const struct entry *entries, size_t n)
 		if (!e->damaged) {
 			json_object_set_new(object, "start", cmd_show_json(e->meta.start));
 			json_object_set_new(object, "command", cmd_show_json_list(e->meta.argv));
+			if (e->meta.origin)
+				json_object_set_new(object, "origin",
+						    cmd_show_json(e->meta.origin));
 		}
 		json_array_append_new(array, object);
 	}
@@ -230,14 +233,16 @@ static int list(bool json)
 {
 	const char *variable = getenv("REPRISE_TRACE_DIR");
 	const char *parent = variable && *variable ? variable : ".";
-	struct entry *entries;
-	size_t n;
+	struct entry *entries = NULL;
+	size_t n = 0;
 	int rc = find(parent, &entries, &n);
 
 	if (rc) {
 		rp_say("cannot list the traces in %s: %s", parent, strerror(-rc));
 		return RP_EXIT_BAD_INPUT;
 	}
+	if (n)
+		qsort(entries, n, sizeof(*entries), by_start);
 	if (json)
 		print_json(entries, n);
 	else if (n)
@@ -277,6 +282,7 @@ const struct cmd_verb cmd_ls = {
 	.args = "[--format=json]",
 	.summary = "Lists the traces here, or in REPRISE_TRACE_DIR",
 	.details = "  --format=json  for scripts: an array, one object per trace\n\n"
-		   "Traces are shown oldest first. One that is damaged is listed too.\n",
+		   "Traces are shown oldest first. One that is damaged is listed too; so are\n"
+		   "those that 'reprise explore' made, in TRACE/explore.\n",
 	.run = run,
 };

@@ -16,13 +16,11 @@
 static int run(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{"trace", required_argument, NULL, 't'},
-		{"session", required_argument, NULL, 's'},
-		{"noise", required_argument, NULL, 'n'},
-		{"mpi", required_argument, NULL, 'm'},
-		{"force", no_argument, NULL, 'f'},
-		{"system-heap", no_argument, NULL, 'h'},
-		{NULL, 0, NULL, 0},
+		{"trace", required_argument, NULL, 't'},  {"session", required_argument, NULL, 's'},
+		{"noise", required_argument, NULL, 'n'},  {"mpi", required_argument, NULL, 'm'},
+		{"force", no_argument, NULL, 'f'},        {"varied", no_argument, NULL, 'g'},
+		{"output", required_argument, NULL, 'o'}, {"tracing", required_argument, NULL, 'c'},
+		{"system-heap", no_argument, NULL, 'h'},  {NULL, 0, NULL, 0},
 	};
 	struct launch_rank how = {0};
 	int c;
@@ -40,6 +38,12 @@ static int run(int argc, char **argv)
 			how.force = true;
 		} else if (c == 'h') {
 			how.system_heap = true;
+		} else if (c == 'c') {
+			how.tracing = (unsigned)strtoul(optarg, NULL, 10);
+		} else if (c == 'g') {
+			how.varied = true;
+		} else if (c == 'o') {
+			how.output = optarg;
 		} else if (c != 'm' || !launch_mpi_parse(optarg, &how.mpi)) {
 			return cmd_bad_option(&cmd_rank, c, argv);
 		}
@@ -56,8 +60,8 @@ static int run(int argc, char **argv)
 
 const struct cmd_verb cmd_rank = {
 	.name = "rank",
-	.args = "--trace DIR [--session DIR] [--noise=SEED] [--mpi=MPI] [--force] -- PROGRAM [ARG "
-		"…]",
+	.args = "--trace DIR [--session DIR [--varied] [--output DIR]] [--noise=SEED] [--mpi=MPI]"
+		" [--force] [--tracing=N] -- PROGRAM [ARG …]",
 	.summary = "Becomes one rank of a recorded or replayed run",
 	.run = run,
 	.hidden = true,

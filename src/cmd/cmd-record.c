@@ -41,8 +41,36 @@ struct options {
 	uint64_t noise;
 	bool system_heap;
 	enum launch_mpi mpi;
+	const char *trace, *clocks;
+	enum trace_mode tracing;
 	char **argv;
 };
+
+/* --trace and --clocks make one mode. */
+static int choose_tracing(struct options *o)
+{
+	static const char *const clocks[] = {"fixed", "incremental", "full"};
+	unsigned i = 0;
+
+	if (!o->trace || !strcmp(o->trace, "order")) {
+		o->tracing = TRACE_MODE_ORDER;
+	} else if (!strcmp(o->trace, "all")) {
+		o->tracing = TRACE_MODE_ALL;
+	} else if (strcmp(o->trace, "racing")) {
+		rp_say("--trace is order, racing or all, not '%s'", o->trace);
+		return RP_EXIT_BAD_INPUT;
+	} else {
+		while (o->clocks && i < 3 && strcmp(o->clocks, clocks[i]))
+			i++;
+		o->tracing = TRACE_MODE_RACING_FIXED + i;
+		if (i == 3)
+			rp_say("--clocks is fixed, incremental or full, not '%s'", o->clocks);
+		return i == 3 ? RP_EXIT_BAD_INPUT : 0;
+	}
+	if (o->clocks)
+		rp_say("--clocks goes with --trace=racing: otherwise no clocks are used");
+	return o->clocks ? RP_EXIT_BAD_INPUT : 0;
+}
 
 static int parse_heap(const char *text, bool *system_heap)
 {
@@ -61,6 +89,8 @@ static int parse(int argc, char **argv, struct options *o)
 		{"noise", optional_argument, NULL, 'n'},
 		{"mpi", required_argument, NULL, 'm'},
 		{"heap", required_argument, NULL, 'h'},
+		{"trace", required_argument, NULL, 't'},
+		{"clocks", required_argument, NULL, 'c'},
 		{NULL, 0, NULL, 0},
 	};
 	int c;
@@ -76,6 +106,10 @@ static int parse(int argc, char **argv, struct options *o)
 			o->seeded = optarg != NULL;
 			if (optarg && cmd_show_seed(optarg, &o->noise))
 				return RP_EXIT_BAD_INPUT;
+		} else if (c == 't') {
+			o->trace = optarg;
+		} else if (c == 'c') {
+			o->clocks = optarg;
 		} else if (c == 'h') {
 			if (parse_heap(optarg, &o->system_heap))
 				return RP_EXIT_BAD_INPUT;
@@ -92,7 +126,7 @@ static int parse(int argc, char **argv, struct options *o)
 				  : "record what? For example: reprise record mpirun -n 4 ./app");
 		return RP_EXIT_BAD_INPUT;
 	}
-	return 0;
+	return choose_tracing(o);
 }
 
 static char *time_text(void)
@@ -134,6 +168,7 @@ static void fill_meta(struct trace_meta *meta, const struct options *o,
 		.noisy = o->noisy,
 		.noise = o->noise,
 		.system_heap = o->system_heap,
+		.tracing = o->tracing,
 	};
 }
 
@@ -207,13 +242,15 @@ static int check_programs(const struct options *o, const struct launch_command *
 static char **rank_command(const struct options *o, const struct launch_command *command,
 			   const struct trace_dir *dir)
 {
-	char *prefix[9] = {launch_self(), "rank", "--trace", dir->path};
+	char *prefix[10] = {launch_self(), "rank", "--trace", dir->path};
 	size_t n = 4;
 
 	if (o->noisy)
 		prefix[n++] = rp_format("--noise=%" PRIu64, o->noise);
 	if (o->mpi)
 		prefix[n++] = rp_format("--mpi=%s", launch_mpi_name(o->mpi));
+	if (o->tracing)
+		prefix[n++] = rp_format("--tracing=%d", (int)o->tracing);
 	if (o->system_heap)
 		prefix[n++] = "--system-heap";
 	prefix[n++] = "--";
@@ -233,6 +270,7 @@ static int run_command(const struct options *o, const struct launch_command *com
 		.noisy = o->noisy,
 		.noise = o->noise,
 		.system_heap = o->system_heap,
+		.tracing = o->tracing,
 		.mpi = o->mpi,
 		.argv = o->argv,
 	};
@@ -391,6 +429,7 @@ static int run_behind(struct options *o, const struct launch_command *command, u
 		.discard = o->discard,
 		.noisy = o->noisy,
 		.system_heap = o->system_heap,
+		.tracing = o->tracing,
 		.mpi = o->mpi,
 		.argv = o->argv,
 	};
@@ -462,8 +501,15 @@ const struct cmd_verb cmd_record = {
 		"  --discard-on-success    remove the trace if the command and all ranks end with "
 		"status 0\n"
 		"  --noise[=SEED]          delay events at random, so that rare orders show up\n"
-		"  --mpi=MPI               openmpi, mpich or none, where it cannot be seen\n"
+		"  --trace=MODE            what is written of messages: order (the default: all "
+		"choices),\n"
+		"                          racing (only outcomes of races, see below), all (every "
+		"receive)\n"
+		"  --clocks=KIND           with --trace=racing: fixed (the default), incremental "
+		"or "
+		"full\n"
 		"  --heap=HEAP             own: pointers are the same in every replay (default);\n"
-		"                          system: malloc is libc's\n",
+		"                          system: malloc is libc's\n"
+		"  --mpi=MPI               openmpi, mpich or none, where it cannot be seen\n",
 	.run = run,
 };

@@ -25,9 +25,14 @@ struct cmd_verb {
 
 extern const struct cmd_verb cmd_record;
 extern const struct cmd_verb cmd_replay;
+extern const struct cmd_verb cmd_explore;
+extern const struct cmd_verb cmd_evaluate;
+extern const struct cmd_verb cmd_reduce;
 extern const struct cmd_verb cmd_info;
 extern const struct cmd_verb cmd_ls;
 extern const struct cmd_verb cmd_dump;
+extern const struct cmd_verb cmd_races;
+extern const struct cmd_verb cmd_stats;
 extern const struct cmd_verb cmd_doctor;
 extern const struct cmd_verb cmd_help;
 extern const struct cmd_verb cmd_rank;

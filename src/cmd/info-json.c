@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "cmd/show.h"
+#include "replay/evaluate.h"
 #include "trace/words.h"
 
 static void set(json_t *object, const char *key, uint64_t value)
@@ -119,6 +120,8 @@ static void set_meta(json_t *object, const struct trace_meta *meta)
 	if (meta->noisy)
 		set(object, "noise", meta->noise);
 	json_object_set_new(object, "heap", json_string(meta->system_heap ? "system" : "own"));
+	if (meta->origin)
+		set_text(object, "origin", meta->origin);
 	if (meta->ended == TRACE_ENDED_EXIT)
 		set(object, "exit", (uint64_t)meta->status);
 	if (meta->ended == TRACE_ENDED_SIGNAL)
@@ -131,6 +134,7 @@ json_t *cmd_info_json(const struct trace_run *run)
 {
 	json_t *object = json_object(), *total = json_object(), *ranks = json_array();
 	char *obstacle = trace_run_obstacle(run);
+	struct replay_evaluation evaluation;
 	struct trace_run_rank sum;
 
 	set_text(object, "trace", run->dir.path);
@@ -141,6 +145,10 @@ json_t *cmd_info_json(const struct trace_run *run)
 		take_text(object, "obstacle", obstacle);
 	if (run->has_meta)
 		set_meta(object, &run->meta);
+	if (replay_evaluation_read(run, &evaluation))
+		json_object_set_new(object, "evaluation",
+				    json_pack("{s:I, s:f}", "events", (json_int_t)evaluation.events,
+					      "seconds", evaluation.seconds));
 	trace_run_total(run, &sum);
 	set_sums(total, &sum);
 	if (sum.outcomes)

@@ -11,8 +11,8 @@
 #include "base/log.h"
 
 const struct cmd_verb *const cmd_verbs[] = {
-	&cmd_record, &cmd_replay, &cmd_info, &cmd_ls, &cmd_dump,
-	&cmd_doctor, &cmd_help,   &cmd_rank, NULL,
+	&cmd_record, &cmd_replay, &cmd_races, &cmd_explore, &cmd_stats, &cmd_evaluate, &cmd_reduce,
+	&cmd_info,   &cmd_ls,     &cmd_dump,  &cmd_doctor,  &cmd_help,  &cmd_rank,     NULL,
 };
 
 static int finish(int code)

@@ -55,6 +55,12 @@ struct graph_lane *graph_match_lane(struct graph_match *m, uint32_t comm, unsign
 	return lane;
 }
 
+bool graph_match_has_lane(const struct graph_match *m, uint32_t comm, unsigned sender,
+			  unsigned receiver)
+{
+	return rp_map_get(&m->lanes, comm, pair(sender, receiver));
+}
+
 struct graph_channel *graph_match_find(const struct graph_match *m, const struct graph_lane *lane,
 				       int32_t tag)
 {
@@ -114,23 +120,20 @@ struct graph_message *graph_match_claim(struct graph_match *m, struct graph_chan
 	return message;
 }
 
-void graph_match_claim_silently(struct graph_match *m, uint32_t comm, unsigned sender,
-				unsigned receiver, uint32_t post)
+struct graph_message *graph_match_claim_silently(struct graph_match *m, uint32_t comm,
+						 unsigned sender, unsigned receiver, uint32_t post)
 {
 	struct graph_lane *lane = rp_map_get(&m->lanes, comm, pair(sender, receiver));
-	struct graph_message *message = lane ? lane->first : NULL;
+	struct graph_message *message = lane->first;
 
-	if (!lane)
-		return;
 	while (message && message->post)
 		message = message->later;
-	if (message) {
-		/* It is the first of its channel that has no receive, too. */
-		graph_match_claim(m, message->channel, post);
-		return;
-	}
+	/* It is the first of its channel that has no receive, too. */
+	if (message)
+		return graph_match_claim(m, message->channel, post);
 	lane->silent = rp_realloc(lane->silent, lane->silents + 1, sizeof(post));
 	lane->silent[lane->silents++] = post;
+	return NULL;
 }
 
 /* Does an older post that takes any tag come before the receive that waits for this message? */

@@ -31,7 +31,8 @@ struct graph_message {
 	uint32_t sent; /* index of the send among the events of its process; 0: not yet */
 	uint32_t post; /* index of the post of its receive in the receiver; 0: not yet */
 	uint32_t site;
-	uint32_t thread;
+	uint16_t thread;
+	bool arrived; /* the receiver knows that it is there, and has not posted its receive */
 };
 
 struct graph_channel {
@@ -47,6 +48,7 @@ struct graph_lane {
 	unsigned sender, receiver;
 	uint32_t slot;      /* its number among the lanes of the same communicator and receiver */
 	uint64_t remaining; /* messages still to be sent */
+	uint32_t arrived;   /* the receiver knows of what was sent up to that index */
 	struct graph_message *first, *last;
 	/* posts that take whatever comes next here, unseen by the program: indices, in order */
 	uint32_t *silent;
@@ -74,6 +76,9 @@ void graph_match_free(struct graph_match *m);
 /* All lanes are made before the first message is sent. */
 struct graph_lane *graph_match_lane(struct graph_match *m, uint32_t comm, unsigned sender,
 				    unsigned receiver);
+/* Does it send anything there? */
+bool graph_match_has_lane(const struct graph_match *m, uint32_t comm, unsigned sender,
+			  unsigned receiver);
 /* NULL if nobody sends there. */
 struct graph_port *graph_match_port(const struct graph_match *m, uint32_t comm, unsigned receiver);
 
@@ -87,9 +92,9 @@ struct graph_channel *graph_match_find(const struct graph_match *m, const struct
 /* The post with that index gets the next message of the channel, which may not be sent yet. */
 struct graph_message *graph_match_claim(struct graph_match *m, struct graph_channel *channel,
 					uint32_t post);
-/* The same for a receive of any tag that the program never sees completed. */
-void graph_match_claim_silently(struct graph_match *m, uint32_t comm, unsigned sender,
-				unsigned receiver, uint32_t post);
+/* The same for a receive of any tag that the program never sees completed; NULL: not sent yet. */
+struct graph_message *graph_match_claim_silently(struct graph_match *m, uint32_t comm,
+						 unsigned sender, unsigned receiver, uint32_t post);
 
 /* The next message of the channel is sent: its members are the caller's to fill in. */
 struct graph_message *graph_match_send(struct graph_match *m, struct graph_channel *channel,

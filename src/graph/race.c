@@ -34,6 +34,9 @@ struct graph_race_port {
 	struct class any;
 	struct rp_map tags; /* of classes */
 	size_t collect_at;
+	/* messages that are known to be there and have no receive: all, and how many of each tag */
+	size_t arrived;
+	struct rp_map arrived_tags;
 };
 
 /* The last probe of a thread whose message it has not received yet. */
@@ -132,14 +135,19 @@ static void pass(const struct finder *f, struct class *c, const struct graph_lan
 	c->next[lane->slot] = n;
 }
 
+/* What is decided but not yet taken has still to be described. */
+static bool is_described(const struct graph_racer *r)
+{
+	return r->sent || r->flags & GRAPH_RACER_SILENT;
+}
+
 static void drop_settled(const struct finder *f, struct class *c, const struct graph_port *port)
 {
 	uint64_t oldest = c->decided;
 
 	for (uint32_t i = 0; i < port->lanes; i++)
 		oldest = c->next[i] < oldest ? c->next[i] : oldest;
-	/* What is decided but not yet taken has still to be described. */
-	for (; c->first < oldest && racer_at(c, c->first)->sent; c->first++) {
+	for (; c->first < oldest && is_described(racer_at(c, c->first)); c->first++) {
 		if (f->observer->settled)
 			f->observer->settled(f->observer->context, port->receiver,
 					     racer_at(c, c->first));
@@ -189,25 +197,78 @@ static struct class *find_class(const struct graph_port *port, int32_t tag)
 				: rp_map_get(&port->races->tags, (uint32_t)tag, 0);
 }
 
-static struct class *make_class(const struct finder *f, struct graph_port *port, int32_t tag)
+static struct graph_race_port *races_of(struct graph_port *port)
 {
-	struct class *c = find_class(port, tag);
-
-	if (c)
-		return c;
 	if (!port->races) {
 		port->races = rp_alloc(1, sizeof(*port->races));
 		port->races->collect_at = CLASSES_AT;
 		init_class(&port->races->any, port, TRACE_ANY);
-		if (tag == TRACE_ANY)
-			return &port->races->any;
 	}
-	if (port->races->tags.used >= port->races->collect_at)
+	return port->races;
+}
+
+static struct class *make_class(const struct finder *f, struct graph_port *port, int32_t tag)
+{
+	struct graph_race_port *races = races_of(port);
+	struct class *c = find_class(port, tag);
+
+	if (c)
+		return c;
+	if (races->tags.used >= races->collect_at)
 		collect_classes(f, port);
 	c = rp_alloc(1, sizeof(*c));
 	init_class(c, port, tag);
-	rp_map_put(&port->races->tags, (uint32_t)tag, 0, c);
+	rp_map_put(&races->tags, (uint32_t)tag, 0, c);
 	return c;
+}
+
+static void count_arrived(struct graph_race_port *races, int32_t tag, int more)
+{
+	uintptr_t n = (uintptr_t)rp_map_remove(&races->arrived_tags, (uint32_t)tag, 0);
+
+	n += (uintptr_t)more;
+	races->arrived += (size_t)more;
+	if (n)
+		rp_map_put(&races->arrived_tags, (uint32_t)tag, 0, (void *)n);
+}
+
+/* Wildcards of the class that were posted up to `index` have their messages by now. */
+static void decide(struct class *c, uint32_t index, uint32_t now)
+{
+	for (; c && c->decided < c->end && racer_at(c, c->decided)->index <= index; c->decided++)
+		racer_at(c, c->decided)->decided = now;
+}
+
+/*
+ * The receiver learns that m is there; then all that was sent to it before m on the same lane is
+ * there, too: messages do not overtake. Wildcards that admit such a message and were posted before
+ * its receive are decided.
+ */
+static void note_arrived(struct graph_port *port, struct graph_message *m, uint32_t now)
+{
+	struct graph_lane *lane = m->channel->lane;
+	uint32_t known = lane->arrived;
+
+	if (m->sent <= known)
+		return;
+	lane->arrived = m->sent;
+	for (; m && m->sent > known; m = m->sooner) {
+		int32_t tag = m->channel->tag;
+
+		decide(find_class(port, tag), m->post ? m->post : now, now);
+		decide(find_class(port, TRACE_ANY), m->post ? m->post : now, now);
+		if (m->post)
+			continue;
+		m->arrived = true;
+		count_arrived(races_of(port), tag, 1);
+	}
+}
+
+/* Is there, as the program knows, a message for a receive of that tag? */
+static bool has_arrived(const struct graph_race_port *races, int32_t tag)
+{
+	return tag == TRACE_ANY ? races->arrived != 0
+				: rp_map_get(&races->arrived_tags, (uint32_t)tag, 0) != NULL;
 }
 
 static bool admits(int32_t want, int32_t is)
@@ -239,16 +300,14 @@ static const struct probe *after_probe(struct finder *f, const struct graph_even
 	return probe;
 }
 
-static void posted(void *context, const struct graph_event *event, struct graph_receive *r)
+static void add_racer(struct finder *f, const struct graph_event *event, struct graph_receive *r,
+		      struct graph_port *port)
 {
-	struct finder *f = context;
 	const struct probe *probe = after_probe(f, event, r);
-	struct graph_port *port;
 	struct class *c;
 
 	if (r->want_peer != TRACE_ANY)
 		return;
-	port = graph_match_port(f->match, r->comm, event->rank);
 	c = make_class(f, port, r->want_tag);
 	if (c->end - c->first >= c->collect_at)
 		collect(f, c, port);
@@ -267,19 +326,30 @@ static void posted(void *context, const struct graph_event *event, struct graph_
 		.kind = r->kind,
 		.flags = r->flags,
 	};
+	if (r->silent)
+		racer_at(c, r->place)->flags |= GRAPH_RACER_SILENT;
 	if (probe) {
 		racer_at(c, r->place)->flags |= GRAPH_RACER_PROBED;
 		racer_at(c, r->place)->probe_site = probe->site;
 		racer_at(c, r->place)->probe_sent = probe->sent;
 		racer_at(c, r->place)->probe_peer = probe->peer;
 	}
+	/* It does not have to wait: it is decided here. */
+	if (has_arrived(port->races, r->want_tag))
+		decide(c, r->index, r->index);
 }
 
-/* The program learns of a message that was taken by the receive posted at `index`. */
-static void decide(struct class *c, uint32_t index, uint32_t now)
+static void posted(void *context, const struct graph_event *event, struct graph_receive *r)
 {
-	for (; c->decided < c->end && racer_at(c, c->decided)->index <= index; c->decided++)
-		racer_at(c, c->decided)->decided = now;
+	struct finder *f = context;
+	struct graph_message *message = r->message;
+	struct graph_port *port = graph_match_port(f->match, r->comm, event->rank);
+
+	add_racer(f, event, r, port);
+	if (message && message->arrived && message->post) {
+		message->arrived = false;
+		count_arrived(port->races, message->channel->tag, -1);
+	}
 }
 
 static void describe(const struct graph_receive *r, const struct graph_message *m)
@@ -318,8 +388,11 @@ static void taken(void *context, const struct graph_event *event, struct graph_r
 	struct class *both[] = {find_class(port, m->channel->tag), find_class(port, TRACE_ANY)};
 
 	describe(r, m);
+	note_arrived(port, r->message, event->index);
 	if (f->observer->received)
 		f->observer->received(f->observer->context, event, r, m);
+	both[0] = find_class(port, m->channel->tag);
+	both[1] = find_class(port, TRACE_ANY);
 	for (int i = 0; i < 2; i++) {
 		if (!both[i])
 			continue;
@@ -368,6 +441,7 @@ static void free_ports(const struct graph_match *match)
 		for (size_t k = 0; (c = rp_map_next(&port->races->tags, &k)); free(c))
 			free_class(c);
 		rp_map_free(&port->races->tags);
+		rp_map_free(&port->races->arrived_tags);
 		free(port->races);
 	}
 }
@@ -379,12 +453,12 @@ static void observe_event(void *context, const struct graph_event *event)
 	f->observer->event(f->observer->context, event);
 }
 
-static void observe_done(void *context, const struct graph_event *event, uint32_t post,
-			 uint32_t known)
+static void observe_done(void *context, const struct graph_event *event,
+			 const struct graph_request *q)
 {
 	const struct finder *f = context;
 
-	f->observer->done(f->observer->context, event, post, known);
+	f->observer->done(f->observer->context, event, q);
 }
 
 int graph_races_find(const struct graph_source *source, const struct graph_race_observer *observer)

@@ -4,9 +4,10 @@
  * each receive, probe or matched probe of MPI_ANY_SOURCE, the messages it could have accepted
  * instead of the one it got, in a run that is the same up to there.
  *
- * Let r be such a receive of process p. From every other sender it could have accepted the first
- * message, in the order of sends, that its communicator and tag admit and that no receive posted
- * before r got, provided that the send did not happen after r was decided. r is decided where the
+ * Let r be such a receive of process p, and let those posted before it have got what they got. From
+ * every other sender r could have accepted the first message, in the order of sends, that its
+ * communicator and tag admit and that is not theirs, provided that the send did not happen after r
+ * was decided. r is decided where the
  * program learns of its message; or earlier, where the program learns of a message that r would
  * have taken, had it been free: one taken by a receive posted after r, or probed.
  */
@@ -38,9 +39,10 @@ struct graph_racer {
 };
 
 enum {
-	GRAPH_RACER_RACES = 16,  /* it has been reported in a pair */
-	GRAPH_RACER_PROBED = 32, /* the same thread had probed for what this receive admits */
-	GRAPH_RACER_OTHER = 64,  /* and it got another message than the probe had shown */
+	GRAPH_RACER_RACES = 16,   /* it has been reported in a pair */
+	GRAPH_RACER_PROBED = 32,  /* the same thread had probed for what this receive admits */
+	GRAPH_RACER_SILENT = 128, /* the program never sees what it got, but others do not get it */
+	GRAPH_RACER_OTHER = 64,   /* and it got another message than the probe had shown */
 };
 
 /*
@@ -63,7 +65,7 @@ struct graph_race_observer {
 	/* Told of every event. May be NULL. */
 	void (*event)(void *context, const struct graph_event *event);
 	/* A request completes, as in struct graph_observer. May be NULL. */
-	void (*done)(void *context, const struct graph_event *event, uint32_t post, uint32_t known);
+	void (*done)(void *context, const struct graph_event *event, const struct graph_request *q);
 };
 
 /* Walks over all events once. 0, or -EBADMSG after saying what is wrong with them. */

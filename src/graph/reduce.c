@@ -24,6 +24,7 @@ struct row {
 
 struct race_work {
 	struct graph_traffic_process *process;
+	bool threaded;    /* some process of the run is */
 	uint32_t *order;  /* vertex: place of the message */
 	uint32_t *vertex; /* place: vertex */
 	uint32_t *part;
@@ -204,10 +205,17 @@ static void add_race(struct race_work *w, uint32_t mine, uint32_t first, uint32_
 	}
 }
 
-static bool admits(const struct chooser *c, const struct graph_traffic_message *m)
+/* Events of its receiver that the sender of a message surely knew of. */
+static uint32_t knows(const struct race_work *w, const struct graph_traffic_message *m)
+{
+	return w->threaded ? 0 : m->knows;
+}
+
+static bool admits(const struct race_work *w, const struct chooser *c,
+		   const struct graph_traffic_message *m)
 {
 	return (c->want_tag == TRACE_ANY || c->want_tag == m->tag) && m->post > c->post &&
-	       m->knows < c->done;
+	       knows(w, m) < c->done;
 }
 
 /* The last of the row that was sent before its sender knew of `done`. */
@@ -218,7 +226,7 @@ static uint32_t last_before(const struct race_work *w, const struct row *row, ui
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
 
-		if (at(w, middle)->knows < done)
+		if (knows(w, at(w, middle)) < done)
 			low = middle + 1;
 		else
 			high = middle;
@@ -235,7 +243,7 @@ static bool choose_from(struct race_work *w, const struct chooser *c, struct row
 	while (row->head < row->end && at(w, row->head)->post <= c->post)
 		row->head++;
 	if (row->head == row->end || row->sender == at(w, mine)->sender ||
-	    at(w, row->head)->knows >= c->done)
+	    knows(w, at(w, row->head)) >= c->done)
 		return false;
 	last = last_before(w, row, c->done);
 	if (row->grows && (!w->merged[row->comm] || c->want_tag == TRACE_ANY)) {
@@ -245,9 +253,9 @@ static bool choose_from(struct race_work *w, const struct chooser *c, struct row
 	for (uint32_t v = row->head; v <= last; v++) {
 		uint32_t end = v;
 
-		if (!admits(c, at(w, v)))
+		if (!admits(w, c, at(w, v)))
 			continue;
-		while (end < last && admits(c, at(w, end + 1)))
+		while (end < last && admits(w, c, at(w, end + 1)))
 			end++;
 		add_race(w, mine, v, end);
 		found = true;
@@ -338,6 +346,21 @@ static uint64_t hold(struct graph_traffic *t, struct race_work *w, const struct 
 	return cover->size;
 }
 
+static uint64_t trace_all(struct graph_traffic_process *p)
+{
+	uint64_t traced = 0;
+
+	for (uint32_t i = 0; i < p->messages; i++) {
+		p->message[i].flags |= GRAPH_TRACED;
+		traced += p->message[i].post != GRAPH_NEVER && p->message[i].flags & GRAPH_WILD;
+	}
+	for (uint32_t i = 0; i < p->probes; i++) {
+		p->probe[i].flags |= GRAPH_TRACED;
+		traced += (p->probe[i].flags & GRAPH_WILD) != 0;
+	}
+	return traced;
+}
+
 static uint64_t trace_racing(struct graph_traffic_process *p)
 {
 	uint64_t traced = 0;
@@ -360,13 +383,16 @@ static uint64_t trace_racing(struct graph_traffic_process *p)
 static void reduce_process(struct graph_traffic *t, struct graph_traffic_process *p,
 			   enum graph_reduce_to to, struct graph_reduction *sum)
 {
-	struct race_work w = {.process = p};
+	struct race_work w = {.process = p, .threaded = t->threaded};
 	struct graph_cover cover;
 
 	sort(&w, t->comms);
 	find_races(&w, sum);
 	graph_cover_find(&cover, p->messages, w.part, w.span, w.spans);
-	if (to == GRAPH_REDUCE_RACING) {
+	if (p->threaded) {
+		sum->traced += trace_all(p);
+		sum->threaded++;
+	} else if (to == GRAPH_REDUCE_RACING) {
 		sum->traced += trace_racing(p);
 	} else if (can_hold(t, &w, &cover)) {
 		sum->traced += hold(t, &w, &cover);

@@ -9,6 +9,10 @@
  * it, that one's receive was posted later, and its sender did not know that the first was complete.
  * Where a message is held back, those behind it are no longer kept from overtaking it: so not only
  * the first message of each other sender counts, as in a report of races, but all of them.
+ *
+ * Threads of a process are one sequence in the event graph, but replay keeps no more of it than the
+ * order of posts. So a process whose threads communicate keeps all its outcomes, and where there is
+ * one, no sender is taken to know anything.
  */
 #ifndef GRAPH_REDUCE_H
 #define GRAPH_REDUCE_H
@@ -26,6 +30,7 @@ struct graph_reduction {
 	uint64_t bound;           /* no trace of messages is smaller */
 	uint64_t matching;        /* the bound of the paper */
 	uint64_t fallbacks;       /* processes to which nothing can be held back */
+	uint64_t threaded;        /* processes that keep all outcomes */
 	struct graph_cover cover; /* sums of all processes */
 };
 

@@ -283,3 +283,11 @@ uint32_t graph_source_site(const struct graph_source *source, unsigned rank, uin
 		return 0;
 	return trace_sites_get(&r->thread[thread].sites, site, address);
 }
+
+uint32_t graph_source_process(const struct graph_source *source, unsigned rank, uint32_t thread)
+{
+	const struct streams *s = source->context;
+	const struct rank *r = &s->rank[rank];
+
+	return thread < r->threads ? r->thread[thread].process : 0;
+}

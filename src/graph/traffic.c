@@ -123,10 +123,22 @@ static void count_post(struct graph_traffic_process *p, const struct graph_event
 	p->wilds += event->event->want_peer == TRACE_ANY;
 }
 
+static void see_thread(struct graph_traffic *t, const struct graph_event *event)
+{
+	struct graph_traffic_process *p = &t->process[event->rank];
+
+	if (!p->seen)
+		p->first_thread = event->thread;
+	p->seen = true;
+	if (p->first_thread != event->thread)
+		p->threaded = t->threaded = true;
+}
+
 static void see_event(void *context, const struct graph_event *event)
 {
 	struct graph_traffic *t = context;
 
+	see_thread(t, event);
 	switch (event->event->kind) {
 	case TRACE_EVENT_COMM:
 		add_comm(t, event);

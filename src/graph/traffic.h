@@ -55,10 +55,13 @@ struct graph_traffic_process {
 	struct graph_traffic_probe *probe; /* in their order */
 	uint32_t probes, probe_room;
 	uint32_t wilds; /* posted wildcards */
+	bool threaded;  /* several threads communicate */
 	/* while the graph is walked */
 	struct graph_traffic_sent *sent; /* by it, in their order */
 	uint32_t sents, sent_room;
 	uint32_t last_number, last_thread, nth;
+	uint32_t first_thread;
+	bool seen;
 };
 
 /* Where each process got to know of a communicator. */
@@ -74,6 +77,7 @@ struct graph_traffic_birth {
 
 struct graph_traffic {
 	unsigned ranks;
+	bool threaded; /* a process is */
 	struct graph_traffic_process *process;
 	struct graph_traffic_comm *comm;
 	uint32_t comms, comm_room;

@@ -20,8 +20,7 @@
 #define AT_ONCE 32 /* events of one process before others are looked at */
 
 struct request {
-	uint32_t post; /* index of the event that began it */
-	struct graph_message *message;
+	struct graph_request what;
 	bool receives;
 	struct graph_receive receive;
 	struct graph_coll_part part; /* coll is NULL if it is none */
@@ -54,6 +53,7 @@ struct graph_walk {
 	struct process *running;
 	unsigned *heap; /* of processes that can go on, the one with the earliest event first */
 	unsigned heaped;
+	unsigned at_once;
 };
 
 static bool before(const struct graph_walk *w, unsigned a, unsigned b)
@@ -151,7 +151,11 @@ static struct request *request_of(struct process *p)
 	if (q || !p->event->id)
 		return q;
 	q = rp_alloc(1, sizeof(*q));
-	q->post = p->index;
+	q->what = (struct graph_request){.number = p->event->number,
+					 .post = p->index,
+					 .thread = p->thread,
+					 .site = p->event->site,
+					 .kind = p->event->kind};
 	rp_map_put(&p->requests, p->event->id, 0, q);
 	return q;
 }
@@ -173,7 +177,7 @@ static void walk_send(struct graph_walk *w, struct process *p)
 	message->number = e->number;
 	message->bytes = e->bytes;
 	message->site = e->site;
-	message->thread = p->thread;
+	message->thread = (uint16_t)p->thread;
 	receiver = &w->process[e->peer];
 	if (receiver->awaited == channel) {
 		receiver->awaited = NULL;
@@ -216,21 +220,20 @@ static void tell_posted(struct graph_walk *w, struct process *p, struct graph_re
 		w->observer->posted(w->observer->context, &event, r);
 }
 
-static void tell_taken(struct graph_walk *w, struct process *p, struct graph_receive *r,
-		       const struct graph_message *message)
+static void tell_taken(struct graph_walk *w, struct process *p, struct graph_receive *r)
 {
 	struct graph_event event = seen(p);
 
 	if (w->observer->taken)
-		w->observer->taken(w->observer->context, &event, r, message);
+		w->observer->taken(w->observer->context, &event, r, r->message);
 }
 
-static void tell_done(struct graph_walk *w, struct process *p, uint32_t post, uint32_t known)
+static void tell_done(struct graph_walk *w, struct process *p, const struct graph_request *q)
 {
 	struct graph_event event = seen(p);
 
 	if (w->observer->done)
-		w->observer->done(w->observer->context, &event, post, known);
+		w->observer->done(w->observer->context, &event, q);
 }
 
 /* The message was sent, or the process waits for it: false. */
@@ -279,28 +282,30 @@ static int walk_recv(struct graph_walk *w, struct process *p)
 		return 0;
 	learn(w, p, message);
 	r = describe(p, e->peer, e->tag);
+	r.message = message;
 	tell_posted(w, p, &r);
-	tell_taken(w, p, &r, message);
+	tell_taken(w, p, &r);
 	if (e->kind != TRACE_EVENT_PROBE)
 		graph_match_release(&w->match, message);
 	p->claimed = NULL;
 	return 1;
 }
 
-static void claim_silently(struct graph_walk *w, struct process *p,
-			   const struct graph_outcome *outcome)
+static void post_silently(struct graph_walk *w, struct process *p,
+			  const struct graph_outcome *outcome)
 {
-	uint32_t comm = comm_here(p)->comm;
-	struct graph_channel *channel;
+	struct graph_receive r = describe(p, outcome->peer, outcome->tag);
 
-	if (outcome->tag == TRACE_ANY) {
-		graph_match_claim_silently(&w->match, comm, (unsigned)outcome->peer, p->rank,
-					   p->index);
+	if (!graph_match_has_lane(&w->match, r.comm, (unsigned)r.peer, p->rank))
 		return;
-	}
-	channel = channel_from(w, p, outcome->peer, outcome->tag);
-	if (channel)
-		graph_match_claim(&w->match, channel, p->index);
+	r.silent = true;
+	if (outcome->tag == TRACE_ANY)
+		r.message = graph_match_claim_silently(&w->match, r.comm, (unsigned)r.peer, p->rank,
+						       p->index);
+	else
+		r.message =
+			graph_match_claim(&w->match, channel_from(w, p, r.peer, r.tag), p->index);
+	tell_posted(w, p, &r);
 }
 
 static int walk_post(struct graph_walk *w, struct process *p)
@@ -310,16 +315,16 @@ static int walk_post(struct graph_walk *w, struct process *p)
 	struct graph_channel *channel;
 
 	if (outcome->fate == GRAPH_FATE_SILENT)
-		claim_silently(w, p, outcome);
+		post_silently(w, p, outcome);
 	if (outcome->fate != GRAPH_FATE_SEEN || !q)
 		return 1;
 	channel = channel_from(w, p, outcome->peer, outcome->tag);
 	if (!channel)
 		return -EBADMSG;
-	q->post = p->index;
+	q->what.kind = TRACE_EVENT_POST;
 	q->receives = true;
 	q->receive = describe(p, outcome->peer, outcome->tag);
-	q->message = graph_match_claim(&w->match, channel, p->index);
+	q->receive.message = graph_match_claim(&w->match, channel, p->index);
 	tell_posted(w, p, &q->receive);
 	return 1;
 }
@@ -332,27 +337,28 @@ static void forget_request(struct process *p)
 static int walk_done(struct graph_walk *w, struct process *p)
 {
 	struct request *q = rp_map_get(&p->requests, p->event->id, 0);
-	uint32_t known = 0;
 
 	if (!q)
 		return 1;
 	if (q->receives) {
-		if (!is_sent(p, q->message->channel, q->message))
+		struct graph_message *message = q->receive.message;
+
+		if (!is_sent(p, message->channel, message))
 			return 0;
-		known = graph_message_knows(q->message);
-		learn(w, p, q->message);
+		q->what.known = graph_message_knows(message);
+		learn(w, p, message);
 		q->receive.flags |= p->event->flags;
-		tell_taken(w, p, &q->receive, q->message);
-		graph_match_release(&w->match, q->message);
+		tell_taken(w, p, &q->receive);
+		graph_match_release(&w->match, message);
 	} else if (q->part.coll) {
 		if (!p->forced && !graph_coll_is_ready(&q->part, p->rank)) {
 			graph_coll_wait(q->part.coll, p->rank);
 			p->part = q->part;
 			return 0;
 		}
-		graph_coll_leave(&w->colls, &q->part, p->rank, &p->now, &known);
+		graph_coll_leave(&w->colls, &q->part, p->rank, &p->now, &q->what.known);
 	}
-	tell_done(w, p, q->post, known);
+	tell_done(w, p, &q->what);
 	forget_request(p);
 	return 1;
 }
@@ -454,7 +460,7 @@ static int advance(struct graph_walk *w, struct process *p)
 		struct graph_event event;
 		int rc;
 
-		if (n >= AT_ONCE && w->heaped && before(w, w->heap[0], p->rank)) {
+		if (n >= w->at_once && w->heaped && before(w, w->heap[0], p->rank)) {
 			w->running = NULL;
 			make_ready(w, p->rank);
 			return 0;
@@ -521,6 +527,7 @@ struct graph_walk *graph_walk_open(const struct graph_source *source)
 	struct graph_walk *w = rp_alloc(1, sizeof(*w));
 
 	w->source = source;
+	w->at_once = AT_ONCE;
 	w->colls.ranks = source->ranks;
 	w->process = rp_alloc(source->ranks, sizeof(*w->process));
 	w->heap = rp_alloc(source->ranks, sizeof(*w->heap));
@@ -549,6 +556,11 @@ uint64_t graph_walk_events(const struct graph_walk *walk, unsigned rank)
 uint64_t graph_walk_messages(const struct graph_walk *walk)
 {
 	return walk->survey.messages;
+}
+
+void graph_walk_one_by_one(struct graph_walk *walk)
+{
+	walk->at_once = 1;
 }
 
 int graph_walk_run(struct graph_walk *walk, const struct graph_observer *observer)

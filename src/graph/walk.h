@@ -36,25 +36,33 @@ struct graph_receive {
 	uint16_t call;
 	uint8_t kind; /* TRACE_EVENT_RECV, POST, PROBE, MPROBE */
 	uint8_t flags;
-	uint64_t place; /* of the observer */
-	void *mark;     /* of the observer */
+	bool silent; /* it takes a message that the program never sees; tag is not known */
+	struct graph_message *message; /* may not be sent yet; of a silent one it is NULL then */
+	uint64_t place;                /* of the observer */
+	void *mark;                    /* of the observer */
+};
+
+/* A nonblocking operation that has completed. */
+struct graph_request {
+	uint64_t number; /* of the event that began it */
+	uint32_t post;   /* its index */
+	uint32_t thread;
+	uint32_t site;
+	uint32_t known; /* whoever completed it knew of this process's events up to that index */
+	uint8_t kind;   /* TRACE_EVENT_SEND, POST or ICOLL */
 };
 
 struct graph_observer {
 	void *context;
 	/* Any may be NULL. After an event, with its final clock. */
 	void (*event)(void *context, const struct graph_event *event);
-	/* A receive is posted that the program will see completed; before `taken`, if at one event.
-	 */
+	/* A receive is posted that gets a message; before `taken`, which silent ones never are. */
 	void (*posted)(void *context, const struct graph_event *event, struct graph_receive *r);
 	/* The program learns of the message; before the message is forgotten. Probes, too. */
 	void (*taken)(void *context, const struct graph_event *event, struct graph_receive *r,
 		      const struct graph_message *message);
-	/*
-	 * A request completes: posted at index `post`, and whoever completed it knew of this
-	 * process's events up to `known`.
-	 */
-	void (*done)(void *context, const struct graph_event *event, uint32_t post, uint32_t known);
+	/* A request completes: the program learns it by this event. */
+	void (*done)(void *context, const struct graph_event *event, const struct graph_request *q);
 	/* All events are walked; messages that nobody received are still there. */
 	void (*end)(void *context);
 };
@@ -73,6 +81,8 @@ const uint32_t *graph_walk_clock(const struct graph_walk *walk, unsigned rank);
 /* Events of each process, messages of all: known once graph_walk_run() calls its observer. */
 uint64_t graph_walk_events(const struct graph_walk *walk, unsigned rank);
 uint64_t graph_walk_messages(const struct graph_walk *walk);
+/* Before it runs: strictly in the order of time, instead of a few events of a process at once. */
+void graph_walk_one_by_one(struct graph_walk *walk);
 int graph_walk_run(struct graph_walk *walk, const struct graph_observer *observer)
 	__attribute__((warn_unused_result));
 void graph_walk_close(struct graph_walk *walk);

@@ -48,7 +48,8 @@ static void clear_variables(void)
 {
 	static const char *const ours[] = {"REPRISE_MODE",    "REPRISE_DIR",      "REPRISE_RANK",
 					   "REPRISE_SESSION", "REPRISE_NOISE",    "REPRISE_FORCE",
-					   "REPRISE_DISCARD", "REPRISE_LAUNCHED", "REPRISE_HEAP"};
+					   "REPRISE_DISCARD", "REPRISE_LAUNCHED", "REPRISE_TRACE",
+					   "REPRISE_HEAP"};
 
 	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
 		unsetenv(ours[i]);
@@ -73,13 +74,14 @@ static int set_variables(const struct launch_rank *how, const char *dir, const c
 	unsigned rank;
 
 	clear_variables();
-	setenv("REPRISE_MODE", how->session ? "replay" : "record", 1);
+	setenv("REPRISE_MODE", how->varied ? "varied" : how->session ? "replay" : "record", 1);
 	setenv("REPRISE_DIR", dir, 1);
 	setenv("REPRISE_SESSION", session, 1);
 	set_format("REPRISE_RANK", "%" PRIu64, how->rank);
 	set_format("REPRISE_NOISE", "%020" PRIu64, how->noisy ? how->noise + !how->noise : 0);
 	set_format("REPRISE_FORCE", "%" PRIu64, how->force);
 	set_format("REPRISE_DISCARD", "%" PRIu64, how->discard);
+	set_format("REPRISE_TRACE", "%" PRIu64, how->tracing);
 	set_format("REPRISE_LAUNCHED", "%" PRIu64, launch_job_rank(&rank));
 	setenv("REPRISE_HEAP", system_heap ? "system" : "own", 1);
 	free(session);
@@ -218,6 +220,31 @@ static int restore_place(const struct trace_start *start)
 	return RP_EXIT_BAD_INPUT;
 }
 
+static int open_output(const struct launch_rank *how, const char *what)
+{
+	char *path = rp_format("%s/rank-%04u.%s", how->output, how->rank, what);
+	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		rp_say("cannot open %s: %s", path, strerror(errno));
+	free(path);
+	return fd;
+}
+
+/* What ranks print goes past the launcher, which would mix it. */
+static int divert_output(const struct launch_rank *how)
+{
+	int out = open_output(how, "out"), err = open_output(how, "err");
+	bool good = out >= 0 && err >= 0 && dup2(out, STDOUT_FILENO) >= 0 &&
+		    dup2(err, STDERR_FILENO) >= 0;
+
+	if (out >= 0)
+		close(out);
+	if (err >= 0)
+		close(err);
+	return good ? 0 : RP_EXIT_FAILURE;
+}
+
 static int replay(const struct launch_rank *how)
 {
 	struct trace_dir dir = {.fd = -1};
@@ -254,6 +281,8 @@ static int replay(const struct launch_rank *how)
 		rc = set_variables(how, dir.path, hook, meta.system_heap);
 	if (!rc)
 		rc = launch_stdin_restore(rankfd, start.input);
+	if (!rc && how->output)
+		rc = divert_output(how);
 	if (rc)
 		return rc;
 	launch_environ_pad(path, how->argv, start.stack);

@@ -12,12 +12,15 @@ struct launch_rank {
 	const char *trace;   /* the trace directory */
 	const char *session; /* replay: the session directory; NULL to record */
 	unsigned rank;
-	bool claimed; /* record: rank-NNNN is already ours */
-	bool discard; /* record: the last rank that ends well removes the trace */
-	bool force;   /* replay: a changed program is replayed all the same */
-	bool system_heap; /* record: the program's malloc stays libc's */
+	bool claimed;       /* record: rank-NNNN is already ours */
+	bool discard;       /* record: the last rank that ends well removes the trace */
+	bool varied;        /* along the prelude in the trace, with a session, but recording */
+	const char *output; /* a directory for the standard output and error of the rank, or NULL */
+	bool force;         /* replay: a changed program is replayed all the same */
+	bool system_heap;   /* record: the program's malloc stays libc's */
 	bool noisy;
 	uint64_t noise;
+	unsigned tracing;    /* record: enum trace_mode */
 	enum launch_mpi mpi; /* told by the user; else LAUNCH_MPI_UNKNOWN */
 	char **argv;         /* of the program */
 };

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The front of a replay: starts the recorded command, watches its ranks, and says how it ended.
- * session.c: the shared directory. plan.c: the command. watch.c: the waiting. report.c: the words.
+ * run.c: the whole. session.c: the shared directory. plan.c: the command. watch.c: the waiting.
+ * report.c: the words. evaluate.c: a replay that writes events. explore*.c: runs with another
+ * outcome, and prelude.c what they begin with.
  */
 #ifndef REPLAY_FRONT_H
 #define REPLAY_FRONT_H
@@ -32,6 +34,10 @@ struct replay_front {
 	uint64_t noise;
 	double patience;
 	char **command; /* given by the user, or NULL */
+	bool varied;    /* along the prelude in the trace, recording into it */
+	char *output;   /* a directory for what the ranks and the launcher print, or NULL */
+	bool evaluate;  /* ranks write events; nothing they print is shown */
+	void (*watching)(const struct replay_front *f); /* called now and then; may be NULL */
 
 	char *session;
 	int session_fd;
@@ -42,6 +48,7 @@ struct replay_front {
 	bool released; /* S/all is there */
 	bool past_end; /* somebody computes on after the last recorded event */
 	bool stuck;    /* all wait for what cannot come */
+	bool complete; /* the replay came to the recorded end */
 };
 
 /* Functions that return an exit code have said why if it is not 0. */
@@ -55,8 +62,20 @@ void replay_session_close(struct replay_front *f);
 int replay_plan(const struct replay_front *f, char ***words, bool *alone)
 	__attribute__((warn_unused_result));
 
+/* Can the trace be replayed, and is its program what it was? */
+int replay_check(const struct replay_front *f) __attribute__((warn_unused_result));
+
+/* Starts the recorded command in an open session. */
+int replay_start(struct replay_front *f, pid_t *pid) __attribute__((warn_unused_result));
+
+/* All of it: session, command, waiting; the exit code. */
+int replay_run(struct replay_front *f);
+
 /* Waits for the job with process `pid`; the exit code. */
 int replay_watch(struct replay_front *f, pid_t pid);
+
+/* Ends the job and everything else that belongs to the session. */
+void replay_end_job(const struct replay_front *f, pid_t pid, bool started);
 
 /* True if some rank's word is `why`. */
 bool replay_front_any(const struct replay_front *f, const char *why);
@@ -67,5 +86,10 @@ void replay_report_failure(const struct replay_front *f);
 bool replay_report_refusal(const struct replay_front *f);
 void replay_report_stuck(const struct replay_front *f);
 void replay_report_end(const struct replay_front *f);
+
+/* Sentence parts; the caller frees. What a rank waits for: "MPI_Recv with rank 2, tag 1 at …". */
+char *replay_wait_text(const struct replay_front *f, size_t rank);
+/* A rank's last word: "rank 1, event 7, MPI_Recv at …: …". */
+char *replay_word_text(const struct replay_front *f, size_t rank);
 
 #endif

@@ -18,7 +18,7 @@
 
 static char **rank_prefix(const struct replay_front *f)
 {
-	char **words = rp_alloc(12, sizeof(*words));
+	char **words = rp_alloc(16, sizeof(*words));
 	size_t n = 0;
 
 	words[n++] = launch_self();
@@ -27,6 +27,12 @@ static char **rank_prefix(const struct replay_front *f)
 	words[n++] = f->run->dir.path;
 	words[n++] = "--session";
 	words[n++] = f->session;
+	if (f->varied)
+		words[n++] = "--varied";
+	if (f->output) {
+		words[n++] = "--output";
+		words[n++] = f->output;
+	}
 	if (f->force)
 		words[n++] = "--force";
 	if (f->noisy)

@@ -17,19 +17,6 @@
 
 #define SHOWN 16 /* ranks named one by one */
 
-/* Frames of ours, of MPI and of libc are not where the user's bug is. */
-static bool is_foreign(const char *where)
-{
-	static const char *const names[] = {"/libreprise-", "/libmpi", "/libmpich", "/libopen-",
-					    "/libc.so",     "/libuc",  "/libpmi"};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (strstr(where, names[i]))
-			return true;
-	}
-	return false;
-}
-
 /* " at file.c:12 (function)" of "module+0xoffset"; the caller frees. */
 static char *place_text(const char *where)
 {
@@ -46,7 +33,7 @@ static char *place_text(const char *where)
 static char *place_of(const struct replay_word *w)
 {
 	for (size_t i = 0; i < w->frames; i++) {
-		if (!is_foreign(w->where[i]))
+		if (!symbol_is_foreign(w->where[i]))
 			return place_text(w->where[i]);
 	}
 	return rp_strdup("");
@@ -125,7 +112,8 @@ void replay_report_failure(const struct replay_front *f)
 {
 	for (size_t i = 0; i < f->ranks; i++) {
 		if (f->word[i].why && strcmp(f->word[i].why, REPLAY_WHY_FAILURE) == 0) {
-			rp_say("cannot replay: rank %zu: %s", i, f->word[i].text);
+			rp_say("cannot %s: rank %zu: %s", f->evaluate ? "evaluate" : "replay", i,
+			       f->word[i].text);
 			return;
 		}
 	}
@@ -156,10 +144,33 @@ static void describe_wait(char *out, size_t size, const struct replay_slot *slot
 		snprintf(out + n, size - (size_t)n, ", tag %d", slot->tag);
 }
 
+char *replay_wait_text(const struct replay_front *f, size_t rank)
+{
+	const struct replay_slot *slot = &f->state->slot[rank];
+	char what[128], *place = place_in(slot->pid, slot->site), *text;
+
+	describe_wait(what, sizeof(what), slot);
+	text = rp_format("%s%s", what, place);
+	free(place);
+	return text;
+}
+
+char *replay_word_text(const struct replay_front *f, size_t rank)
+{
+	const struct replay_word *w = &f->word[rank];
+	char *place = place_of(w), *thread = thread_of(w), *text;
+
+	text = rp_format("rank %zu%s, event %lu, %s%s: %s", rank, thread, (unsigned long)w->event,
+			 w->call, place, w->text);
+	free(place);
+	free(thread);
+	return text;
+}
+
 void replay_report_stuck(const struct replay_front *f)
 {
 	size_t said = 0;
-	char what[128], *place;
+	char *what;
 
 	rp_say("replay diverged: all ranks wait for events that cannot come");
 	for (size_t i = 0; i < f->ranks && said < SHOWN; i++) {
@@ -175,12 +186,10 @@ void replay_report_stuck(const struct replay_front *f)
 			said++;
 			continue;
 		}
-		describe_wait(what, sizeof(what), slot);
-		place = place_in(slot->pid, slot->site);
-		rp_say("  rank %zu waits in event %lu of %lu: %s%s", i,
-		       (unsigned long)(slot->events >> 1), (unsigned long)(slot->limit >> 1), what,
-		       place);
-		free(place);
+		what = replay_wait_text(f, i);
+		rp_say("  rank %zu waits in event %lu of %lu: %s", i,
+		       (unsigned long)(slot->events >> 1), (unsigned long)(slot->limit >> 1), what);
+		free(what);
 		said++;
 	}
 }

@@ -31,8 +31,20 @@ static void remove_directory(int fd, const char *path)
 	DIR *dir = fdopendir(fd);
 	struct dirent *entry;
 
-	while (dir && (entry = readdir(dir)))
-		unlinkat(fd, entry->d_name, 0);
+	while (dir && (entry = readdir(dir))) {
+		char *inner = NULL;
+		int below;
+
+		if (unlinkat(fd, entry->d_name, 0) == 0 || !strcmp(entry->d_name, ".") ||
+		    !strcmp(entry->d_name, ".."))
+			continue;
+		below = openat(fd, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (below < 0)
+			continue;
+		inner = rp_format("%s/%s", path, entry->d_name);
+		remove_directory(below, inner);
+		free(inner);
+	}
 	if (dir)
 		closedir(dir);
 	rmdir(path);

@@ -9,8 +9,10 @@
  * S/end-NNNN is a rank's last word, lines "key=value": why (enum below, by name), event, call,
  * thread, value, where ("module+0xoffset", one line per stack frame, innermost first),
  * text (a sentence part, for divergence: what was expected and what was found).
- * S/all is created by the front when every rank has said its last word.
- * S/refused is created by a rank that cannot be started and has said why.
+ * S/evaluate, if it is there, asks the ranks to write events below S/graph (hook/mpi/evaluate.h);
+ * it holds the time of its start, nanoseconds of CLOCK_REALTIME. S/all is created by the front when
+ * every rank has said its last word. S/refused is created by a rank that cannot be started and has
+ * said why.
  */
 #ifndef REPLAY_SESSION_H
 #define REPLAY_SESSION_H
@@ -39,9 +41,9 @@ struct replay_slot {
 	int32_t tag;
 	int32_t pid;
 	uint32_t pad;
-	uint64_t site;     /* the address it was called from */
-	uint64_t parked;   /* threads beside the main one that have come to their end */
-	uint64_t reserved; /* fills the cache line */
+	uint64_t site;   /* the address it was called from */
+	uint64_t parked; /* threads beside the main one that have come to their end */
+	uint64_t polls;  /* failed ones past the cut; only along a prelude */
 };
 
 struct replay_state_file {

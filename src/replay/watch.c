@@ -266,7 +266,7 @@ static void wait_for_silence(const struct replay_front *f, const int helpers[], 
  * output, which is the program's: so it has to go first. Where ranks did not start, launchers are
  * busy with that already, and Open MPI's does not survive being asked.
  */
-static void end_job(const struct replay_front *f, pid_t pid, bool started)
+void replay_end_job(const struct replay_front *f, pid_t pid, bool started)
 {
 	bool hydra = strcmp(f->run->rank[0].start.mpi, "mpich") == 0;
 	int helpers[MAX_HELPERS], status;
@@ -333,7 +333,9 @@ static int verdict(struct replay_front *f)
 		replay_session_release(f);
 	if (ends_by_itself(f))
 		return -1;
-	replay_report_end(f);
+	f->complete = true;
+	if (!f->evaluate)
+		replay_report_end(f);
 	return replay_front_any(f, REPLAY_WHY_STOP) ? RP_EXIT_FAILURE : recorded_code(f);
 }
 
@@ -387,7 +389,8 @@ static int code_at_end(struct replay_front *f, int status)
 	if (replay_report_refusal(f))
 		return RP_EXIT_BAD_INPUT;
 	launch_front_ended(0, status, &ended);
-	if (f->run->meta.ended != TRACE_ENDED_UNKNOWN && ended_as_recorded(f))
+	f->complete = ended_as_recorded(f);
+	if (f->run->meta.ended != TRACE_ENDED_UNKNOWN && f->complete)
 		return recorded_code(f);
 	return launch_ended_code(&ended);
 }
@@ -437,7 +440,7 @@ int replay_watch(struct replay_front *f, pid_t pid)
 		/* The user has had enough: what the ranks say now is about that. */
 		if (code_of_signal()) {
 			if (!wait_until(pid, &status, now() + GRACE))
-				end_job(f, pid, true);
+				replay_end_job(f, pid, true);
 			else
 				wait_for_silence(f, NULL, 0);
 			return code_of_signal();
@@ -450,16 +453,20 @@ int replay_watch(struct replay_front *f, pid_t pid)
 		judge_silence(f, now() - last_change, now() - start);
 		code = verdict(f);
 		if (code >= 0) {
-			end_job(f, pid, code != RP_EXIT_BAD_INPUT);
+			replay_end_job(f, pid, code != RP_EXIT_BAD_INPUT);
 			return code;
 		}
 		if (f->released && !released_at)
 			released_at = now();
 		if (released_at && lingers(f, now() - released_at, now() - start)) {
-			report_lingering(f);
-			end_job(f, pid, true);
+			f->complete = true;
+			if (!f->evaluate)
+				report_lingering(f);
+			replay_end_job(f, pid, true);
 			return recorded_code(f);
 		}
+		if (f->watching)
+			f->watching(f);
 		nap();
 	}
 }

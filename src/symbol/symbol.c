@@ -100,6 +100,18 @@ bool symbol_find_text(const char *text, bool returns, struct symbol_place *place
 	return found;
 }
 
+bool symbol_is_foreign(const char *module)
+{
+	static const char *const names[] = {"/libreprise-", "/libmpi", "/libmpich", "/libopen-",
+					    "/libc.so",     "/libuc",  "/libpmi"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strstr(module, names[i]))
+			return true;
+	}
+	return false;
+}
+
 void symbol_forget(void)
 {
 	while (modules) {

@@ -30,6 +30,9 @@ bool symbol_find(const char *module, uint64_t address, bool returns, struct symb
  */
 bool symbol_find_text(const char *text, bool returns, struct symbol_place *place);
 
+/* Is this file ours, MPI's or libc's? Their frames are not where the user's mistake is. */
+bool symbol_is_foreign(const char *module);
+
 /* Closes every file that was opened. */
 void symbol_forget(void);
 

@@ -137,6 +137,10 @@ static bool parse_stream(const char *name, struct trace_stream_name *stream)
 			stream->kind = TRACE_STREAM_ORDER;
 		else if (!strcmp(end, ".input"))
 			stream->kind = TRACE_STREAM_INPUT;
+		else if (!strcmp(end, ".events"))
+			stream->kind = TRACE_STREAM_EVENTS;
+		else if (!strcmp(end, ".sites"))
+			stream->kind = TRACE_STREAM_SITES;
 		else
 			return false;
 	}

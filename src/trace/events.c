@@ -213,6 +213,9 @@ int trace_events_put(struct trace_events_writer *w, const struct trace_event *ev
 
 	if (w->count == TRACE_EVENT_BLOCK)
 		rc = trace_events_flush(w);
+	/* There is room for the block before there is a block: to write it cannot fail. */
+	if (!rc && w->count == 0)
+		rc = trace_stream_reserve(&w->stream, TRACE_EVENT_BLOCK_BYTES);
 	if (rc)
 		return rc;
 	set_busy(w, true);

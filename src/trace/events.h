@@ -31,7 +31,10 @@ enum trace_event_kind {
 	TRACE_EVENT_SEND = 1,
 	/* A blocking receive: want_peer, want_tag; peer, tag, bytes = outcome. */
 	TRACE_EVENT_RECV,
-	/* A receive is posted: want_peer, want_tag; id. Isendrecv: SEND and POST of one id. */
+	/*
+	 * A receive is posted: want_peer, want_tag; id. Isendrecv: SEND and POST of one id; of its
+	 * outcome only what it wanted is known, and no bytes.
+	 */
 	TRACE_EVENT_POST,
 	/*
 	 * The program learns that `id` has completed; of a receive: peer, tag, bytes = outcome. At
@@ -70,9 +73,10 @@ enum trace_event_kind {
 };
 
 enum {
-	TRACE_EVENT_SYNC = 1,   /* a send that ends only when its receive has begun */
-	TRACE_EVENT_POLL = 2,   /* Iprobe, Test*: its being true is chance */
-	TRACE_EVENT_INSIDE = 4, /* the recording ends inside this call */
+	TRACE_EVENT_SYNC = 1, /* a send that ends only when its receive has begun */
+	TRACE_EVENT_POLL = 2, /* Iprobe, Test*: its being true is chance */
+	/* The recording ends inside this call: there is no outcome, and DONE has not come yet. */
+	TRACE_EVENT_INSIDE = 4,
 	TRACE_EVENT_FAILED = 8, /* MPI returned an error; if peer is set, it took the message yet */
 	TRACE_EVENT_FLAGS = 15
 };
@@ -82,7 +86,7 @@ enum {
 
 struct trace_event {
 	uint64_t number; /* of the thread's event, from 1; the E of R.T@E */
-	uint64_t seq;    /* among the events of the process, from 1 */
+	uint64_t seq;    /* among the events of the process, from 1; there may be gaps */
 	uint64_t time;   /* nanoseconds since the evaluation began */
 	uint64_t id;     /* of a request: unique in the process, from 1; 0 for none */
 	uint64_t bytes;
@@ -127,7 +131,10 @@ struct trace_events_writer {
 
 int trace_events_create(struct trace_events_writer *w, int dirfd, const char *name, uint32_t rank,
 			uint32_t process, const char *thread) __attribute__((warn_unused_result));
-/* 0 or -errno (the disk is full); the event may be kept until the block is full. */
+/*
+ * 0 or -errno (the disk is full). The event may be kept until the block is full; what was accepted
+ * will find room.
+ */
 int trace_events_put(struct trace_events_writer *w, const struct trace_event *event)
 	__attribute__((warn_unused_result));
 /* -EBUSY in a signal handler that came between the stores of a put. */

@@ -61,30 +61,38 @@ struct trace_header {
  * (0 if both belong to one event). Values of `a` and `b` per kind:
  */
 enum trace_order_kind {
-	TRACE_SRC = 0,     /* a blocking wildcard receive: a = source */
-	TRACE_POST = 1,    /* a posted receive: a = TRACE_POST_*, or source + 2; b = its number, as
-			      the zigzag of its distance to the one after the last */
-	TRACE_INDEX = 2,   /* Waitany, Testany: a = index + 1, 0 for MPI_UNDEFINED; part of SOME */
-	TRACE_FAIL = 3,    /* a polls answered "no" */
-	TRACE_HIT = 4,     /* a poll answered "yes": a = 0, or source + 1 for a wildcard probe */
-	TRACE_SOME = 5,    /* Waitsome, Testsome, a Waitall that failed: a = outcount + 1, or 0 for
-			      MPI_UNDEFINED; then as many INDEX records */
-	TRACE_FLAG = 6,    /* Test_cancelled: a = flag */
-	TRACE_TURN = 7,    /* a = turns other threads took since this thread's last one */
-	TRACE_CHECK = 8,   /* a = digest of all events up to this one */
-	TRACE_CANCEL = 9,  /* receive number a (all posted receives counted) was cancelled */
-	TRACE_LOOK = 10,   /* a blocking wildcard probe: a = source */
-	TRACE_STOP = 11,   /* recording ends here: a = enum trace_stop, b = errno or call number */
-	TRACE_END = 12,    /* the process ends: a = enum trace_end, b = status, signal or code */
-	TRACE_WORLD = 13,  /* after MPI_Init: a = size of MPI_COMM_WORLD, b = thread level */
-	TRACE_SPARSE = 14, /* after WORLD: wildcards without a record were not traced and stay
-			      wildcards in replay; a = enum trace_sparse */
+	TRACE_SRC = 0,    /* a blocking wildcard receive: a = source */
+	TRACE_POST = 1,   /* a posted receive: a = TRACE_POST_*, or source + 2; b = its number, as
+			     the zigzag of its distance to the one after the last */
+	TRACE_INDEX = 2,  /* Waitany, Testany: a = index + 1, 0 for MPI_UNDEFINED; part of SOME */
+	TRACE_FAIL = 3,   /* a polls answered "no" */
+	TRACE_HIT = 4,    /* a poll answered "yes": a = 0, or source + 1 for a wildcard probe */
+	TRACE_SOME = 5,   /* Waitsome, Testsome, a Waitall that failed: a = outcount + 1, or 0 for
+			     MPI_UNDEFINED; then as many INDEX records */
+	TRACE_FLAG = 6,   /* Test_cancelled: a = flag */
+	TRACE_TURN = 7,   /* a = turns other threads took since this thread's last one */
+	TRACE_CHECK = 8,  /* a = digest of all events up to this one */
+	TRACE_CANCEL = 9, /* receive number a (all posted receives counted) was cancelled */
+	TRACE_LOOK = 10,  /* a blocking wildcard probe: a = source */
+	TRACE_STOP = 11,  /* recording ends here: a = enum trace_stop, b = errno or call number */
+	TRACE_END = 12,   /* the process ends: a = enum trace_end, b = status, signal or code */
+	TRACE_WORLD = 13, /* after MPI_Init: a = size of MPI_COMM_WORLD, b = thread level + 256 *
+			     enum trace_mode */
+	TRACE_GOT = 14,   /* TRACE_MODE_ALL: a receive or probe got: a = source, b = tag */
 	TRACE_KINDS = 15,
 };
 
-/* What is written of wildcards. */
+/*
+ * What is written of wildcards. In the racing modes no SRC and LOOK: blocking wildcards are
+ * numbered together with posted ones, and a POST tells the source of one that raced, sooner or
+ * later. The others stay wildcards in replay.
+ */
 enum trace_mode {
 	TRACE_MODE_ORDER = 0,
+	TRACE_MODE_ALL = 1,
+	TRACE_MODE_RACING_FIXED = 2, /* the rest of the name: what clocks rode on the messages */
+	TRACE_MODE_RACING_INCREMENTAL = 3,
+	TRACE_MODE_RACING_FULL = 4,
 	TRACE_MODE_REDUCED = 5, /* by reprise reduce: wildcards without a record stay wildcards */
 	TRACE_MODE_GUIDED = 6,  /* the same, and every order stream has a guide beside it */
 	TRACE_MODES = 7,
@@ -141,8 +149,8 @@ enum trace_end {
  * no wildcard gets them, by being sent and received on a second communicator, the shadow.
  */
 enum trace_guide_kind {
-	TRACE_GUIDE_SEND = 0,   /* the a-th send of the event (Startall: request) is held back */
-	TRACE_GUIDE_RECV = 1,   /* the a-th receive or probe is for a message that is held back */
+	TRACE_GUIDE_SEND = 0,   /* the message that the event sends is held back */
+	TRACE_GUIDE_RECV = 1,   /* receive a of the event (or a probe) is for one held back */
 	TRACE_GUIDE_SHADOW = 2, /* a = 0: the communicator that comes up here has a shadow; after
 				   MPI_Init MPI_COMM_WORLD has; a = 1: there are permits */
 	TRACE_GUIDE_AWAIT = 3,  /* before the event: wait for permit b of rank a */

@@ -280,10 +280,14 @@ int trace_meta_write(const struct trace_dir *dir, const struct trace_meta *meta)
 		snprintf(seed, sizeof(seed), "%" PRIu64, meta->noise);
 		json_object_set_new(object, "noise", json_string(seed));
 	}
+	if (object && meta->tracing)
+		json_object_set_new(object, "tracing", json_integer(meta->tracing));
 	if (object && meta->system_heap)
 		json_object_set_new(object, "heap", json_string("system"));
 	if (object && meta->ended)
 		json_object_set_new(object, "ended", put_ended(meta));
+	if (object && meta->origin)
+		json_object_set_new(object, "origin", put_string(meta->origin));
 	return write_object(dir->fd, "meta.json", object);
 }
 
@@ -301,6 +305,17 @@ static bool take_noise(const json_t *object, struct trace_meta *meta)
 	meta->noise = strtoull(text, &end, 10);
 	meta->noisy = true;
 	return !*end && !errno;
+}
+
+static bool take_tracing(const json_t *object, struct trace_meta *meta)
+{
+	int64_t mode = 0;
+
+	if (json_object_get(object, "tracing") &&
+	    !take_integer(object, "tracing", 0, TRACE_MODES - 1, &mode))
+		return false;
+	meta->tracing = (uint32_t)mode;
+	return true;
 }
 
 static bool take_heap(const json_t *object, struct trace_meta *meta)
@@ -345,8 +360,9 @@ int trace_meta_read(const struct trace_dir *dir, struct trace_meta *meta)
 	       take_string(object, "mpi", &meta->mpi) && take_string(object, "cwd", &meta->cwd) &&
 	       take_string(object, "host", &meta->host) &&
 	       take_string(object, "start", &meta->start) && take_noise(object, meta) &&
-	       take_heap(object, meta) && take_ended(object, meta) &&
-	       (!json_object_get(object, "env") || take_strings(object, "env", &meta->env));
+	       take_tracing(object, meta) && take_heap(object, meta) && take_ended(object, meta) &&
+	       (!json_object_get(object, "env") || take_strings(object, "env", &meta->env)) &&
+	       (!json_object_get(object, "origin") || take_string(object, "origin", &meta->origin));
 	json_decref(object);
 	if (good)
 		return 0;
@@ -363,6 +379,7 @@ void trace_meta_free(struct trace_meta *meta)
 	free(meta->cwd);
 	free(meta->host);
 	free(meta->start);
+	free(meta->origin);
 	*meta = (struct trace_meta){0};
 }
 

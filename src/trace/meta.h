@@ -27,9 +27,11 @@ struct trace_meta {
 	bool noisy;
 	uint64_t noise;
 	bool system_heap; /* --heap=system: malloc is libc's */
+	uint32_t tracing; /* enum trace_mode that was asked for */
 	enum trace_ended ended;
 	int status; /* exit status or signal */
 	double seconds;
+	char *origin; /* how the run came about if it was not just recorded; or NULL */
 };
 
 struct trace_start {

@@ -15,6 +15,12 @@ struct trace_rec {
 	uint64_t a, b;
 };
 
+/* Records that are found by their number, or not at all, and not by the event they stand at. */
+static inline bool trace_kind_is_keyed(uint32_t kind)
+{
+	return kind == TRACE_POST || kind == TRACE_CANCEL || kind == TRACE_GOT;
+}
+
 #define TRACE_MODEL_SLOTS 1024
 
 /* Runs up to this length are better written out: bytes that recur compress well, counts do not. */

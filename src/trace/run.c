@@ -232,11 +232,13 @@ static void sum_rank(struct trace_run *run, struct trace_run_rank *rank)
 		run->damaged++;
 		return;
 	}
-	rank->streams = names.n;
 	rank->stream = rp_alloc(names.n, sizeof(*rank->stream));
 	for (size_t i = 0; i < names.n; i++) {
-		struct trace_run_stream *s = &rank->stream[i];
+		struct trace_run_stream *s = &rank->stream[rank->streams];
 
+		if (names.stream[i].kind > TRACE_STREAM_STDIN)
+			continue; /* of an evaluation; it has no place here */
+		rank->streams++;
 		*s = (struct trace_run_stream){.name = names.stream[i].name,
 					       .thread = names.stream[i].thread,
 					       .process = names.stream[i].process,

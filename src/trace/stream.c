@@ -163,6 +163,13 @@ remove:
 	return rc;
 }
 
+void trace_stream_set_origin(struct trace_stream *s, const struct trace_header *from)
+{
+	s->header->pid = from->pid;
+	s->header->start_ns = from->start_ns;
+	s->header->check = static_check(s->header);
+}
+
 /* The program may have closed our descriptor and got the number for a file of its own. */
 static bool fd_is_ours(const struct trace_stream *s)
 {

@@ -32,6 +32,9 @@ int trace_stream_create(struct trace_stream *s, int dirfd, const char *name,
 			enum trace_stream_kind kind, uint32_t rank, uint32_t process,
 			const char *thread) __attribute__((warn_unused_result));
 
+/* Off line: the new stream takes the place of another one, whose writer and time it gets. */
+void trace_stream_set_origin(struct trace_stream *s, const struct trace_header *from);
+
 /* Makes sure that n more bytes (n <= 64 KiB) fit. -ENOSPC and the like leave the stream as it was.
  */
 int trace_stream_reserve(struct trace_stream *s, size_t n) __attribute__((warn_unused_result));

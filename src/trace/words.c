@@ -21,7 +21,7 @@ static const char *const kind_words[] = {
 	[TRACE_FAIL] = "fail",     [TRACE_HIT] = "hit",   [TRACE_SOME] = "some",
 	[TRACE_FLAG] = "flag",     [TRACE_TURN] = "turn", [TRACE_CHECK] = "check",
 	[TRACE_CANCEL] = "cancel", [TRACE_STOP] = "stop", [TRACE_END] = "end",
-	[TRACE_WORLD] = "world",   [TRACE_LOOK] = "look",
+	[TRACE_WORLD] = "world",   [TRACE_LOOK] = "look", [TRACE_GOT] = "got",
 };
 
 static const char *const input_words[] = {
@@ -52,9 +52,26 @@ const char *trace_stream_word(uint32_t kind)
 {
 	static const char *const words[] = {[TRACE_STREAM_ORDER] = "order",
 					    [TRACE_STREAM_INPUT] = "input",
-					    [TRACE_STREAM_STDIN] = "stdin"};
+					    [TRACE_STREAM_STDIN] = "stdin",
+					    [TRACE_STREAM_EVENTS] = "events",
+					    [TRACE_STREAM_SITES] = "sites"};
 
 	return word(words, COUNT(words), kind);
+}
+
+static const char *const mode_words[TRACE_MODES] = {
+	[TRACE_MODE_ORDER] = "order",
+	[TRACE_MODE_ALL] = "all",
+	[TRACE_MODE_RACING_FIXED] = "racing",
+	[TRACE_MODE_RACING_INCREMENTAL] = "racing, incremental clocks",
+	[TRACE_MODE_RACING_FULL] = "racing, full clocks",
+	[TRACE_MODE_REDUCED] = "reduced",
+	[TRACE_MODE_GUIDED] = "reduced, guided",
+};
+
+const char *trace_mode_words(uint32_t mode)
+{
+	return word(mode_words, COUNT(mode_words), mode);
 }
 
 static char *signal_words(uint64_t sig)
@@ -140,8 +157,10 @@ static char *rare_words(const struct trace_rec *rec)
 	case TRACE_CANCEL:
 		return rp_format("receive %" PRIu64 " cancelled", rec->a);
 	case TRACE_WORLD:
-		return rp_format("world of %" PRIu64 " ranks, thread level %" PRIu64, rec->a,
-				 rec->b & 255);
+		return rp_format("world of %" PRIu64 " ranks, thread level %" PRIu64 ", trace %s",
+				 rec->a, rec->b & 255, trace_mode_words(trace_world_mode(rec->b)));
+	case TRACE_GOT:
+		return rp_format("got from %" PRIu64 ", tag %" PRIu64, rec->a, rec->b);
 	default:
 		return rp_format("unknown record %" PRIu32 ": %" PRIu64 ", %" PRIu64, rec->kind,
 				 rec->a, rec->b);

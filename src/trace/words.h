@@ -12,6 +12,9 @@ const char *trace_kind_word(uint32_t kind);
 const char *trace_input_word(uint32_t kind);
 const char *trace_stream_word(uint32_t kind);
 
+/* "order", "racing, full clocks". */
+const char *trace_mode_words(uint32_t mode);
+
 /*
  * What the record says: "received from 3". `post` is the running number of posted wildcards, which
  * the record may move on; start with TRACE_WORDS_FIRST_POST for each stream.

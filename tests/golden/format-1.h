@@ -36,6 +36,7 @@ static const struct order_spec main_thread[] = {
 	{TRACE_SRC, 64, 0, 1, 1},
 	{TRACE_SRC, 2, 0, 100000, 1},
 	{TRACE_LOOK, 0, 0, 1, 2},
+	{TRACE_GOT, 3, 99, 0, 1},
 	{TRACE_LOOK, 31, 0, 1, 1},
 	{TRACE_LOOK, 32, 0, 1, 1},
 	{TRACE_POST, TRACE_POST_UNKNOWN, 0, 1, 2},

@@ -59,7 +59,7 @@ int main(int argc, char **argv)
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	for (int i = 0; i < rounds; i++)
-		exchange(!rank, i % 3 == 0);
+		exchange(!rank, i % 3 != 0);
 	if (argc > 2)
 		write_peak(argv[2], rank);
 	MPI_Finalize();

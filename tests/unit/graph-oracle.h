@@ -130,15 +130,32 @@ static inline void oracle_claims(struct oracle *o)
 	}
 }
 
+/* By that event, does the program know that a message is there that op, posted at `post`, admits?
+ */
+static inline bool oracle_shows(const struct oracle *o, const struct sim_event *event, int rank,
+				int op, int post)
+{
+	const struct sim_message *y = &o->s->message[event->message];
+
+	if (!oracle_learns(event))
+		return false;
+	/* Of the same sender and communicator, whatever was sent before has come, too. */
+	for (int m = 0; m <= event->message; m++) {
+		const struct sim_message *x = &o->s->message[m];
+
+		if (x->from == y->from && x->to == y->to && x->comm == y->comm &&
+		    o->claim[m] >= post && sim_admits(&o->p->op[rank][op], x))
+			return true;
+	}
+	return false;
+}
+
 /* The first event by which it is clear that receive `op`, posted at `post`, has its message. */
 static inline int oracle_decided(const struct oracle *o, int rank, int op, int post)
 {
-	for (int i = post; i <= o->log->events[rank]; i++) {
-		const struct sim_event *event = &o->log->event[rank][i];
-
-		if (oracle_learns(event) && event->post >= post &&
-		    sim_admits(&o->p->op[rank][op], &o->s->message[event->message]))
-			return i;
+	for (int i = 1; i <= o->log->events[rank]; i++) {
+		if (oracle_shows(o, &o->log->event[rank][i], rank, op, post))
+			return i > post ? i : post;
 	}
 	return 0;
 }
@@ -148,6 +165,8 @@ static inline void oracle_receive(struct oracle *o, int rank, int post)
 	int op = o->log->event[rank][post].op, decided = oracle_decided(o, rank, op, post);
 	const struct sim_message *got = &o->s->message[o->s->got[rank][op]];
 
+	if (!decided)
+		return;
 	for (int from = 0; from < o->p->ranks; from++) {
 		for (int m = 0; m < o->s->messages; m++) {
 			const struct sim_message *message = &o->s->message[m];
@@ -166,20 +185,16 @@ static inline void oracle_receive(struct oracle *o, int rank, int post)
 	}
 }
 
-/* Did the program see the outcome? */
-static inline bool oracle_seen(const struct oracle *o, int rank, int post)
+/* A wildcard that got a message. */
+static inline bool oracle_is_racer(const struct oracle *o, int rank, int post)
 {
 	const struct sim_event *event = &o->log->event[rank][post];
+	int kind = event->e.kind;
 
-	if (event->e.kind != TRACE_EVENT_POST)
-		return event->message >= 0;
-	for (int i = post; i <= o->log->events[rank]; i++) {
-		const struct sim_event *done = &o->log->event[rank][i];
-
-		if (done->e.kind == TRACE_EVENT_DONE && done->post == post)
-			return true;
-	}
-	return false;
+	return event->e.want_peer == TRACE_ANY && !(event->e.flags & TRACE_EVENT_INSIDE) &&
+	       (kind == TRACE_EVENT_RECV || kind == TRACE_EVENT_POST || kind == TRACE_EVENT_PROBE ||
+		kind == TRACE_EVENT_MPROBE) &&
+	       o->s->got[rank][event->op] >= 0;
 }
 
 static inline void oracle_races(struct oracle *o)
@@ -187,15 +202,50 @@ static inline void oracle_races(struct oracle *o)
 	o->pairs = 0;
 	for (int rank = 0; rank < o->p->ranks; rank++) {
 		for (int i = 1; i <= o->log->events[rank]; i++) {
-			const struct sim_event *event = &o->log->event[rank][i];
-			int kind = event->e.kind;
-
-			if ((kind == TRACE_EVENT_RECV || kind == TRACE_EVENT_POST ||
-			     kind == TRACE_EVENT_PROBE || kind == TRACE_EVENT_MPROBE) &&
-			    o->p->op[rank][event->op].peer == TRACE_ANY && oracle_seen(o, rank, i))
+			if (oracle_is_racer(o, rank, i))
 				oracle_receive(o, rank, i);
 		}
 	}
+}
+
+/* Could the request that completes at event `done` have done so where the choice was made? */
+static inline bool oracle_could_be_done(const struct oracle *o, int rank, int choice, int done)
+{
+	const struct sim_event *event = &o->log->event[rank][done];
+	int node = oracle_begin(rank, choice);
+
+	if (event->post >= choice || event->e.kind != TRACE_EVENT_DONE)
+		return false;
+	if (event->message >= 0) {
+		const struct sim_message *m = &o->s->message[event->message];
+
+		return !oracle_before(o, node, oracle_node(m->from, m->sent));
+	}
+	if (!event->leaves)
+		return true;
+	for (int q = 0; q < o->p->ranks; q++) {
+		for (int i = 1; i <= o->log->events[q]; i++) {
+			const struct sim_event *other = &o->log->event[q][i];
+
+			if (other->enters && other->coll == event->coll &&
+			    sim_gives(o->p, &o->p->op[rank][o->log->event[rank][event->post].op], q,
+				      rank) &&
+			    oracle_before(o, node, oracle_begin(q, i)))
+				return false;
+		}
+	}
+	return true;
+}
+
+/* Does another request, open at that choice, complete after it without its doing? */
+static inline bool oracle_choice_races(const struct oracle *o, int rank, int choice)
+{
+	/* What follows the choice is what it returned. */
+	for (int i = choice + 2; i <= o->log->events[rank]; i++) {
+		if (oracle_could_be_done(o, rank, choice, i))
+			return true;
+	}
+	return false;
 }
 
 static inline void oracle_make(struct oracle *o, const struct sim_program *p,

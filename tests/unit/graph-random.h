@@ -232,8 +232,9 @@ static inline bool random_go_on(struct sim_program *p, struct sim_state *s, stru
 	return false;
 }
 
+/* With `help` the program is changed where it does not come to its end. */
 static inline void random_run(struct sim_program *p, struct sim_state *s, struct sim_log *log,
-			      uint64_t *seed)
+			      uint64_t *seed, bool help)
 {
 	int lazy = random_below(seed, 8);
 
@@ -254,7 +255,7 @@ static inline void random_run(struct sim_program *p, struct sim_state *s, struct
 			if (sim_can_deliver(s, i))
 				can[n++] = SIM_RANKS + i;
 		}
-		if (!n && (random_help(p, s, seed) || random_go_on(p, s, log, seed)))
+		if (!n && help && (random_help(p, s, seed) || random_go_on(p, s, log, seed)))
 			continue;
 		if (!n)
 			break;

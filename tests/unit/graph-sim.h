@@ -3,8 +3,8 @@
  * A small MPI in one process, for tests of graph/: straight-line programs, run in a random order or
  * in every order, that leave event streams and the truth about them (who got which message). Its
  * rules are MPI's: messages of one lane arrive in the order of sends, those of different lanes in
- * any; an arriving message goes to the first posted receive that admits it, a new receive takes the
- * first arrived message that it admits.
+ * any; an arriving message goes to the first posted receive that admits it, a new receive takes of
+ * some sender the first arrived message that it admits.
  */
 #ifndef TESTS_GRAPH_SIM_H
 #define TESTS_GRAPH_SIM_H
@@ -229,20 +229,34 @@ static inline void sim_dequeue(struct sim_state *s, int rank, int at)
 		sizeof(s->queue[rank][0]) * (size_t)(--s->queued[rank] - at));
 }
 
-/* The first arrived message that the operation admits: its place in the queue, or -1. */
+/*
+ * Of each sender the first arrived message that the operation admits is one that it can get: MPI
+ * says nothing about the order of senders. The place in the queue of number `choice`; -1 if there
+ * are none; *count of them.
+ */
 static inline int sim_arrived(const struct sim_program *p, const struct sim_state *s, int rank,
-			      int op)
+			      int op, int choice, int *count)
 {
+	int at[SIM_RANKS], n = 0;
+	bool seen[SIM_RANKS] = {false};
+
 	for (int i = 0; i < s->queued[rank]; i++) {
-		if (sim_admits(&p->op[rank][op], &s->message[s->queue[rank][i]]))
-			return i;
+		const struct sim_message *m = &s->message[s->queue[rank][i]];
+
+		if (sim_admits(&p->op[rank][op], m) && !seen[m->from]) {
+			seen[m->from] = true;
+			at[n++] = i;
+		}
 	}
-	return -1;
+	if (count)
+		*count = n;
+	return n ? at[choice % n] : -1;
 }
 
-static inline void sim_post(const struct sim_program *p, struct sim_state *s, int rank, int op)
+static inline void sim_post(const struct sim_program *p, struct sim_state *s, int rank, int op,
+			    int choice)
 {
-	int at = sim_arrived(p, s, rank, op);
+	int at = sim_arrived(p, s, rank, op, choice, NULL);
 
 	s->request[rank][op] = at < 0 ? SIM_OPEN : SIM_MATCHED;
 	if (at < 0) {
@@ -331,7 +345,7 @@ static inline bool sim_can_step(const struct sim_program *p, const struct sim_st
 		return !s->begun[rank] || s->request[rank][pc] == SIM_MATCHED;
 	case SIM_PROBE:
 	case SIM_MPROBE:
-		return sim_arrived(p, s, rank, pc) >= 0;
+		return sim_arrived(p, s, rank, pc, 0, NULL) >= 0;
 	case SIM_WAIT:
 		return s->request[rank][op->ref] == SIM_OVER || sim_is_done(p, s, rank, op->ref);
 	case SIM_WAITANY:
@@ -503,7 +517,32 @@ static inline int sim_open_requests(const struct sim_program *p, const struct si
 	return n;
 }
 
-/* `choice` picks one of the completed requests for a WAITANY. */
+/* How many ways there are for the next step of that rank. */
+static inline int sim_choices(const struct sim_program *p, const struct sim_state *s, int rank)
+{
+	int pc = s->pc[rank], n = 0;
+
+	switch (p->op[rank][pc].kind) {
+	case SIM_RECV:
+		if (s->begun[rank])
+			return 1;
+		/* fall through */
+	case SIM_IRECV:
+	case SIM_PROBE:
+	case SIM_MPROBE:
+		sim_arrived(p, s, rank, pc, 0, &n);
+		break;
+	case SIM_WAITANY:
+		for (int i = 0; i < pc; i++)
+			n += sim_is_done(p, s, rank, i);
+		break;
+	default:
+		break;
+	}
+	return n ? n : 1;
+}
+
+/* `choice` picks one of the ways. */
 static inline void sim_step(const struct sim_program *p, struct sim_state *s, struct sim_log *log,
 			    int rank, int choice)
 {
@@ -518,7 +557,7 @@ static inline void sim_step(const struct sim_program *p, struct sim_state *s, st
 		break;
 	case SIM_RECV:
 		if (!s->begun[rank]) {
-			sim_post(p, s, rank, pc);
+			sim_post(p, s, rank, pc, choice);
 			s->begun[rank] = true;
 			return;
 		}
@@ -531,11 +570,11 @@ static inline void sim_step(const struct sim_program *p, struct sim_state *s, st
 	case SIM_IRECV:
 		if (log)
 			sim_log_receive(p, log, rank, pc, TRACE_EVENT_POST);
-		sim_post(p, s, rank, pc);
+		sim_post(p, s, rank, pc, choice);
 		break;
 	case SIM_PROBE:
 	case SIM_MPROBE:
-		at = sim_arrived(p, s, rank, pc);
+		at = sim_arrived(p, s, rank, pc, choice, NULL);
 		s->got[rank][pc] = s->queue[rank][at];
 		if (log) {
 			event = sim_log_receive(p, log, rank, pc,

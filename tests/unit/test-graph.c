@@ -6,6 +6,7 @@
 #include "graph-oracle.h"
 #include "graph-random.h"
 
+#include "graph/choice.h"
 #include "graph/race.h"
 
 static struct sim_program program;
@@ -84,15 +85,66 @@ static void note_race(void *context, unsigned rank, const struct graph_racer *r,
 					       (int)m->channel->lane->sender, (int)m->sent};
 }
 
+static bool choice_races[SIM_RANKS][SIM_EVENTS + 1];
+
+static void note_choice(void *context, unsigned rank, const struct graph_choice *choice,
+			const struct graph_request *other)
+{
+	(void)context;
+	(void)other;
+	require(!choice_races[rank][choice->index]);
+	choice_races[rank][choice->index] = true;
+}
+
+static struct graph_choices choices = {.race = note_choice};
+
+static void see_event(void *context, const struct graph_event *event)
+{
+	check_clock(context, event);
+	graph_choices_event(&choices, event);
+}
+
+static void see_done(void *context, const struct graph_event *event, const struct graph_request *q)
+{
+	(void)context;
+	graph_choices_done(&choices, event, q);
+}
+
+static int check_choices(void)
+{
+	int n = 0;
+
+	for (int rank = 0; rank < program.ranks; rank++) {
+		for (int i = 1; i <= run_log.events[rank]; i++) {
+			bool is = run_log.event[rank][i].e.kind == TRACE_EVENT_CHOICE &&
+				  oracle_choice_races(&oracle, rank, i);
+
+			n += is;
+			if (choice_races[rank][i] == is)
+				continue;
+			show_log();
+			fail_msg("seed %llu: choice %d:%d %s", (unsigned long long)current, rank, i,
+				 is ? "races" : "does not race");
+		}
+	}
+	return n;
+}
+
 static void check_run(void)
 {
 	struct graph_source source = sim_source(&program, &run_log);
 	struct graph_race_observer observer = {
-		.race = note_race, .received = check_message, .event = check_clock};
+		.race = note_race,
+		.received = check_message,
+		.event = see_event,
+		.done = see_done,
+	};
 
 	founds = 0;
+	memset(choice_races, 0, sizeof(choice_races));
 	oracle_make(&oracle, &program, &state, &run_log);
 	require(graph_races_find(&source, &observer) == 0);
+	graph_choices_free(&choices);
 	qsort(found, (size_t)founds, sizeof(found[0]), oracle_compare);
 	qsort(oracle.pair, (size_t)oracle.pairs, sizeof(found[0]), oracle_compare);
 	for (int i = 0; i < founds || i < oracle.pairs; i++) {
@@ -122,7 +174,7 @@ static void test_random_graphs(void **unused)
 						  {.ranks = 3, .ops = 8, .colls = 2},
 						  {.ranks = 4, .ops = 24, .colls = 0},
 						  {.ranks = 4, .ops = 16, .colls = 12}};
-	int n = seeds(4000), pairs = 0;
+	int n = seeds(4000), pairs = 0, chosen = 0;
 	uint64_t first = getenv("GRAPH_FIRST") ? strtoull(getenv("GRAPH_FIRST"), NULL, 10) : 0;
 
 	(void)unused;
@@ -130,13 +182,14 @@ static void test_random_graphs(void **unused)
 		uint64_t seed = current = first + (uint64_t)i;
 
 		random_program(&program, &seed, &styles[current % 4]);
-		random_run(&program, &state, &run_log, &seed);
+		random_run(&program, &state, &run_log, &seed, true);
 		check_run();
 		pairs += oracle.pairs;
+		chosen += check_choices();
 	}
 	/* Otherwise nothing was compared. */
-	print_message("%d pairs\n", pairs);
 	assert_true(pairs > n);
+	assert_true(chosen > n / 10);
 }
 
 int main(void)

@@ -28,6 +28,7 @@
 
 void (*hook_end_progress)(void);
 bool hook_end_multiple;
+void (*hook_end_flush)(void);
 
 static void nap(void)
 {
@@ -62,12 +63,19 @@ static void __attribute__((noreturn)) stay_and_leave(int status)
 	__builtin_unreachable();
 }
 
+static void flush(void)
+{
+	if (hook_end_flush)
+		hook_end_flush();
+}
+
 static void say_word(const struct hook_thread *t, const char *why, const char *call, int64_t value,
 		     const char *text)
 {
 	void *frames[MAX_FRAMES];
 	int n = backtrace(frames, MAX_FRAMES);
 
+	flush();
 	hook_session_last_word(t, why, call, value, text, frames, n);
 }
 
@@ -83,6 +91,7 @@ static void say_word_in_handler(const struct hook_thread *t, const char *why, co
 #elif defined(__aarch64__)
 	frame = (void *)(uintptr_t)(uc->uc_mcontext.pc + 1);
 #endif
+	flush();
 	hook_session_last_word(t, why, call, sig, text, &frame, frame != NULL);
 }
 
@@ -117,7 +126,7 @@ void hook_end_describe(struct hook_text *out, uint32_t how, int64_t value)
 
 static void skip_posts(struct hook_thread *t)
 {
-	while (t->more && (t->next.kind == TRACE_POST || t->next.kind == TRACE_CANCEL))
+	while (t->more && trace_kind_is_keyed(t->next.kind))
 		hook_thread_advance(t);
 }
 
@@ -216,11 +225,13 @@ void hook_end_by_exit(int status)
 	hook_depth = 1;
 	if (hook_process.mode == HOOK_RECORD) {
 		finish_record(t, early ? TRACE_END_EARLY : TRACE_END_EXIT, (uint64_t)status);
+		hook_slot->state = REPLAY_GONE;
 		if (hook_process.discard && status == 0 && !early)
 			hook_discard();
 		return;
 	}
 	check_end(t, "exit", early ? TRACE_END_EARLY : TRACE_END_EXIT, status);
+	flush();
 	hook_session_last_word(t, REPLAY_WHY_EXIT, "", status, "", NULL, 0);
 	if (status != 0 || early)
 		wait_for_all(t, true);
@@ -292,6 +303,12 @@ void hook_end_announce(struct hook_thread *t, const char *call)
 		say_word(t, why_ended(t), call, (int64_t)t->next.a, "in");
 }
 
+static void park(void)
+{
+	flush();
+	__atomic_add_fetch(&hook_slot->parked, 1, __ATOMIC_RELAXED);
+}
+
 /* The front kills us when all have come this far: until then messages must still flow. */
 void hook_end_of_recording(struct hook_thread *t, const char *call)
 {
@@ -299,7 +316,7 @@ void hook_end_of_recording(struct hook_thread *t, const char *call)
 	if (hook_thread_is_main(t))
 		say_word(t, why_ended(t), call, (int64_t)t->next.a, "before");
 	else
-		__atomic_add_fetch(&hook_slot->parked, 1, __ATOMIC_RELAXED);
+		park();
 	for (;;)
 		progress_and_nap(t);
 }

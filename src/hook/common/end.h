@@ -22,6 +22,9 @@ void hook_end_watch_signals(void);
 extern void (*hook_end_progress)(void);
 extern bool hook_end_multiple; /* any thread may call it, not only the main one */
 
+/* Writes what a mode keeps in memory, before a last word: the front may kill us after it. */
+extern void (*hook_end_flush)(void);
+
 /* How a process ends, in words: `how` is enum trace_end. */
 void hook_end_describe(struct hook_text *out, uint32_t how, int64_t value);
 

@@ -29,13 +29,19 @@ struct hook_process {
 	int rank_fd;      /* directory of the rank */
 	bool claimed;     /* this process is recorded or replayed */
 	bool discard;     /* the last rank that ends well removes the trace */
+	bool varied;      /* recording: a prelude decides what happens up to a cut */
+	int prelude_fd;   /* the prelude's directory of the rank */
 	bool mpi_open;    /* between MPI_Init and MPI_Finalize */
 	int world;        /* ranks, 1 without MPI */
 	bool ended;       /* the end of this process is written */
+	bool evaluate;    /* a replay that writes down all events */
 	uint64_t noise;   /* seed, 0 for none */
+	uint32_t trace;   /* enum trace_mode that was asked for */
 	char dir[1024];
 	char session[1024];
 };
+
+#define HOOK_SCRATCHES 4
 
 struct hook_thread {
 	char name[TRACE_NAME_BYTES]; /* "0", "0.1", … */
@@ -52,13 +58,13 @@ struct hook_thread {
 	const void *site; /* where the program called it */
 	uint64_t digest;  /* of all calls so far */
 	uint64_t turn;    /* the turn this thread expects next, see hook/mpi/turn.c */
-	void *scratch[3];
-	size_t scratch_size[3];
+	void *scratch[HOOK_SCRATCHES];
+	size_t scratch_size[HOOK_SCRATCHES];
 	/* recording */
 	struct trace_order_writer order;
 	struct trace_input_writer input;
 	uint64_t last_wild; /* number of the wildcard post last written, plus 1 */
-	/* replaying */
+	/* replaying, or recording along a prelude */
 	struct trace_view order_view;
 	struct trace_order_reader order_reader;
 	struct trace_rec next; /* the record to come */
@@ -70,6 +76,12 @@ struct hook_thread {
 	void *guide;      /* see hook/mpi/guide.c; NULL until its first event */
 	struct trace_view input_view;
 	struct trace_input_reader input_reader;
+	struct evaluate *evaluate; /* hook/mpi/evaluate.h */
+	/* along a prelude */
+	bool past;       /* past the cut: nothing is decided any more */
+	bool last_begun; /* the last event before it has begun, and posted what it posts */
+	bool has_due;    /* a digest of the prelude was read ahead of its event */
+	uint32_t due;
 };
 
 extern struct hook_process hook_process;

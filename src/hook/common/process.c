@@ -59,7 +59,7 @@ static bool copy_env(const char *name, char *out, size_t size)
 	return true;
 }
 
-static int open_high(int fd)
+int hook_high_fd(int fd)
 {
 	int high = fcntl(fd, F_DUPFD_CLOEXEC, 700);
 
@@ -69,6 +69,37 @@ static int open_high(int fd)
 	return high;
 }
 
+/* The prelude lies beside the rank's directory of the trace that is being recorded. */
+static bool open_prelude(void)
+{
+	char path[1100];
+	struct hook_text text = hook_text_in(path, sizeof(path));
+	int fd;
+
+	hook_text_add(&text, hook_process.dir);
+	hook_text_add(&text, "/prelude/rank-");
+	hook_text_padded(&text, hook_process.rank, 4);
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0) {
+		hook_say("cannot open ", path, ": ", strerror(errno), NULL);
+		return false;
+	}
+	hook_process.prelude_fd = hook_high_fd(fd);
+	hook_process.varied = true;
+	return true;
+}
+
+/* The front has left a word in the session. */
+static bool is_evaluation(void)
+{
+	char path[1100];
+	struct hook_text text = hook_text_in(path, sizeof(path));
+
+	hook_text_add(&text, hook_process.session);
+	hook_text_add(&text, "/evaluate");
+	return access(path, F_OK) == 0;
+}
+
 static bool read_environment(void)
 {
 	const char *mode = getenv("REPRISE_MODE");
@@ -76,6 +107,7 @@ static bool read_environment(void)
 	const char *noise = getenv("REPRISE_NOISE");
 	const char *fault = getenv("REPRISE_FAULT");
 	const char *discard = getenv("REPRISE_DISCARD");
+	const char *trace = getenv("REPRISE_TRACE");
 	char path[1100];
 	struct hook_text text = hook_text_in(path, sizeof(path));
 	int fd;
@@ -84,6 +116,7 @@ static bool read_environment(void)
 		return false;
 	hook_process.rank = (uint32_t)strtoul(rank, NULL, 10);
 	hook_process.noise = noise ? strtoull(noise, NULL, 10) : 0;
+	hook_process.trace = trace ? (uint32_t)strtoul(trace, NULL, 10) % TRACE_MODES : 0;
 	hook_process.discard = discard && strcmp(discard, "1") == 0;
 	hook_process.pid = (int)syscall(SYS_getpid);
 	if (fault && strcmp(fault, "nospace") == 0)
@@ -97,12 +130,17 @@ static bool read_environment(void)
 			 "; the program runs on without us", NULL);
 		return false;
 	}
-	hook_process.rank_fd = open_high(fd);
+	hook_process.rank_fd = hook_high_fd(fd);
 	if (strcmp(mode, "record") == 0) {
 		hook_process.mode = HOOK_RECORD;
-	} else if (strcmp(mode, "replay") == 0 && copy_env("REPRISE_SESSION", hook_process.session,
-							   sizeof(hook_process.session))) {
-		hook_process.mode = HOOK_REPLAY;
+	} else if (copy_env("REPRISE_SESSION", hook_process.session,
+			    sizeof(hook_process.session))) {
+		if (strcmp(mode, "replay") == 0) {
+			hook_process.mode = HOOK_REPLAY;
+			hook_process.evaluate = is_evaluation();
+		} else if (strcmp(mode, "varied") == 0 && open_prelude()) {
+			hook_process.mode = HOOK_RECORD;
+		}
 	}
 	return hook_process.mode != HOOK_INERT;
 }
@@ -162,6 +200,7 @@ static void in_child(void)
 {
 	hook_thread_forget();
 	hook_process.mode = HOOK_INERT;
+	hook_process.varied = false;
 	hook_process.claimed = false;
 	hook_depth = 1;
 }

@@ -8,4 +8,7 @@
 /* In MPI_Init of a process that stayed inert so far: true if it is recorded from here on. */
 bool hook_process_claim_late(void);
 
+/* The same file under a number that is out of the program's way. */
+int hook_high_fd(int fd);
+
 #endif

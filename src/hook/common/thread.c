@@ -18,6 +18,7 @@
 #include "hook/heap/heap.h"
 
 __thread struct hook_thread *hook_self;
+void (*hook_thread_closing)(struct hook_thread *t);
 
 static struct hook_thread *thread_new(void)
 {
@@ -67,19 +68,22 @@ void hook_thread_advance(struct hook_thread *t)
 	t->next_event = trace_order_event(&t->order_reader);
 }
 
-static void replay_open(struct hook_thread *t)
+/* true: there is a stream of the thread to follow. */
+static bool view_open(struct hook_thread *t, int dirfd)
 {
 	char name[TRACE_NAME_BYTES + 16];
 	const char *why;
+	int rc;
 
 	hook_stream_name(t, "order", name, sizeof(name));
-	if (trace_view_open(&t->order_view, hook_process.rank_fd, name, &why)) {
-		if (hook_thread_is_main(t))
-			hook_failed(t, why);
-		return;
-	}
+	rc = trace_view_open(&t->order_view, dirfd, name, &why);
+	if (rc && hook_thread_is_main(t) && !(rc == -ENOENT && hook_process.varied))
+		hook_failed(t, why);
+	if (rc)
+		return false;
 	trace_order_reader_init(&t->order_reader, &t->order_view);
 	hook_thread_advance(t);
+	return true;
 }
 
 void hook_thread_open(struct hook_thread *t)
@@ -87,17 +91,19 @@ void hook_thread_open(struct hook_thread *t)
 	if (t->opened)
 		return;
 	t->opened = true;
-	if (hook_process.mode == HOOK_RECORD)
-		record_open(t);
+	if (hook_process.mode == HOOK_REPLAY)
+		view_open(t, hook_process.rank_fd);
 	else
-		replay_open(t);
+		record_open(t);
+	if (hook_process.varied)
+		t->past = !view_open(t, hook_process.prelude_fd);
 }
 
 void hook_thread_adopt_main(void)
 {
 	struct hook_thread *t = hook_thread_self();
 
-	if (hook_process.mode == HOOK_REPLAY) {
+	if (hook_process.mode == HOOK_REPLAY || hook_process.varied) {
 		hook_session_map();
 		hook_slot->pid = hook_process.pid;
 		hook_slot->state = REPLAY_RUNNING;
@@ -123,11 +129,13 @@ static void thread_close(void *arg)
 	struct hook_thread *t = arg;
 
 	hook_depth = 1;
+	if (hook_thread_closing)
+		hook_thread_closing(t);
 	trace_stream_close(&t->order.stream);
 	trace_stream_close(&t->input.stream);
 	trace_view_close(&t->order_view);
 	trace_view_close(&t->input_view);
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < HOOK_SCRATCHES; i++) {
 		if (t->scratch[i])
 			munmap(t->scratch[i], t->scratch_size[i]);
 	}

@@ -14,6 +14,9 @@ void hook_thread_open(struct hook_thread *t);
 /* Replay: moves t->next on. */
 void hook_thread_advance(struct hook_thread *t);
 
+/* A mode's own part of a thread that ends; may be NULL. */
+extern void (*hook_thread_closing)(struct hook_thread *t);
+
 static inline bool hook_thread_is_main(const struct hook_thread *t)
 {
 	return t->name[1] == 0;

@@ -13,6 +13,7 @@
 
 #include "hook/common/end.h"
 #include "hook/common/text.h"
+#include "hook/input/steer.h"
 
 struct mode {
 	int (*number)(struct hook_thread *t, uint32_t kind, const char *call,
@@ -194,11 +195,34 @@ static ssize_t inert_bytes(struct hook_thread *t, uint32_t kind, const char *cal
 	return fetch(ctx, buffer, size);
 }
 
+static int varied_number(struct hook_thread *t, uint32_t kind, const char *call,
+			 hook_input_number_fn *fetch, void *ctx, uint64_t *value)
+{
+	struct hook_steer s = {
+		.thread = t, .kind = kind, .call = call, .number = fetch, .ctx = ctx};
+
+	return record_number(t, kind, call, hook_steer_number, &s, value);
+}
+
+static ssize_t varied_bytes(struct hook_thread *t, uint32_t kind, const char *call,
+			    hook_input_bytes_fn *fetch, void *ctx, void *buffer, size_t size)
+{
+	struct hook_steer s = {.thread = t, .kind = kind, .call = call, .bytes = fetch, .ctx = ctx};
+
+	return record_bytes(t, kind, call, hook_steer_bytes, &s, buffer, size);
+}
+
+static const struct mode varied = {varied_number, varied_bytes};
 static const struct mode modes[] = {
 	[HOOK_INERT] = {inert_number, inert_bytes},
 	[HOOK_RECORD] = {record_number, record_bytes},
 	[HOOK_REPLAY] = {replay_number, replay_bytes},
 };
+
+static const struct mode *mode(void)
+{
+	return hook_process.varied ? &varied : &modes[hook_process.mode];
+}
 
 int hook_input_number(uint32_t kind, const char *call, hook_input_number_fn *fetch, void *ctx,
 		      uint64_t *value)
@@ -208,7 +232,7 @@ int hook_input_number(uint32_t kind, const char *call, hook_input_number_fn *fet
 
 	hook_depth = depth + 1;
 	t = hook_thread_self();
-	rc = modes[hook_process.mode].number(t, kind, call, fetch, ctx, value);
+	rc = mode()->number(t, kind, call, fetch, ctx, value);
 	hook_depth = depth ? depth : t->passive;
 	errno = rc ? -rc : error;
 	return rc ? -1 : 0;
@@ -223,7 +247,7 @@ ssize_t hook_input_bytes(uint32_t kind, const char *call, hook_input_bytes_fn *f
 
 	hook_depth = depth + 1;
 	t = hook_thread_self();
-	n = modes[hook_process.mode].bytes(t, kind, call, fetch, ctx, buffer, size);
+	n = mode()->bytes(t, kind, call, fetch, ctx, buffer, size);
 	hook_depth = depth ? depth : t->passive;
 	errno = n < 0 ? (int)-n : error;
 	return n < 0 ? -1 : n;

@@ -11,6 +11,9 @@ import sys
 PEERS = ("dest", "source", "root")
 TAGS = ("tag", "sendtag")
 EXTRAS = ("count", "sendcount", "recvcount", "incount", "recvtag", "color", "key")
+# Calls that are events but no communication.
+SILENT = ("Pready", "Pready_list", "Pready_range", "Buffer_detach")
+BY_MEMBERS = ("Comm_create_group", "Intercomm_create")
 NONBLOCKING = {"Send": "Isend", "Ssend": "Issend", "Rsend": "Irsend", "Bsend": "Ibsend"}
 
 
@@ -52,6 +55,78 @@ class Call:
             terms.append(f"(uint64_t){name} * {2 * i + 3}u")
         return " + ".join(terms) or "0"
 
+    def of_type(self, mpi_type):
+        """The first argument of exactly this type, such as "MPI_Comm" or "MPI_Comm *"."""
+        for name, param in zip(self.names, self.params.split(",")):
+            if re.fullmatch(rf"{re.escape(mpi_type)}\s*{name}", param.strip()):
+                return name
+        return None
+
+    def act_kind(self):
+        """What the call does (enum hook_mpi_act_kind without HOOK_ACT_), or None."""
+        name = self.mode_name()
+        if name in SILENT or self.kind not in ("send", "post", "event"):
+            return None
+        if self.kind in ("send", "post"):
+            return "SEND" if self.kind == "send" else "ISEND"
+        if name in ("Comm_free", "Comm_disconnect"):
+            return "COMM_FREE"
+        if self.of_type("MPI_Comm *"):
+            if not self.of_type("MPI_Comm"):
+                return None
+            return "COMM_GROUP" if name in BY_MEMBERS else "COMM"
+        if name in ("Mrecv", "Imrecv"):
+            return name.upper()
+        if name.endswith("_init"):
+            if name == "Precv_init":
+                return "RECV_INIT"
+            return "SEND_INIT" if name[1:] in ("end_init", "send_init") else "COLL_INIT"
+        return "ICOLL" if "request" in self.names else "COLL"
+
+    def amount(self):
+        """Count and type that are surely valid if the call is; and the condition for it."""
+        if {"count", "datatype"} <= set(self.names):
+            return "count", "datatype", self.pick(("dest", "root"), None)
+        side = "recv" if "catter" in self.name and "educe" not in self.name else "send"
+        if {f"{side}count", f"{side}type", f"{side}buf"} <= set(self.names):
+            in_place = f"{side}buf != MPI_IN_PLACE"
+            return f"{side}count", f"{side}type", self.pick(("root",), None), in_place
+        return None
+
+    def act(self):
+        """Fills the members of struct hook_mpi_act that this call has."""
+        members = [f".kind = HOOK_ACT_{self.act_kind()}"]
+        if self.mode_name().removesuffix("_init") in ("Ssend", "Issend"):
+            members.append(".sync = true")
+        members.append(f".peer = {self.pick(PEERS, 'HOOK_NO_PEER')}")
+        members.append(f".tag = {self.pick(TAGS, '0')}")
+        for member, mpi_type in (("comm", "MPI_Comm"), ("newcomm", "MPI_Comm *"),
+                                 ("request", "MPI_Request *"), ("message", "MPI_Message *")):
+            if self.of_type(mpi_type):
+                members.append(f".{member} = {self.of_type(mpi_type)}")
+        if self.of_type("MPI_Message *"):
+            members.append(f".taken = *{self.of_type('MPI_Message *')}")
+        amount = self.amount()
+        if amount:
+            valid = ([f"{amount[2]} >= 0"] if amount[2] else []) + list(amount[3:])
+            count = f"{' && '.join(valid)} ? {amount[0]} : 0" if valid else amount[0]
+            if "partitions" in self.names:
+                count = f"{' && '.join(valid)} ? {amount[0]} * partitions : 0"
+            members += [f".count = {count}", f".type = {amount[1]}"]
+        return ", ".join(members)
+
+    def noting(self):
+        if not self.act_kind():
+            return ""
+        return ("\tif (hook_mpi_mode->noting) {\n"
+                f"\t\tstruct hook_mpi_act act = {{{self.act()}}};\n\n"
+                "\t\thook_mpi_mode->noting(t, &act);\n\t}\n")
+
+    def noted(self):
+        if not self.act_kind():
+            return ""
+        return "\tif (hook_mpi_mode->noted)\n\t\thook_mpi_mode->noted(t, rc);\n"
+
     def frees(self):
         return self.name in ("Comm_free", "Comm_disconnect")
 
@@ -63,6 +138,7 @@ class Call:
         peer = self.pick(PEERS, "HOOK_NO_PEER")
         tag = self.pick(TAGS, "HOOK_NO_TAG")
         return (f"\tt = hook_mpi_enter(CALL_{self.name}, __builtin_return_address(0));\n"
+                + self.noting() +
                 f"\thook_mpi_begin(t, {peer}, {tag}, {self.extras()});\n")
 
 
@@ -111,7 +187,7 @@ def body(call):
         parent = "comm" if "idup" in call.name else "MPI_COMM_NULL"
         text += ("\tif (rc == MPI_SUCCESS && hook_mpi_mode->made)\n"
                  f"\t\thook_mpi_mode->made(t, {parent}, *{call.makes()});\n")
-    return text + "\thook_mpi_end(t);\n\thook_mpi_leave(t);\n\treturn rc;\n"
+    return text + call.noted() + "\thook_mpi_end(t);\n\thook_mpi_leave(t);\n\treturn rc;\n"
 
 
 def wrappers(calls):

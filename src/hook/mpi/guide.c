@@ -10,11 +10,15 @@
 #include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
-#include "hook/mpi/polite.h"
+#include "hook/common/session.h"
 
 #define FIRST_MARKS 16
 #define SOME 64
+#define LONGEST_WAIT_NS 2000000000
+#define PATIENT_TRIES 100
+#define NAP_NS 20000
 #define PERMIT_TAGS 32768 /* MPI promises as many */
 
 bool hook_guide_on;
@@ -128,11 +132,61 @@ static bool is_marked(const struct hook_thread *t, uint32_t kind, uint64_t a)
 	return false;
 }
 
+static uint64_t events_of_all(void)
+{
+	uint64_t sum = 0;
+
+	for (int i = 0; i < hook_process.world; i++)
+		sum += __atomic_load_n(&hook_session_slot((uint32_t)i)->events, __ATOMIC_RELAXED);
+	return sum;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* True if the permit has come; false if nothing moved for long. */
+static bool look_for(int peer, int tag)
+{
+	uint64_t seen = events_of_all(), since = now_ns();
+	struct timespec nap = {0, NAP_NS};
+	int there = 0;
+
+	for (int tries = 0; now_ns() - since < LONGEST_WAIT_NS; tries++) {
+		uint64_t events = events_of_all();
+
+		hook_mpi_real.Iprobe(peer, tag, permits, &there, MPI_STATUS_IGNORE);
+		if (there)
+			return true;
+		if (events != seen)
+			since = now_ns();
+		seen = events;
+		if (tries < PATIENT_TRIES)
+			sched_yield();
+		else
+			nanosleep(&nap, NULL);
+	}
+	return false;
+}
+
+/*
+ * A large message may wait for its receive where in the recording it was buffered; so all may wait
+ * for each other. Then the message is sent without its permit, which is received when it comes.
+ */
 static void await(int peer, int tag)
 {
-	if (hook_polite)
-		hook_polite_look(peer, tag, permits, NULL, MPI_STATUS_IGNORE);
-	hook_mpi_real.Recv(NULL, 0, MPI_PACKED, peer, tag, permits, MPI_STATUS_IGNORE);
+	bool there = look_for(peer, tag);
+	MPI_Request request;
+
+	hook_mpi_real.Irecv(NULL, 0, MPI_PACKED, peer, tag, permits, &request);
+	if (there)
+		hook_mpi_real.Wait(&request, MPI_STATUS_IGNORE);
+	else
+		hook_mpi_real.Request_free(&request);
 }
 
 void hook_guide_begin(struct hook_thread *t)
@@ -225,6 +279,17 @@ void hook_guide_freeing(struct hook_thread *t, MPI_Comm comm)
 	s->used = false;
 }
 
+/* Errors are handled as on the communicator itself, whose handler may have been set since. */
+static void copy_handler(MPI_Comm comm, MPI_Comm shadow)
+{
+	MPI_Errhandler handler;
+
+	if (hook_mpi_real.Comm_get_errhandler(comm, &handler) != MPI_SUCCESS)
+		return;
+	hook_mpi_real.Comm_set_errhandler(shadow, handler);
+	hook_mpi_real.Errhandler_free(&handler);
+}
+
 static MPI_Comm shadow_of(struct hook_thread *t, MPI_Comm comm)
 {
 	struct shadow *s = find(comm);
@@ -233,6 +298,7 @@ static MPI_Comm shadow_of(struct hook_thread *t, MPI_Comm comm)
 		hook_failed(t, "a message is held back on a communicator without a shadow");
 	if (s->request != MPI_REQUEST_NULL)
 		hook_mpi_real.Wait(&s->request, MPI_STATUS_IGNORE);
+	copy_handler(comm, s->shadow);
 	return s->shadow;
 }
 

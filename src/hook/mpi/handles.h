@@ -10,7 +10,7 @@
 #ifdef HOOK_FLAVOUR_OPENMPI
 
 struct hook_mpi_handles {
-	void *comm_world, *comm_self, *comm_null, *request_null, *packed;
+	void *comm_world, *comm_self, *comm_null, *request_null, *packed, *byte, *type_null;
 };
 
 extern struct hook_mpi_handles hook_mpi_handles;
@@ -20,11 +20,15 @@ extern struct hook_mpi_handles hook_mpi_handles;
 #undef MPI_COMM_NULL
 #undef MPI_REQUEST_NULL
 #undef MPI_PACKED
+#undef MPI_BYTE
+#undef MPI_DATATYPE_NULL
 #define MPI_COMM_WORLD ((MPI_Comm)hook_mpi_handles.comm_world)
 #define MPI_COMM_SELF ((MPI_Comm)hook_mpi_handles.comm_self)
 #define MPI_COMM_NULL ((MPI_Comm)hook_mpi_handles.comm_null)
 #define MPI_REQUEST_NULL ((MPI_Request)hook_mpi_handles.request_null)
 #define MPI_PACKED ((MPI_Datatype)hook_mpi_handles.packed)
+#define MPI_BYTE ((MPI_Datatype)hook_mpi_handles.byte)
+#define MPI_DATATYPE_NULL ((MPI_Datatype)hook_mpi_handles.type_null)
 
 #endif
 #endif

@@ -60,6 +60,8 @@ static void resolve_handles(void)
 	hook_mpi_handles.comm_null = find_variable("ompi_mpi_comm_null");
 	hook_mpi_handles.request_null = find_variable("ompi_request_null");
 	hook_mpi_handles.packed = find_variable("ompi_mpi_packed");
+	hook_mpi_handles.byte = find_variable("ompi_mpi_byte");
+	hook_mpi_handles.type_null = find_variable("ompi_mpi_datatype_null");
 #endif
 }
 
@@ -193,7 +195,9 @@ static bool is_ours(uint32_t call)
 		return false;
 	}
 	if (hook_process.mode == HOOK_REPLAY)
-		hook_mpi_mode = &hook_mpi_replay;
+		hook_mpi_mode = hook_process.evaluate ? hook_mpi_evaluate() : &hook_mpi_replay;
+	else if (hook_process.varied)
+		hook_mpi_mode = hook_mpi_vary();
 	return true;
 }
 

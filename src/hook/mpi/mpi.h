@@ -32,6 +32,46 @@ struct hook_mpi_exchange {
 	MPI_Comm comm, recvcomm; /* the same, but where one of the messages is held back */
 };
 
+/* What a call does, for a mode that looks at all of them. */
+enum hook_mpi_act_kind {
+	HOOK_ACT_SEND = 1,
+	HOOK_ACT_ISEND,
+	HOOK_ACT_SEND_INIT,
+	HOOK_ACT_RECV,
+	HOOK_ACT_IRECV,
+	HOOK_ACT_RECV_INIT,
+	HOOK_ACT_MRECV,
+	HOOK_ACT_IMRECV,
+	HOOK_ACT_EXCHANGE,
+	HOOK_ACT_IEXCHANGE,
+	HOOK_ACT_PROBE,
+	HOOK_ACT_MPROBE,
+	HOOK_ACT_START,
+	HOOK_ACT_WAIT,
+	HOOK_ACT_CHOICE,
+	HOOK_ACT_COLL,
+	HOOK_ACT_ICOLL,
+	HOOK_ACT_COLL_INIT,
+	HOOK_ACT_COMM,       /* a constructor that all of comm call */
+	HOOK_ACT_COMM_GROUP, /* one that only the members of the new one call */
+	HOOK_ACT_COMM_FREE,
+};
+
+struct hook_mpi_act {
+	enum hook_mpi_act_kind kind;
+	bool sync;               /* a synchronous send */
+	bool poll;               /* Iprobe, Test… */
+	int peer, tag;           /* dest, source or root; HOOK_NO_PEER */
+	int want_peer, want_tag; /* of an exchange: what it receives */
+	MPI_Count count;         /* of `type`; 0 if that is not to be looked at. START: requests */
+	MPI_Datatype type;
+	MPI_Comm comm;
+	MPI_Comm *newcomm;
+	MPI_Request *request;
+	MPI_Message *message;
+	MPI_Message taken; /* *message before the call */
+};
+
 struct hook_mpi_mode {
 	void (*begin)(struct hook_thread *t);
 	void (*end)(struct hook_thread *t);
@@ -48,6 +88,9 @@ struct hook_mpi_mode {
 	   to be freed; may be NULL */
 	void (*made)(struct hook_thread *t, MPI_Comm parent, MPI_Comm made);
 	void (*freeing)(struct hook_thread *t, MPI_Comm comm);
+	/* a call that the mode does not decide is about to be made, has returned; may be NULL */
+	void (*noting)(struct hook_thread *t, const struct hook_mpi_act *act);
+	void (*noted)(struct hook_thread *t, int rc);
 	/* MPI_Init has returned, MPI_Finalize is about to be called */
 	void (*opened)(struct hook_thread *t, int world, int level);
 	void (*closing)(struct hook_thread *t);
@@ -62,6 +105,8 @@ struct hook_mpi_mode {
 extern struct hook_mpi_real hook_mpi_real;
 extern const struct hook_mpi_mode *hook_mpi_mode;
 extern const struct hook_mpi_mode hook_mpi_record, hook_mpi_replay;
+const struct hook_mpi_mode *hook_mpi_vary(void);
+const struct hook_mpi_mode *hook_mpi_evaluate(void);
 
 /* Several threads may be inside MPI: what they post takes turns. */
 extern bool hook_mpi_turns;
@@ -127,7 +172,7 @@ bool hook_mpi_in_status(int rc);
 /* A random delay, if the user asked for noise. */
 void hook_mpi_noise(struct hook_thread *t);
 
-/* Room for n bytes that lasts until the next call with the same `which` (0, 1 or 2). */
+/* Room for n bytes that lasts until the next call with the same `which`. */
 void *hook_mpi_scratch(struct hook_thread *t, int which, size_t n);
 
 /* Messages larger than an int counts go through the calls of MPI 4 where there are any. */

@@ -10,8 +10,11 @@
 
 #include "hook/common/hook.h"
 
-/* NULL, or a sentence part saying why not. */
-const char *hook_posts_load(void);
+/*
+ * Reads the order streams of this process below dirfd; *threads is how many of them have events.
+ * NULL, or a sentence part saying why not.
+ */
+const char *hook_posts_load(int dirfd, uint32_t *threads);
 
 /* TRACE_POST_UNKNOWN, TRACE_POST_CANCELLED, or TRACE_POST_SOURCE + source. */
 uint32_t hook_posts_wild(uint64_t number);

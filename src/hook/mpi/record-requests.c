@@ -14,6 +14,12 @@
 
 #include "base/varint.h"
 
+void record_fate(struct hook_thread *t, const struct hook_request *r, uint64_t code)
+{
+	record_note(t, TRACE_POST, code, rp_zigzag((int64_t)(r->wild - t->last_wild)));
+	t->last_wild = r->wild + 1;
+}
+
 static void note_source(struct hook_thread *t, struct hook_request *r, const MPI_Status *status,
 			bool cancelled)
 {
@@ -23,8 +29,7 @@ static void note_source(struct hook_thread *t, struct hook_request *r, const MPI
 		code = TRACE_POST_CANCELLED;
 	else if (status->MPI_SOURCE < 0)
 		code = TRACE_POST_UNKNOWN;
-	record_note(t, TRACE_POST, code, rp_zigzag((int64_t)(r->wild - t->last_wild)));
-	t->last_wild = r->wild + 1;
+	record_fate(t, r, code);
 	hook_requests_close(r);
 }
 
@@ -46,13 +51,13 @@ static bool note_fate(struct hook_thread *t, struct hook_request *r, MPI_Status 
 }
 
 /* false: it is not there yet. r may be gone afterwards. */
-static bool ask(struct hook_thread *t, struct hook_request *r)
+bool record_ask(struct hook_thread *t, struct hook_request *r)
 {
 	MPI_Request handle = r->handle;
 	MPI_Status status;
 	int flag = 0;
 
-	if (r->flags & REQUEST_BUSY)
+	if (r->flags & (REQUEST_BUSY | REQUEST_DONE))
 		return false;
 	if (hook_mpi_real.Request_get_status(handle, &flag, &status) != MPI_SUCCESS || !flag)
 		return false;
@@ -72,7 +77,7 @@ void record_older(struct hook_thread *t, MPI_Comm comm, int tag, uint64_t post)
 		next = hook_requests_next_open(r);
 		if (r->comm != comm || (r->tag != MPI_ANY_TAG && r->tag != tag))
 			continue;
-		if (!ask(t, r) && tag != MPI_ANY_TAG)
+		if (!record_ask(t, r) && tag != MPI_ANY_TAG)
 			hook_requests_pend(r);
 	}
 }
@@ -89,7 +94,7 @@ void record_pending(struct hook_thread *t)
 		if (!(r->flags & REQUEST_PENDING))
 			continue;
 		left--;
-		ask(t, r);
+		record_ask(t, r);
 	}
 	hook_requests_unlock();
 }
@@ -124,6 +129,8 @@ static void completed(struct hook_thread *t, struct hook_request *r, MPI_Status 
 	bool cancelled;
 
 	if (!r || !(r->flags & REQUEST_ACTIVE))
+		return;
+	if (record_tracing && record_tracing->completed(t, r, status, true))
 		return;
 	comm = r->comm;
 	post = r->post;
@@ -182,6 +189,20 @@ static void watch_one(struct hook_thread *t, struct watch *w, int index, MPI_Sta
 		record_completed(t, w->before[index], &w->taken[index], status);
 }
 
+/* Several have completed: whoever is looked at first must not ask MPI for one of the others. */
+static void watch_mark(struct watch *w, int index)
+{
+	struct hook_request *r;
+
+	if (!w->before || index < 0 || index >= w->count)
+		return;
+	hook_requests_lock();
+	r = hook_requests_taken(w->before[index], &w->taken[index]);
+	if (r && r->flags & REQUEST_ACTIVE)
+		r->flags |= REQUEST_DONE;
+	hook_requests_unlock();
+}
+
 /* After an error a request that did not complete is still what it was. */
 static bool has_completed(const struct watch *w, const MPI_Request requests[], int rc, int i)
 {
@@ -194,6 +215,10 @@ static void watch_all(struct hook_thread *t, struct watch *w, const MPI_Request 
 {
 	if (!w->before)
 		return;
+	for (int i = 0; i < w->count; i++) {
+		if (has_completed(w, requests, rc, i))
+			watch_mark(w, i);
+	}
 	for (int i = 0; i < w->count; i++) {
 		if (has_completed(w, requests, rc, i))
 			watch_one(t, w, i, &w->statuses[i]);
@@ -278,6 +303,8 @@ static void note_some(struct hook_thread *t, struct watch *w, int outcount, cons
 		return;
 	for (int i = 0; i < outcount; i++)
 		note_index(t, indices[i]);
+	for (int i = 0; i < outcount; i++)
+		watch_mark(w, indices[i]);
 	for (int i = 0; i < outcount; i++)
 		watch_one(t, w, indices[i], &w->statuses[i]);
 }
@@ -407,6 +434,9 @@ static void note_seen(struct hook_thread *t, MPI_Request request, MPI_Status *st
 
 	hook_requests_lock();
 	r = hook_requests_find(request);
+	if (r && r->flags & REQUEST_ACTIVE && record_tracing &&
+	    record_tracing->completed(t, r, status, false))
+		r = NULL;
 	if (r && r->flags & REQUEST_ACTIVE && !note_fate(t, r, status))
 		record_older(t, r->comm, status->MPI_TAG, r->post);
 	hook_requests_unlock();
@@ -506,7 +536,7 @@ int record_Cancel(struct hook_thread *t, MPI_Request *request)
 		r->flags |= REQUEST_CANCEL;
 	rc = hook_mpi_real.Cancel(request);
 	if (r && r->flags & REQUEST_ACTIVE)
-		ask(t, r);
+		record_ask(t, r);
 	hook_requests_unlock();
 	hook_mpi_end(t);
 	return rc;

@@ -9,10 +9,13 @@
 #include <sched.h>
 #include <string.h>
 
+#include "hook/mpi/racing.h"
 #include "hook/mpi/turn.h"
 
 #define CHECK_EVERY 1024
 #define CHECK_FIRST 16
+
+const struct record_tracing *record_tracing;
 
 void record_note(struct hook_thread *t, uint32_t kind, uint64_t a, uint64_t b)
 {
@@ -74,7 +77,7 @@ static void refuse(struct hook_thread *t)
 	hook_stop_recording(t, TRACE_STOP_CALL, t->call, text);
 }
 
-static void note_turn(struct hook_thread *t, uint64_t turn)
+void record_turn(struct hook_thread *t, uint64_t turn)
 {
 	if (turn != t->turn)
 		record_note(t, TRACE_TURN, turn - t->turn, 0);
@@ -83,7 +86,7 @@ static void note_turn(struct hook_thread *t, uint64_t turn)
 
 static void turn_take(struct hook_thread *t)
 {
-	note_turn(t, hook_turn_lock());
+	record_turn(t, hook_turn_lock());
 }
 
 static void turn_pass(struct hook_thread *t)
@@ -94,7 +97,9 @@ static void turn_pass(struct hook_thread *t)
 
 static void opened(struct hook_thread *t, int world, int level)
 {
-	record_note(t, TRACE_WORLD, (uint64_t)world, (uint64_t)level);
+	uint32_t mode = racing_open(t, world, level);
+
+	record_note(t, TRACE_WORLD, (uint64_t)world, (uint64_t)level | (uint64_t)mode << 8);
 }
 
 /* Freed receives that are still open: the last chance to learn what they took. */
@@ -116,15 +121,16 @@ static void closing(struct hook_thread *t)
 		hook_requests_close(r);
 	}
 	hook_requests_unlock();
+	if (record_tracing)
+		record_tracing->closing(t);
 }
 
-/*
- * A message was received (TRACE_SRC) or seen (TRACE_LOOK) outside of any request. A source that
- * MPI did not say, after an error, is written as one that no rank has.
- */
-static inline void received(struct hook_thread *t, uint32_t kind, int source, MPI_Comm comm,
-			    const MPI_Status *status)
+/* A source that MPI did not say, after an error, is written as one that no rank has. */
+void record_received(struct hook_thread *t, uint32_t kind, int source, MPI_Comm comm,
+		     const MPI_Status *status)
 {
+	if (record_tracing && record_tracing->received(t, kind, source, comm, status))
+		return;
 	if (source == MPI_ANY_SOURCE)
 		record_note(t, kind, (uint32_t)status->MPI_SOURCE, 0);
 	if (!hook_requests_count())
@@ -136,7 +142,7 @@ static inline void received(struct hook_thread *t, uint32_t kind, int source, MP
 
 static bool watched(int source)
 {
-	return source == MPI_ANY_SOURCE || hook_requests_count();
+	return source == MPI_ANY_SOURCE || hook_requests_count() || record_tracing;
 }
 
 static int record_Recv(struct hook_thread *t, void *buf, MPI_Count count, MPI_Datatype type,
@@ -148,11 +154,11 @@ static int record_Recv(struct hook_thread *t, void *buf, MPI_Count count, MPI_Da
 	hook_mpi_begin(t, source, tag, (uint64_t)count);
 	if (status == MPI_STATUS_IGNORE)
 		status = &local;
-	if (hook_mpi_turns)
+	if (hook_mpi_turns || hook_mpi_mode->source)
 		rc = hook_mpi_do_recv(t, buf, count, type, source, tag, comm, status);
 	else
 		rc = hook_mpi_recv(buf, count, type, source, tag, comm, status);
-	received(t, TRACE_SRC, source, comm, status);
+	record_received(t, TRACE_SRC, source, comm, status);
 	hook_mpi_end(t);
 	return rc;
 }
@@ -170,7 +176,7 @@ static int record_exchange(struct hook_thread *t, const struct hook_mpi_exchange
 	rc = replace ? hook_mpi_do_sendrecv_replace(t, x, status)
 		     : hook_mpi_do_sendrecv(t, x, status);
 	if (look)
-		received(t, TRACE_SRC, x->source, x->comm, status);
+		record_received(t, TRACE_SRC, x->source, x->comm, status);
 	hook_mpi_end(t);
 	return rc;
 }
@@ -245,7 +251,7 @@ static int look_block(struct hook_thread *t, const struct look *l)
 
 		rc = look_once(l, &flag);
 		if (flag || rc != MPI_SUCCESS) {
-			note_turn(t, turn);
+			record_turn(t, turn);
 			hook_turn_unlock(true);
 			return rc;
 		}
@@ -263,7 +269,7 @@ static int record_look(struct hook_thread *t, struct look l)
 	if (l.status == MPI_STATUS_IGNORE)
 		l.status = &local;
 	rc = look_block(t, &l);
-	received(t, TRACE_LOOK, l.source, l.comm, l.status);
+	record_received(t, TRACE_LOOK, l.source, l.comm, l.status);
 	hook_mpi_end(t);
 	return rc;
 }
@@ -282,7 +288,7 @@ static int record_poll(struct hook_thread *t, struct look l, int *flag)
 	if (*flag) {
 		hook_mpi_begin(t, l.source, l.tag, 0);
 		if (hook_mpi_turns)
-			note_turn(t, turn);
+			record_turn(t, turn);
 	}
 	if (hook_mpi_turns)
 		hook_turn_unlock(*flag);
@@ -293,7 +299,7 @@ static int record_poll(struct hook_thread *t, struct look l, int *flag)
 	record_note(t, TRACE_HIT,
 		    l.source == MPI_ANY_SOURCE ? (uint64_t)l.status->MPI_SOURCE + 1 : 0, 0);
 	if (hook_requests_count())
-		received(t, TRACE_LOOK, MPI_PROC_NULL, l.comm, l.status);
+		record_received(t, TRACE_LOOK, MPI_PROC_NULL, l.comm, l.status);
 	hook_mpi_end(t);
 	return rc;
 }

@@ -9,6 +9,13 @@
 void record_note(struct hook_thread *t, uint32_t kind, uint64_t a, uint64_t b);
 void record_failed_poll(struct hook_thread *t);
 
+/* The thread takes this turn, see turn.h. */
+void record_turn(struct hook_thread *t, uint64_t turn);
+
+/* A message was received (TRACE_SRC) or seen (TRACE_LOOK) outside of any request. */
+void record_received(struct hook_thread *t, uint32_t kind, int source, MPI_Comm comm,
+		     const MPI_Status *status);
+
 /* A receive posted before `post` that matches (comm, tag) must have been matched: learn by whom. */
 void record_older(struct hook_thread *t, MPI_Comm comm, int tag, uint64_t post);
 
@@ -16,8 +23,28 @@ void record_older(struct hook_thread *t, MPI_Comm comm, int tag, uint64_t post);
 void record_posted(struct hook_thread *t, MPI_Request request, uint32_t flags, int source, int tag,
 		   MPI_Comm comm);
 
+/* Writes the fate of a wildcard, TRACE_POST_*; when it completes, it is written all the same. */
+void record_fate(struct hook_thread *t, const struct hook_request *r, uint64_t code);
+
 /* Asks again for the sources of those that had been matched but were not there yet. */
 void record_pending(struct hook_thread *t);
+
+/* Asks MPI for the source of an open wildcard and writes it; false: it is not there yet. */
+bool record_ask(struct hook_thread *t, struct hook_request *r);
+
+/*
+ * What other modes than `order` do with outcomes. Functions that return true have done all there is
+ * to do; `retire`: the request has completed, otherwise the program has only seen that it will.
+ */
+struct record_tracing {
+	bool (*received)(struct hook_thread *t, uint32_t kind, int source, MPI_Comm comm,
+			 const MPI_Status *status);
+	bool (*completed)(struct hook_thread *t, struct hook_request *r, MPI_Status *status,
+			  bool retire);
+	void (*closing)(struct hook_thread *t);
+};
+
+extern const struct record_tracing *record_tracing; /* NULL for `order` */
 
 /* The functions of the table, by file. */
 int record_Wait(struct hook_thread *t, MPI_Request *request, MPI_Status *status);

@@ -30,9 +30,10 @@ static int real_waitall(int count, MPI_Request requests[], MPI_Status statuses[]
 			   : hook_mpi_real.Waitall(count, requests, statuses);
 }
 
-static int start_receive(struct hook_thread *t, struct hook_request *r, int n)
+/* *n counts the receives that the event has started. */
+static int start_receive(struct hook_thread *t, struct hook_request *r, int *n)
 {
-	MPI_Comm comm = hook_guide_on ? hook_guide_receive(t, n, r->comm) : r->comm;
+	MPI_Comm comm = hook_guide_on ? hook_guide_receive(t, (*n)++, r->comm) : r->comm;
 	uint32_t flags = 0;
 	int rc;
 
@@ -45,7 +46,7 @@ static int start_receive(struct hook_thread *t, struct hook_request *r, int n)
 	return rc;
 }
 
-static int start_one(struct hook_thread *t, MPI_Request *request, int n)
+static int start_one(struct hook_thread *t, MPI_Request *request, int *n)
 {
 	struct hook_request *r;
 	int rc;
@@ -59,12 +60,12 @@ static int start_one(struct hook_thread *t, MPI_Request *request, int n)
 
 int replay_Startall(struct hook_thread *t, int count, MPI_Request requests[])
 {
-	int rc = MPI_SUCCESS;
+	int rc = MPI_SUCCESS, n = 0;
 
 	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, (uint64_t)count);
 	hook_mpi_turn_take(t);
 	for (int i = 0; i < count && rc == MPI_SUCCESS; i++)
-		rc = start_one(t, &requests[i], i);
+		rc = start_one(t, &requests[i], &n);
 	hook_mpi_turn_pass(t);
 	hook_mpi_end(t);
 	return rc;
@@ -72,11 +73,11 @@ int replay_Startall(struct hook_thread *t, int count, MPI_Request requests[])
 
 int replay_Start(struct hook_thread *t, MPI_Request *request)
 {
-	int rc;
+	int rc, n = 0;
 
 	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, 0);
 	hook_mpi_turn_take(t);
-	rc = start_one(t, request, 0);
+	rc = start_one(t, request, &n);
 	hook_mpi_turn_pass(t);
 	hook_mpi_end(t);
 	return rc;

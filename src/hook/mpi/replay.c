@@ -23,6 +23,7 @@
 
 static MPI_Comm nowhere; /* a communicator on which nobody sends */
 static bool sparse;      /* wildcards without a record stay wildcards */
+static bool racing;      /* only wildcards that raced have a source, by number */
 
 static const char *const expectations[TRACE_KINDS] = {
 	[TRACE_SRC] = "a wildcard receive (MPI_Recv, MPI_Sendrecv)",
@@ -79,7 +80,7 @@ static void describe_expected(const struct hook_thread *t, struct hook_text *out
 	}
 }
 
-static void __attribute__((noreturn)) diverged(struct hook_thread *t)
+void replay_diverged(struct hook_thread *t)
 {
 	char expected[256], found[256];
 	struct hook_text e = hook_text_in(expected, sizeof(expected));
@@ -95,12 +96,12 @@ static void advance(struct hook_thread *t)
 {
 	do
 		hook_thread_advance(t);
-	while (t->more && (t->next.kind == TRACE_POST || t->next.kind == TRACE_CANCEL));
+	while (t->more && trace_kind_is_keyed(t->next.kind));
 }
 
 static void skip_posts(struct hook_thread *t)
 {
-	if (t->more && (t->next.kind == TRACE_POST || t->next.kind == TRACE_CANCEL))
+	if (t->more && trace_kind_is_keyed(t->next.kind))
 		advance(t);
 }
 
@@ -116,13 +117,19 @@ bool replay_take(struct hook_thread *t, uint32_t kind, struct trace_rec *rec)
 		return false;
 	if (t->more && t->next.kind == TRACE_STOP)
 		hook_end_of_recording(t, hook_mpi_call_name(t->call));
-	diverged(t);
+	replay_diverged(t);
 }
 
 /* Of a helper thread, what ends its stream does not end its polls: the main thread does. */
 static bool is_outcome_left(const struct hook_thread *t)
 {
 	return hook_thread_is_main(t) || (t->next.kind != TRACE_CHECK && t->next.kind != TRACE_END);
+}
+
+bool replay_poll_would_fail(struct hook_thread *t)
+{
+	skip_posts(t);
+	return t->more && t->next.kind == TRACE_FAIL;
 }
 
 bool replay_poll_fails(struct hook_thread *t)
@@ -145,7 +152,7 @@ bool replay_poll_fails(struct hook_thread *t)
 static void check_digest(struct hook_thread *t)
 {
 	if (t->next.a != (uint32_t)t->digest)
-		diverged(t);
+		replay_diverged(t);
 	t->checked = t->events;
 	advance(t);
 }
@@ -158,7 +165,7 @@ static void at_limit(struct hook_thread *t)
 		if (t->more && t->next.kind == TRACE_CHECK)
 			advance(t);
 		if (t->more && t->next.kind == TRACE_END)
-			diverged(t);
+			replay_diverged(t);
 		t->events--;
 		hook_end_of_recording(t, hook_mpi_call_name(t->call));
 	}
@@ -185,7 +192,7 @@ static void begin(struct hook_thread *t)
 		if (t->more && t->next.kind == TRACE_CHECK && t->next_event == t->events)
 			check_digest(t);
 		if (t->more && t->next_event < t->events && t->next.kind != TRACE_FAIL)
-			diverged(t);
+			replay_diverged(t);
 	}
 	if (hook_guide_on)
 		hook_guide_begin(t);
@@ -230,17 +237,18 @@ static void turn_pass(struct hook_thread *t)
 static void opened(struct hook_thread *t, int world, int level)
 {
 	struct trace_rec rec = {0};
+	uint32_t mode, threads = 0;
 	const char *why;
-	uint32_t mode;
 
 	hook_end_multiple = level == MPI_THREAD_MULTIPLE;
 	if (replay_take(t, TRACE_WORLD, &rec) && rec.a != (uint64_t)world)
 		hook_failed(t, "the number of ranks is not the recorded one");
 	mode = trace_world_mode(rec.b);
 	sparse = mode == TRACE_MODE_REDUCED || mode == TRACE_MODE_GUIDED;
+	racing = mode >= TRACE_MODE_RACING_FIXED && mode <= TRACE_MODE_RACING_FULL;
 	if (mode == TRACE_MODE_GUIDED)
 		hook_guide_open(t);
-	why = hook_posts_load();
+	why = hook_posts_load(hook_process.rank_fd, &threads);
 	if (why)
 		hook_failed(t, why);
 	hook_mpi_real.Comm_dup(MPI_COMM_SELF, &nowhere);
@@ -307,10 +315,20 @@ static bool is_untraced(struct hook_thread *t, uint32_t kind)
 	return !t->more || t->next.kind != kind || t->next_event != t->events;
 }
 
+/* One that did not race stays a wildcard: no other message than the recorded one can come. */
+static int source_by_number(void)
+{
+	uint32_t code = hook_posts_wild(hook_requests_number_wild());
+
+	return code < TRACE_POST_SOURCE ? MPI_ANY_SOURCE : (int)(code - TRACE_POST_SOURCE);
+}
+
 static int source_from(struct hook_thread *t, uint32_t kind, int source)
 {
 	struct trace_rec rec;
 
+	if (source == MPI_ANY_SOURCE && racing)
+		return source_by_number();
 	if (source != MPI_ANY_SOURCE || is_untraced(t, kind) || !replay_take(t, kind, &rec))
 		return source;
 	source = known_source(&rec);

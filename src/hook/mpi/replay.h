@@ -11,8 +11,14 @@
  */
 bool replay_take(struct hook_thread *t, uint32_t kind, struct trace_rec *rec);
 
+/* The program asks for something else than t->next: says so and ends. */
+void replay_diverged(struct hook_thread *t) __attribute__((noreturn));
+
 /* A poll: true if it was answered "no" in the recording. */
 bool replay_poll_fails(struct hook_thread *t);
+
+/* The same without being one. */
+bool replay_poll_would_fail(struct hook_thread *t);
 
 /* Posts a receive as it was matched; in its turn, before hook_requests_post. */
 int replay_post(void *buf, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm,

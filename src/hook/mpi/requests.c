@@ -174,12 +174,17 @@ uint64_t hook_requests_next_wild(void)
 	return wilds;
 }
 
+uint64_t hook_requests_number_wild(void)
+{
+	return wilds++;
+}
+
 void hook_requests_post(struct hook_request *r)
 {
 	uint32_t index = (uint32_t)(r - pool);
 
 	r->post = posts++;
-	r->flags &= ~(uint32_t)(REQUEST_KNOWN | REQUEST_CANCEL | REQUEST_NOWHERE);
+	r->flags &= ~(uint32_t)(REQUEST_KNOWN | REQUEST_CANCEL | REQUEST_NOWHERE | REQUEST_DONE);
 	r->flags |= REQUEST_ACTIVE;
 	if (!(r->flags & REQUEST_WILD))
 		return;

@@ -21,6 +21,8 @@ enum {
 	REQUEST_NOWHERE = 64,  /* replay: posted where nothing can match */
 	REQUEST_BUSY = 128,    /* a thread is completing it: see hook_requests_take */
 	REQUEST_PENDING = 256, /* matched, but MPI could not tell its source yet */
+	REQUEST_DONE = 512,    /* completed with others, and its turn has not come: MPI knows it no
+				  more */
 };
 
 struct hook_request {
@@ -49,6 +51,9 @@ void hook_requests_remove(struct hook_request *r);
 /* The numbers that the next post will get. */
 uint64_t hook_requests_next_post(void);
 uint64_t hook_requests_next_wild(void);
+
+/* A wildcard that is not posted takes a number, too. */
+uint64_t hook_requests_number_wild(void);
 
 /* Gives r its numbers; an open wildcard joins the list. */
 void hook_requests_post(struct hook_request *r);

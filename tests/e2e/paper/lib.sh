@@ -1,7 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
 # The programs of bench/netzer-miller as tests: the result is the one of a single rank, natively,
-# recorded and replayed; replays have the recorded order of messages.
+# recorded and replayed; replays have the recorded order of messages. The numbers that tests expect
+# were computed by other means.
 # shellcheck source=/dev/null
 . "$(dirname "${BASH_SOURCE[0]}")/../../lib.sh"
 

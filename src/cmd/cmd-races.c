@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * reprise races: which receives, probes and completions could have had another outcome, and where
+ * in the program. Exit status 1 if there is one.
+ */
+#include "cmd/cmd.h"
+
+#include <getopt.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "cmd/races.h"
+#include "cmd/show.h"
+
+#define TOP 10
+#define EXIT_RACES 1
+
+static int parse_top(const char *text, size_t *top)
+{
+	char *end;
+	long n = strtol(text, &end, 10);
+
+	if (*text && !*end && n > 0) {
+		*top = (size_t)n;
+		return 0;
+	}
+	rp_say("--top takes a number of places, not '%s'", text);
+	return RP_EXIT_BAD_INPUT;
+}
+
+static int show(const char *trace, bool json, size_t top)
+{
+	struct graph_report report;
+	struct cmd_graph graph;
+	struct cmd_races races;
+	int code = cmd_graph_open(&graph, trace);
+
+	if (code)
+		return code;
+	code = graph_report_make(&report, &graph.source);
+	if (!code) {
+		cmd_races_group(&races, &graph, &report);
+		if (json)
+			cmd_races_print_json(&races);
+		else
+			cmd_races_print(&races, top);
+		code = races.racing ? EXIT_RACES : 0;
+		cmd_races_free(&races);
+		graph_report_free(&report);
+	}
+	cmd_graph_close(&graph);
+	return code;
+}
+
+static int run(int argc, char **argv)
+{
+	static const struct option options[] = {{"all", no_argument, NULL, 'a'},
+						{"top", required_argument, NULL, 't'},
+						{"format", required_argument, NULL, 'f'},
+						{0}};
+	bool json = false;
+	size_t top = TOP;
+	int c, code = 0;
+
+	opterr = 0;
+	optind = 1;
+	while (!code && (c = getopt_long(argc, argv, ":", options, NULL)) != -1) {
+		if (c == 'a')
+			top = 0;
+		else if (c == 't')
+			code = parse_top(optarg, &top);
+		else if (c == 'f')
+			code = cmd_show_format(optarg, &json);
+		else
+			code = cmd_bad_option(&cmd_races, c, argv);
+	}
+	if (!code && argc - optind > 1) {
+		rp_say("races takes one trace; see 'reprise help races'");
+		code = RP_EXIT_BAD_INPUT;
+	}
+	return code ? code : show(argv[optind], json, top);
+}
+
+const struct cmd_verb cmd_races = {
+	.name = "races",
+	.args = "[--all | --top N] [--format=json] [TRACE]",
+	.summary = "Says which receives could have got another message, and where",
+	.details =
+		"A race is a receive, a probe or a completion that could have had another outcome\n"
+		"in the same run up to there: it is chance, and may be meant. Places come worst\n"
+		"first, with an example. The trace is evaluated if it is not yet.\n\n"
+		"  --all          every place, and those that poll (Test, Iprobe), which do not "
+		"count\n"
+		"  --top N        the N worst places (10)\n"
+		"  --format=json  for scripts: all of it\n\n"
+		"Without TRACE it is the latest one. Exit status 0 without races, 1 with, 2 if "
+		"the\n"
+		"trace cannot be read.\n",
+	.run = run,
+};

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What `reprise explore` tries: alternatives, read from the command line or found in the races. */
+#ifndef CMD_EXPLORE_H
+#define CMD_EXPLORE_H
+
+#include "replay/prelude.h"
+
+struct cmd_alternative {
+	bool forced; /* or else the run is only let go at the cut */
+	struct replay_force force;
+	struct replay_cut cut;
+	struct replay_outcome recorded;
+	char *place; /* "file.c:12", or NULL */
+};
+
+struct cmd_alternatives {
+	struct cmd_alternative *item;
+	size_t n;
+};
+
+void cmd_alternatives_free(struct cmd_alternatives *list);
+
+/* R@E=VALUE, R.T@E=VALUE, R@E#POST=VALUE. 0, or the exit code after saying what is wrong. */
+int cmd_parse_force(const char *text, struct replay_force *force)
+	__attribute__((warn_unused_result));
+
+/* R@E,R@E,…: added to the cut. */
+int cmd_parse_cut(const char *text, struct replay_cut *cut) __attribute__((warn_unused_result));
+
+/* "0@5, MPI_ANY_SOURCE: source 1 -> 2"; the caller frees. */
+char *cmd_alternative_text(const struct cmd_alternative *a);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An evaluated trace for the verbs that look at its events: evaluated first if it is not, opened,
+ * and with names for places and positions.
+ */
+#ifndef CMD_GRAPH_H
+#define CMD_GRAPH_H
+
+#include "base/map.h"
+#include "graph/source.h"
+#include "trace/dir.h"
+
+struct cmd_graph {
+	struct trace_dir dir;
+	struct graph_source source;
+	struct rp_map modules; /* by rank and process */
+	struct rp_map places;  /* by rank and thread, and site */
+};
+
+/* NULL means the latest. 0, or the exit code after saying why not. */
+int cmd_graph_open(struct cmd_graph *g, const char *trace) __attribute__((warn_unused_result));
+void cmd_graph_close(struct cmd_graph *g);
+
+/* "file.c:12 (function)", or "?"; lives until cmd_graph_close(). */
+const char *cmd_graph_place(struct cmd_graph *g, unsigned rank, uint32_t thread, uint32_t site);
+
+/* "3@1042", "3.0.1@17"; the caller frees. */
+char *cmd_graph_position(const struct cmd_graph *g, unsigned rank, uint32_t thread,
+			 uint64_t number);
+
+#endif

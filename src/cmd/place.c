@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Addresses of a process that is gone, looked up in the files that it had loaded. */
+#include "cmd/place.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "symbol/symbol.h"
+
+static char *text_of(const struct trace_module *module, uint64_t address)
+{
+	const char *slash = strrchr(module->path, '/');
+	struct symbol_place place;
+
+	if (!symbol_find(module->path, address - module->bias, true, &place))
+		return rp_format("%s+0x%lx", slash ? slash + 1 : module->path,
+				 (unsigned long)(address - module->bias));
+	if (!place.line)
+		return rp_format("%s", place.function);
+	slash = strrchr(place.file, '/');
+	return rp_format("%s:%d (%s)", slash ? slash + 1 : place.file, place.line, place.function);
+}
+
+char *cmd_place_text(const struct trace_modules *modules, const uint64_t address[], uint32_t depth)
+{
+	for (uint32_t i = 0; i < depth; i++) {
+		const struct trace_module *module = trace_modules_find(modules, address[i]);
+
+		if (module && !symbol_is_foreign(module->path))
+			return text_of(module, address[i]);
+	}
+	return rp_strdup("?");
+}

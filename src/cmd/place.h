@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Places in the program of the sites that events name: file and line of the innermost frame that is
+ * the user's own.
+ */
+#ifndef CMD_PLACE_H
+#define CMD_PLACE_H
+
+#include <stdint.h>
+
+#include "trace/modules.h"
+
+/* "file.c:12 (function)", "function", or "?" for a stack of that depth; the caller frees. */
+char *cmd_place_text(const struct trace_modules *modules, const uint64_t address[], uint32_t depth);
+
+#endif

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From the event streams of an evaluated trace to a plan, from the plan to a new trace. The new
+ * trace has everything that a replay needs; only the evaluation stays behind.
+ */
+#include "cmd/reduced.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "graph/plan.h"
+#include "replay/evaluate.h"
+
+/* How the wildcards of a stream were traced. */
+static uint32_t mode_of(const struct trace_view *view)
+{
+	struct trace_order_reader *r = rp_alloc(1, sizeof(*r));
+	uint32_t mode = TRACE_MODE_ORDER;
+	struct trace_rec rec;
+
+	trace_order_reader_init(r, view);
+	while (trace_order_next(r, &rec) == 1) {
+		if (rec.kind != TRACE_WORLD)
+			continue;
+		mode = trace_world_mode(rec.b);
+		break;
+	}
+	free(r);
+	return mode;
+}
+
+static uint32_t mode_of_run(const struct trace_run *run)
+{
+	char name[TRACE_RANK_NAME_BYTES];
+	uint32_t mode = TRACE_MODE_ORDER;
+	struct trace_view view;
+	const char *why;
+	int fd;
+
+	trace_dir_rank_name(run->rank[0].rank, name);
+	fd = openat(run->dir.fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0 && trace_view_open(&view, fd, "0.order", &why) == 0) {
+		mode = mode_of(&view);
+		trace_view_close(&view);
+	}
+	if (fd >= 0)
+		close(fd);
+	return mode;
+}
+
+int cmd_reduced_check(const struct trace_run *run)
+{
+	if (!run->ranks || mode_of_run(run) != TRACE_MODE_ORDER) {
+		rp_say("%s does not have all outcomes; use the trace it was made of, or record "
+		       "with --trace=order",
+		       run->dir.show);
+		return RP_EXIT_BAD_INPUT;
+	}
+	for (size_t i = 0; i < run->ranks; i++) {
+		if (run->rank[i].processes < 2)
+			continue;
+		rp_say("rank %u of %s is more than one process: its trace stays as it is",
+		       run->rank[i].rank, run->dir.show);
+		return RP_EXIT_BAD_INPUT;
+	}
+	return 0;
+}
+
+int cmd_reduced_write(const struct trace_run *run, const struct trace_dir *into,
+		      enum graph_reduce_to to, struct cmd_reduced *sum)
+{
+	struct trace_rewrite how = {.mode = to == GRAPH_REDUCE_MINIMUM ? TRACE_MODE_GUIDED
+								       : TRACE_MODE_REDUCED};
+	struct graph_traffic traffic;
+	struct graph_source source;
+	struct graph_plan plan;
+	int code = graph_source_open(&source, &run->dir);
+
+	if (code)
+		return code;
+	code = graph_traffic_gather(&traffic, &source);
+	if (!code) {
+		graph_reduce(&traffic, to, &sum->found);
+		graph_plan_init(&plan, &source);
+		graph_plan_reduce(&plan, &traffic);
+		graph_plan_finish(&plan, &source, &how);
+		code = trace_rewrite(run, into, &how);
+		graph_plan_free(&plan);
+	}
+	sum->before = how.before;
+	sum->after = how.after;
+	graph_traffic_free(&traffic);
+	graph_source_close(&source);
+	return code;
+}
+
+static int write_arrival(const struct trace_run *run, const struct trace_dir *into,
+			 struct graph_arrival *sum)
+{
+	struct trace_rewrite how = {.mode = TRACE_MODE_GUIDED};
+	struct graph_source source;
+	struct graph_plan plan;
+	int code = graph_source_open(&source, &run->dir);
+
+	if (code)
+		return code;
+	graph_plan_init(&plan, &source);
+	code = graph_arrival_plan(&source, &plan, sum);
+	if (!code) {
+		graph_plan_finish(&plan, &source, &how);
+		code = trace_rewrite(run, into, &how);
+	}
+	graph_plan_free(&plan);
+	graph_source_close(&source);
+	return code;
+}
+
+#define ARRIVAL "/graph/arrival-"
+
+static int make_arrival(const struct trace_run *run, const char *path)
+{
+	struct graph_arrival sum;
+	struct trace_dir into;
+	int code = mkdir(path, 0700) ? -errno : trace_dir_enter(&into, path);
+
+	if (code) {
+		rp_say("cannot make %s: %s", path, strerror(-code));
+		return RP_EXIT_FAILURE;
+	}
+	code = write_arrival(run, &into, &sum);
+	if (code && trace_dir_remove(&into))
+		rp_say("%s is not complete: remove it", path);
+	trace_dir_close(&into);
+	return code;
+}
+
+int cmd_reduced_open_arrival(struct trace_run *run)
+{
+	struct trace_run other;
+	char *path;
+	int code = cmd_reduced_check(run);
+
+	if (!code)
+		code = replay_evaluate(run->dir.path, NULL);
+	if (code)
+		return code;
+	path = rp_format("%s" ARRIVAL "%ld", run->dir.path, (long)getpid());
+	code = make_arrival(run, path);
+	if (!code)
+		code = trace_run_open(&other, path);
+	if (!code) {
+		trace_run_close(run);
+		*run = other;
+	}
+	free(path);
+	return code;
+}
+
+void cmd_reduced_remove_arrival(struct trace_run *run)
+{
+	if (strstr(run->dir.path, ARRIVAL) && trace_dir_remove(&run->dir))
+		rp_say("cannot remove %s", run->dir.show);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Replay in the order of arrival (Netzer and Miller, 4.2): a message is not sent before the last
+ * receive that raced with it, and the receive of the message before it from the same sender, are
+ * done. Its sender waits for a permit of the receiver, so that replay buffers no more than one
+ * message of each sender where the run allows it.
+ *
+ * A permit for every race would not do: c may race with a although it had to be sent before
+ * it, and two such pairs may each wait for the other. So permits follow one order in which the run
+ * could have happened, in which each message is sent as late as possible; those that contradict it
+ * are left out.
+ */
+#ifndef GRAPH_ARRIVAL_H
+#define GRAPH_ARRIVAL_H
+
+#include "graph/plan.h"
+
+struct graph_arrival {
+	uint64_t messages;
+	uint64_t permits;
+	uint64_t transit; /* the most messages of one sender to one receiver at a time */
+};
+
+/* Adds permits to the plan. 0, or the exit code after saying what is wrong. */
+int graph_arrival_plan(const struct graph_source *source, struct graph_plan *plan,
+		       struct graph_arrival *sum) __attribute__((warn_unused_result));
+
+#endif

@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Clocks on messages: the calls that block, probes, and attached buffers. */
+#include <string.h>
+#include <sys/mman.h>
+
+#include "hook/mpi/carry.h"
+
+static void sent(const struct carry_parcel *p, int rc)
+{
+	if (p->made)
+		carry_type_put(p->made);
+	if (rc == MPI_SUCCESS)
+		hook_clock_sent(&carry_clock, (uint32_t)p->world);
+}
+
+#define SEND(name, plain, number)                                                                  \
+	static int carry_##plain(const void *buf, number count, MPI_Datatype type, int dest,       \
+				 int tag, MPI_Comm comm)                                           \
+	{                                                                                          \
+		struct carry_parcel p;                                                             \
+		int rc = carry_wrap_send(&p, NULL, buf, count, type, dest, comm);                  \
+                                                                                                   \
+		if (rc <= 0)                                                                       \
+			return rc ? MPI_ERR_NO_MEM                                                 \
+				  : carry_mpi.plain(buf, count, type, dest, tag, comm);            \
+		rc = carry_mpi.name(p.buf, p.count, p.type, dest, tag, comm);                      \
+		sent(&p, rc);                                                                      \
+		return rc;                                                                         \
+	}
+
+SEND(Send, Send, int)
+SEND(Ssend, Ssend, int)
+SEND(Rsend, Rsend, int)
+SEND(Bsend, Bsend, int)
+#ifdef HOOK_FLAVOUR_MPICH
+SEND(Send, Send_c, MPI_Count)
+SEND(Ssend, Ssend_c, MPI_Count)
+SEND(Rsend, Rsend_c, MPI_Count)
+SEND(Bsend, Bsend_c, MPI_Count)
+#endif
+
+static void received(const struct carry_parcel *p, MPI_Comm comm, MPI_Status *status)
+{
+	carry_unwrap(p, comm, carry_next_key(false), status);
+	if (p->made)
+		carry_type_put(p->made);
+}
+
+#define RECV(plain, number)                                                                        \
+	static int carry_##plain(void *buf, number count, MPI_Datatype type, int source, int tag,  \
+				 MPI_Comm comm, MPI_Status *status)                                \
+	{                                                                                          \
+		struct carry_parcel p;                                                             \
+		MPI_Status local;                                                                  \
+		int rc = carry_wrap_recv(&p, NULL, buf, count, type, source, comm);                \
+                                                                                                   \
+		carry_visit_orphans();                                                             \
+		if (rc <= 0)                                                                       \
+			return rc ? MPI_ERR_NO_MEM                                                 \
+				  : carry_mpi.plain(buf, count, type, source, tag, comm, status);  \
+		if (status == MPI_STATUS_IGNORE)                                                   \
+			status = &local;                                                           \
+		carry_status_set_bytes(status, 0);                                                 \
+		rc = carry_mpi.Recv((void *)p.buf, p.count, p.type, source, tag, comm, status);    \
+		received(&p, comm, status);                                                        \
+		return rc;                                                                         \
+	}
+
+RECV(Recv, int)
+#ifdef HOOK_FLAVOUR_MPICH
+RECV(Recv_c, MPI_Count)
+#endif
+
+/* Either half may have to go as it is: to or from nobody, or with arguments that are wrong. */
+static int exchange(const struct hook_mpi_exchange *x, MPI_Status *status)
+{
+	struct carry_parcel out = {x->sendbuf, (int)x->sendcount, x->sendtype, NULL, NULL, 0, NULL,
+				   0};
+	struct carry_parcel in = {x->recvbuf, (int)x->recvcount, x->recvtype, NULL, NULL, 0, NULL,
+				  0};
+	int outgoing = carry_wrap_send(&out, NULL, x->sendbuf, x->sendcount, x->sendtype, x->dest,
+				       x->comm);
+	int incoming = carry_wrap_recv(&in, NULL, x->recvbuf, x->recvcount, x->recvtype, x->source,
+				       x->comm);
+	MPI_Status local;
+	int rc;
+
+	carry_visit_orphans();
+	if (outgoing < 0 || incoming < 0)
+		return MPI_ERR_NO_MEM;
+	if (status == MPI_STATUS_IGNORE)
+		status = &local;
+	if (incoming)
+		carry_status_set_bytes(status, 0);
+	rc = carry_mpi.Sendrecv(out.buf, out.count, out.type, x->dest, x->sendtag, (void *)in.buf,
+				in.count, in.type, x->source, x->recvtag, x->comm, status);
+	if (outgoing)
+		sent(&out, rc);
+	if (incoming)
+		received(&in, x->comm, status);
+	return rc;
+}
+
+static int carry_Sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest,
+			  int sendtag, void *recvbuf, int recvcount, MPI_Datatype recvtype,
+			  int source, int recvtag, MPI_Comm comm, MPI_Status *status)
+{
+	struct hook_mpi_exchange x = {sendbuf,   sendcount, sendtype, dest,    sendtag, recvbuf,
+				      recvcount, recvtype,  source,   recvtag, comm,    comm};
+
+	return exchange(&x, status);
+}
+
+/* What is sent is packed first, because its place is where the receive writes. */
+static int replace(struct hook_mpi_exchange *x, MPI_Status *status)
+{
+	size_t bytes;
+	void *copy = carry_pack(x, 0, &bytes);
+	int rc;
+
+	if (!copy)
+		return MPI_ERR_NO_MEM;
+	rc = exchange(x, status);
+	munmap(copy, bytes + 1);
+	return rc;
+}
+
+static int carry_Sendrecv_replace(void *buf, int count, MPI_Datatype type, int dest, int sendtag,
+				  int source, int recvtag, MPI_Comm comm, MPI_Status *status)
+{
+	struct hook_mpi_exchange x = {buf,   count, type,   dest,    sendtag, buf,
+				      count, type,  source, recvtag, comm,    comm};
+
+	if (!carry_comm_rides(comm) || count < 0 || type == MPI_DATATYPE_NULL)
+		return carry_mpi.Sendrecv_replace(buf, count, type, dest, sendtag, source, recvtag,
+						  comm, status);
+	return replace(&x, status);
+}
+
+/* The clock's bytes are not the program's. */
+static void hide(MPI_Comm comm, MPI_Status *status)
+{
+	size_t bytes;
+
+	if (status == MPI_STATUS_IGNORE || status->MPI_SOURCE == MPI_PROC_NULL ||
+	    !carry_comm_rides(comm))
+		return;
+	bytes = carry_status_bytes(status);
+	if (bytes >= carry_head)
+		carry_status_set_bytes(status, bytes - carry_head);
+}
+
+static int carry_Probe(int source, int tag, MPI_Comm comm, MPI_Status *status)
+{
+	int rc = carry_mpi.Probe(source, tag, comm, status);
+
+	carry_visit_orphans();
+	if (rc == MPI_SUCCESS)
+		hide(comm, status);
+	return rc;
+}
+
+static int carry_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status)
+{
+	int rc = carry_mpi.Iprobe(source, tag, comm, flag, status);
+
+	carry_visit_orphans();
+	if (rc == MPI_SUCCESS && *flag)
+		hide(comm, status);
+	return rc;
+}
+
+/* Messages that were taken out of the queue and not received yet, newest last. */
+#define MATCHED 4096
+
+static struct {
+	MPI_Message message;
+	MPI_Comm comm;
+	uint64_t key;
+} matched[MATCHED];
+static int matched_count;
+
+static void match(MPI_Message message, MPI_Comm comm)
+{
+	if (matched_count == MATCHED)
+		memmove(matched, matched + 1, sizeof(matched[0]) * (size_t)--matched_count);
+	matched[matched_count].message = message;
+	matched[matched_count].comm = comm;
+	matched[matched_count++].key = carry_next_key(false);
+}
+
+static void unmatch(MPI_Message message, MPI_Comm *comm, uint64_t *key)
+{
+	int i = matched_count - 1;
+
+	*comm = MPI_COMM_WORLD;
+	*key = carry_next_key(false);
+	while (i >= 0 && matched[i].message != message)
+		i--;
+	if (i < 0)
+		return;
+	*comm = matched[i].comm;
+	*key = matched[i].key;
+	memmove(matched + i, matched + i + 1, sizeof(matched[0]) * (size_t)(--matched_count - i));
+}
+
+static int carry_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message,
+			MPI_Status *status)
+{
+	int rc = carry_mpi.Mprobe(source, tag, comm, message, status);
+
+	carry_visit_orphans();
+	if (rc != MPI_SUCCESS)
+		return rc;
+	hide(comm, status);
+	if (source != MPI_PROC_NULL)
+		match(*message, comm);
+	return rc;
+}
+
+static int carry_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message,
+			 MPI_Status *status)
+{
+	int rc = carry_mpi.Improbe(source, tag, comm, flag, message, status);
+
+	carry_visit_orphans();
+	if (rc != MPI_SUCCESS || !*flag)
+		return rc;
+	hide(comm, status);
+	if (source != MPI_PROC_NULL)
+		match(*message, comm);
+	return rc;
+}
+
+/* A message from MPI_PROC_NULL has no clock, and no bytes: nothing comes off. */
+#define MRECV(plain, number)                                                                       \
+	static int carry_##plain(void *buf, number count, MPI_Datatype type, MPI_Message *message, \
+				 MPI_Status *status)                                               \
+	{                                                                                          \
+		struct carry_parcel p;                                                             \
+		MPI_Status local;                                                                  \
+		MPI_Comm comm;                                                                     \
+		uint64_t key;                                                                      \
+		int rc;                                                                            \
+                                                                                                   \
+		unmatch(*message, &comm, &key);                                                    \
+		rc = carry_wrap_recv(&p, NULL, buf, count, type, MPI_ANY_SOURCE, comm);            \
+		if (rc <= 0)                                                                       \
+			return rc ? MPI_ERR_NO_MEM                                                 \
+				  : carry_mpi.plain(buf, count, type, message, status);            \
+		if (status == MPI_STATUS_IGNORE)                                                   \
+			status = &local;                                                           \
+		carry_status_set_bytes(status, 0);                                                 \
+		rc = carry_mpi.Mrecv((void *)p.buf, p.count, p.type, message, status);             \
+		carry_unwrap(&p, comm, key, status);                                               \
+		if (p.made)                                                                        \
+			carry_type_put(p.made);                                                    \
+		return rc;                                                                         \
+	}
+
+#define IMRECV(plain, number)                                                                      \
+	static int carry_##plain(void *buf, number count, MPI_Datatype type, MPI_Message *message, \
+				 MPI_Request *request)                                             \
+	{                                                                                          \
+		struct carry_request *r = carry_request_new();                                     \
+		struct carry_parcel p;                                                             \
+		MPI_Comm comm;                                                                     \
+		uint64_t key;                                                                      \
+		int rc;                                                                            \
+                                                                                                   \
+		if (!r)                                                                            \
+			return MPI_ERR_NO_MEM;                                                     \
+		unmatch(*message, &comm, &key);                                                    \
+		rc = carry_wrap_recv(&p, r, buf, count, type, MPI_ANY_SOURCE, comm);               \
+		if (rc <= 0) {                                                                     \
+			carry_request_drop(r);                                                     \
+			return rc ? MPI_ERR_NO_MEM                                                 \
+				  : carry_mpi.plain(buf, count, type, message, request);           \
+		}                                                                                  \
+		rc = carry_mpi.Imrecv((void *)p.buf, p.count, p.type, message, request);           \
+		carry_posted_recv(r, &p, rc, *request, comm, key);                                 \
+		return rc;                                                                         \
+	}
+
+MRECV(Mrecv, int)
+IMRECV(Imrecv, int)
+#ifdef HOOK_FLAVOUR_MPICH
+MRECV(Mrecv_c, MPI_Count)
+IMRECV(Imrecv_c, MPI_Count)
+
+static int carry_Sendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datatype sendtype,
+			    int dest, int sendtag, void *recvbuf, MPI_Count recvcount,
+			    MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm,
+			    MPI_Status *status)
+{
+	struct hook_mpi_exchange x = {sendbuf,   sendcount, sendtype, dest,    sendtag, recvbuf,
+				      recvcount, recvtype,  source,   recvtag, comm,    comm};
+
+	if (!carry_comm_rides(comm) || sendcount < 0 || recvcount < 0)
+		return carry_mpi.Sendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf,
+					    recvcount, recvtype, source, recvtag, comm, status);
+	return exchange(&x, status);
+}
+
+static int carry_Sendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype type, int dest,
+				    int sendtag, int source, int recvtag, MPI_Comm comm,
+				    MPI_Status *status)
+{
+	struct hook_mpi_exchange x = {buf,   count, type,   dest,    sendtag, buf,
+				      count, type,  source, recvtag, comm,    comm};
+
+	if (!carry_comm_rides(comm) || count < 0 || type == MPI_DATATYPE_NULL)
+		return carry_mpi.Sendrecv_replace_c(buf, count, type, dest, sendtag, source,
+						    recvtag, comm, status);
+	return replace(&x, status);
+}
+#endif
+
+/*
+ * A buffer for MPI_Bsend: what the program attaches has no room for clocks. Each message takes
+ * MPI_BSEND_OVERHEAD of it besides its data, so there are at most as many.
+ */
+static struct {
+	void *theirs, *ours;
+	MPI_Count their_size;
+	size_t our_size;
+} attached;
+
+static int attach(void *buffer, MPI_Count size)
+{
+	size_t messages = (size_t)size / MPI_BSEND_OVERHEAD + 1;
+	size_t wanted = (size_t)size + messages * (carry_head + 64);
+	void *ours;
+	int rc;
+
+	if (size < 0 || wanted > INT_MAX || attached.ours)
+		return carry_mpi.Buffer_attach(buffer, (int)size);
+	ours = mmap(NULL, wanted, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (ours == MAP_FAILED)
+		return MPI_ERR_NO_MEM;
+	rc = carry_mpi.Buffer_attach(ours, (int)wanted);
+	if (rc != MPI_SUCCESS) {
+		munmap(ours, wanted);
+		return rc;
+	}
+	attached.theirs = buffer;
+	attached.their_size = size;
+	attached.ours = ours;
+	attached.our_size = wanted;
+	return rc;
+}
+
+static int detach(void *buffer, MPI_Count *size)
+{
+	void *p;
+	int n = 0;
+	int rc = carry_mpi.Buffer_detach(&p, &n);
+
+	if (rc != MPI_SUCCESS)
+		return rc;
+	if (attached.ours && p == attached.ours) {
+		munmap(attached.ours, attached.our_size);
+		attached.ours = NULL;
+		*(void **)buffer = attached.theirs;
+		*size = attached.their_size;
+	} else {
+		*(void **)buffer = p;
+		*size = n;
+	}
+	return rc;
+}
+
+static int carry_Buffer_attach(void *buffer, int size)
+{
+	return attach(buffer, size);
+}
+
+static int carry_Buffer_detach(void *buffer, int *size)
+{
+	MPI_Count n = *size;
+	int rc = detach(buffer, &n);
+
+	*size = (int)n;
+	return rc;
+}
+
+#ifdef HOOK_FLAVOUR_MPICH
+static int carry_Buffer_attach_c(void *buffer, MPI_Count size)
+{
+	return attach(buffer, size);
+}
+
+static int carry_Buffer_detach_c(void *buffer, MPI_Count *size)
+{
+	return detach(buffer, size);
+}
+#endif
+
+void carry_install_blocking(struct hook_mpi_real *mpi)
+{
+	mpi->Send = carry_Send;
+	mpi->Ssend = carry_Ssend;
+	mpi->Rsend = carry_Rsend;
+	mpi->Bsend = carry_Bsend;
+	mpi->Recv = carry_Recv;
+	mpi->Sendrecv = carry_Sendrecv;
+	mpi->Sendrecv_replace = carry_Sendrecv_replace;
+	mpi->Probe = carry_Probe;
+	mpi->Iprobe = carry_Iprobe;
+	mpi->Mprobe = carry_Mprobe;
+	mpi->Improbe = carry_Improbe;
+	mpi->Mrecv = carry_Mrecv;
+	mpi->Imrecv = carry_Imrecv;
+	mpi->Buffer_attach = carry_Buffer_attach;
+	mpi->Buffer_detach = carry_Buffer_detach;
+#ifdef HOOK_FLAVOUR_MPICH
+	mpi->Send_c = carry_Send_c;
+	mpi->Ssend_c = carry_Ssend_c;
+	mpi->Rsend_c = carry_Rsend_c;
+	mpi->Bsend_c = carry_Bsend_c;
+	mpi->Recv_c = carry_Recv_c;
+	mpi->Sendrecv_c = carry_Sendrecv_c;
+	mpi->Sendrecv_replace_c = carry_Sendrecv_replace_c;
+	mpi->Mrecv_c = carry_Mrecv_c;
+	mpi->Imrecv_c = carry_Imrecv_c;
+	mpi->Buffer_attach_c = carry_Buffer_attach_c;
+	mpi->Buffer_detach_c = carry_Buffer_detach_c;
+#endif
+}

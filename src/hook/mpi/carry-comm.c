@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is known of communicators besides MPI_COMM_WORLD, by handle. An attribute tells when one is
+ * freed, by whatever call. Clocks ride only where all peers are in our MPI_COMM_WORLD, which both
+ * sides of a communicator see alike.
+ */
+#include <string.h>
+#include <sys/mman.h>
+
+#include "hook/mpi/carry.h"
+
+#define TABLE 1024 /* communicators known at a time; a slot is simply taken over */
+
+struct known {
+	MPI_Comm comm; /* valid if size is not 0 */
+	int size;      /* of the peers' group */
+	bool rides;
+	int *world; /* ranks in MPI_COMM_WORLD; NULL: not yet */
+	size_t bytes;
+};
+
+static struct known table[TABLE];
+static int keyval;
+static bool has_keyval;
+
+static struct known *slot_of(MPI_Comm comm)
+{
+	uint64_t x = (uint64_t)(uintptr_t)comm * 0x9e3779b97f4a7c15ull;
+
+	return &table[x >> 54];
+}
+
+static void forget(struct known *k)
+{
+	if (k->world)
+		munmap(k->world, k->bytes);
+	memset(k, 0, sizeof(*k));
+}
+
+static int not_copied(MPI_Comm comm, int key, void *extra, void *in, void *out, int *flag)
+{
+	(void)comm, (void)key, (void)extra, (void)in, (void)out;
+	*flag = 0;
+	return MPI_SUCCESS;
+}
+
+static int freed(MPI_Comm comm, int key, void *value, void *extra)
+{
+	struct known *k = slot_of(comm);
+
+	(void)key, (void)value, (void)extra;
+	if (k->size && k->comm == comm)
+		forget(k);
+	return MPI_SUCCESS;
+}
+
+static bool translate(MPI_Group peers, struct known *k)
+{
+	MPI_Group world;
+	int *ranks;
+	bool all = true;
+
+	k->bytes = (size_t)k->size * 2 * sizeof(int);
+	ranks = mmap(NULL, k->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (ranks == MAP_FAILED)
+		return false;
+	k->world = ranks;
+	ranks += k->size;
+	for (int i = 0; i < k->size; i++)
+		ranks[i] = i;
+	carry_mpi.Comm_group(MPI_COMM_WORLD, &world);
+	carry_mpi.Group_translate_ranks(peers, k->size, ranks, world, k->world);
+	carry_mpi.Group_free(&world);
+	for (int i = 0; i < k->size; i++)
+		all = all && k->world[i] >= 0;
+	return all;
+}
+
+/* A side of an intercommunicator may know the other only; it is that one that counts. */
+static void learn(struct known *k, MPI_Comm comm)
+{
+	MPI_Group peers;
+	int inter = 0;
+
+	if (!has_keyval)
+		carry_mpi.Comm_create_keyval(not_copied, freed, &keyval, NULL);
+	has_keyval = true;
+	k->comm = comm;
+	carry_mpi.Comm_test_inter(comm, &inter);
+	if (inter)
+		carry_mpi.Comm_remote_group(comm, &peers);
+	else
+		carry_mpi.Comm_group(comm, &peers);
+	carry_mpi.Group_size(peers, &k->size);
+	k->rides = k->size > 0 && translate(peers, k);
+	if (!k->size)
+		k->size = 1;
+	carry_mpi.Group_free(&peers);
+	carry_mpi.Comm_set_attr(comm, keyval, NULL);
+}
+
+static struct known *look_up(MPI_Comm comm)
+{
+	struct known *k = slot_of(comm);
+
+	if (k->size && k->comm == comm)
+		return k;
+	forget(k);
+	learn(k, comm);
+	return k;
+}
+
+bool carry_comm_rides(MPI_Comm comm)
+{
+	return comm == MPI_COMM_WORLD || (comm != MPI_COMM_NULL && look_up(comm)->rides);
+}
+
+int carry_comm_world(MPI_Comm comm, int rank)
+{
+	struct known *k;
+
+	if (comm == MPI_COMM_WORLD)
+		return rank >= 0 && rank < hook_process.world ? rank : -1;
+	if (comm == MPI_COMM_NULL)
+		return -1;
+	k = look_up(comm);
+	return k->rides && rank >= 0 && rank < k->size ? k->world[rank] : -1;
+}

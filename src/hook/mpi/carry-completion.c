@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Clocks on messages: calls that complete requests. Invariant: when the program is told that a
+ * receive has completed, its data are in its buffer and its status counts them alone.
+ */
+#include <string.h>
+#include <sys/mman.h>
+
+#include "hook/mpi/carry.h"
+
+/* MPICH says nothing of the message that an Isendrecv got. */
+static void deliver_unseen(struct carry_request *r)
+{
+	uint64_t covers;
+
+	if (r->flags & CARRY_DELIVERED)
+		return;
+	r->flags |= CARRY_DELIVERED;
+	covers = hook_clock_receive(&carry_clock, r->type->slot);
+	carry_came(r->comm, r->tag, r->source, r->key, covers);
+}
+
+static void deliver(struct carry_request *r, MPI_Status *status)
+{
+	struct carry_parcel p = {
+		.clock = r->room, .made = r->type, .home = r->buf, .bytes = r->bytes};
+	size_t bytes = carry_status_bytes(status);
+
+	if (r->flags & CARRY_BOTH && bytes < carry_head) {
+		deliver_unseen(r);
+		return;
+	}
+	if (r->type)
+		p.clock = r->type->slot;
+	if (!(r->flags & CARRY_DELIVERED))
+		carry_unwrap(&p, r->comm, r->key, status);
+	else if (bytes >= carry_head)
+		carry_status_set_bytes(status, bytes - carry_head);
+	r->flags |= CARRY_DELIVERED;
+}
+
+/* MPI says that r is complete. */
+static void complete(struct carry_request *r, MPI_Status *status)
+{
+	int cancelled = 0;
+
+	if (r->flags & CARRY_CANCEL)
+		carry_mpi.Test_cancelled(status, &cancelled);
+	if (r->flags & CARRY_RECV && !cancelled)
+		deliver(r, status);
+	r->flags &= ~(uint32_t)(CARRY_ACTIVE | CARRY_CANCEL | CARRY_DELIVERED);
+}
+
+static void completed(MPI_Request before, MPI_Status *status)
+{
+	struct carry_request *r = carry_request_find(before);
+
+	if (!r || !(r->flags & CARRY_ACTIVE))
+		return;
+	complete(r, status);
+	if (!(r->flags & CARRY_PERSISTENT))
+		carry_request_drop(r);
+}
+
+static bool orphan_done(struct carry_request *r)
+{
+	MPI_Status status;
+	int flag = 0;
+
+	if (carry_mpi.Request_get_status(r->handle, &flag, &status) != MPI_SUCCESS || !flag)
+		return false;
+	complete(r, &status);
+	carry_mpi.Request_free(&r->handle);
+	return true;
+}
+
+void carry_visit_orphans(void)
+{
+	if (__builtin_expect(carry_request_orphans() != 0, 0))
+		carry_request_visit(orphan_done);
+}
+
+/* Room that lasts until the next call with the same `which`. */
+static void *scratch(int which, size_t n)
+{
+	static struct {
+		void *p;
+		size_t size;
+	} have[2];
+	size_t size = (n + 65535) & ~(size_t)65535;
+	void *p;
+
+	if (n <= have[which].size)
+		return have[which].p;
+	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p == MAP_FAILED)
+		return NULL;
+	if (have[which].p)
+		munmap(have[which].p, have[which].size);
+	have[which].p = p;
+	have[which].size = size;
+	return p;
+}
+
+/* The requests as they were before the call, and a place for statuses. */
+struct batch {
+	MPI_Request *before; /* NULL: none of ours is in flight */
+	MPI_Status *statuses;
+	int count;
+};
+
+static struct batch open_batch(int count, const MPI_Request requests[], MPI_Status *statuses)
+{
+	struct batch b = {NULL, statuses, count};
+
+	carry_visit_orphans();
+	if (!carry_request_count() || count <= 0)
+		return b;
+	b.before = scratch(0, (size_t)count * sizeof(*b.before));
+	if (statuses == MPI_STATUSES_IGNORE)
+		b.statuses = scratch(1, (size_t)count * sizeof(*b.statuses));
+	if (b.before)
+		memcpy(b.before, requests, (size_t)count * sizeof(*b.before));
+	return b;
+}
+
+static int carry_Wait(MPI_Request *request, MPI_Status *status)
+{
+	MPI_Request before = *request;
+	MPI_Status local;
+	int rc;
+
+	carry_visit_orphans();
+	if (!carry_request_find(before))
+		return carry_mpi.Wait(request, status);
+	if (status == MPI_STATUS_IGNORE)
+		status = &local;
+	rc = carry_mpi.Wait(request, status);
+	completed(before, status);
+	return rc;
+}
+
+static int carry_Test(MPI_Request *request, int *flag, MPI_Status *status)
+{
+	MPI_Request before = *request;
+	MPI_Status local;
+	int rc;
+
+	carry_visit_orphans();
+	if (!carry_request_find(before))
+		return carry_mpi.Test(request, flag, status);
+	if (status == MPI_STATUS_IGNORE)
+		status = &local;
+	rc = carry_mpi.Test(request, flag, status);
+	if (*flag)
+		completed(before, status);
+	return rc;
+}
+
+static void completed_one(const struct batch *b, int index, MPI_Status *status)
+{
+	if (b->before && index >= 0 && index < b->count)
+		completed(b->before[index], status);
+}
+
+static int carry_Waitany(int count, MPI_Request requests[], int *index, MPI_Status *status)
+{
+	struct batch b = open_batch(count, requests, status);
+	int rc = carry_mpi.Waitany(count, requests, index, b.statuses);
+
+	completed_one(&b, *index, b.statuses);
+	return rc;
+}
+
+static int carry_Testany(int count, MPI_Request requests[], int *index, int *flag,
+			 MPI_Status *status)
+{
+	struct batch b = open_batch(count, requests, status);
+	int rc = carry_mpi.Testany(count, requests, index, flag, b.statuses);
+
+	if (*flag)
+		completed_one(&b, *index, b.statuses);
+	return rc;
+}
+
+/* After an error a request that did not complete is still what it was. */
+static bool has_completed(const struct batch *b, const MPI_Request requests[], int rc, int i)
+{
+	if (rc == MPI_SUCCESS || requests[i] != b->before[i])
+		return true;
+	return hook_mpi_in_status(rc) && b->statuses[i].MPI_ERROR != MPI_ERR_PENDING;
+}
+
+static void completed_all(const struct batch *b, const MPI_Request requests[], int rc)
+{
+	for (int i = 0; b->before && i < b->count; i++) {
+		if (has_completed(b, requests, rc, i))
+			completed(b->before[i], &b->statuses[i]);
+	}
+}
+
+static int carry_Waitall(int count, MPI_Request requests[], MPI_Status *statuses)
+{
+	struct batch b = open_batch(count, requests, statuses);
+	int rc = carry_mpi.Waitall(count, requests, b.statuses);
+
+	completed_all(&b, requests, rc);
+	return rc;
+}
+
+static int carry_Testall(int count, MPI_Request requests[], int *flag, MPI_Status statuses[])
+{
+	struct batch b = open_batch(count, requests, statuses);
+	int rc = carry_mpi.Testall(count, requests, flag, b.statuses);
+
+	if (*flag || rc != MPI_SUCCESS)
+		completed_all(&b, requests, rc);
+	return rc;
+}
+
+static int carry_Waitsome(int incount, MPI_Request requests[], int *outcount, int indices[],
+			  MPI_Status statuses[])
+{
+	struct batch b = open_batch(incount, requests, statuses);
+	int rc = carry_mpi.Waitsome(incount, requests, outcount, indices, b.statuses);
+
+	for (int i = 0; *outcount != MPI_UNDEFINED && i < *outcount; i++)
+		completed_one(&b, indices[i], &b.statuses[i]);
+	return rc;
+}
+
+static int carry_Testsome(int incount, MPI_Request requests[], int *outcount, int indices[],
+			  MPI_Status statuses[])
+{
+	struct batch b = open_batch(incount, requests, statuses);
+	int rc = carry_mpi.Testsome(incount, requests, outcount, indices, b.statuses);
+
+	for (int i = 0; *outcount != MPI_UNDEFINED && i < *outcount; i++)
+		completed_one(&b, indices[i], &b.statuses[i]);
+	return rc;
+}
+
+static int carry_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
+{
+	struct carry_request *r = carry_request_find(request);
+	MPI_Status local;
+	int cancelled = 0, rc;
+
+	if (!r || !(r->flags & CARRY_ACTIVE))
+		return carry_mpi.Request_get_status(request, flag, status);
+	if (status == MPI_STATUS_IGNORE)
+		status = &local;
+	rc = carry_mpi.Request_get_status(request, flag, status);
+	if (rc != MPI_SUCCESS || !*flag || !(r->flags & CARRY_RECV))
+		return rc;
+	if (r->flags & CARRY_CANCEL)
+		carry_mpi.Test_cancelled(status, &cancelled);
+	if (!cancelled)
+		deliver(r, status);
+	return rc;
+}
+
+static int carry_Request_free(MPI_Request *request)
+{
+	struct carry_request *r = carry_request_find(*request);
+	int rc;
+
+	if (!r)
+		return carry_mpi.Request_free(request);
+	if (r->flags & CARRY_ACTIVE) {
+		carry_request_orphan(r);
+		*request = MPI_REQUEST_NULL;
+		carry_visit_orphans();
+		return MPI_SUCCESS;
+	}
+	rc = carry_mpi.Request_free(request);
+	carry_request_drop(r);
+	return rc;
+}
+
+static int carry_Cancel(MPI_Request *request)
+{
+	struct carry_request *r = carry_request_find(*request);
+
+	if (r)
+		r->flags |= CARRY_CANCEL;
+	return carry_mpi.Cancel(request);
+}
+
+void carry_install_completion(struct hook_mpi_real *mpi)
+{
+	mpi->Wait = carry_Wait;
+	mpi->Waitany = carry_Waitany;
+	mpi->Waitsome = carry_Waitsome;
+	mpi->Waitall = carry_Waitall;
+	mpi->Test = carry_Test;
+	mpi->Testany = carry_Testany;
+	mpi->Testsome = carry_Testsome;
+	mpi->Testall = carry_Testall;
+	mpi->Request_get_status = carry_Request_get_status;
+	mpi->Request_free = carry_Request_free;
+	mpi->Cancel = carry_Cancel;
+}

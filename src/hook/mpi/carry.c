@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Parcels: how a clock gets before the data of a message and off again. Short messages of a
+ * predefined type are copied; for all others MPI gathers clock and data by a datatype. Invariant: a
+ * message that MPI has taken from us has a clock; a receive that MPI has from us expects one.
+ */
+#include "hook/mpi/carry.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "hook/mpi/requests.h"
+
+struct hook_mpi_real carry_mpi;
+struct hook_clock carry_clock;
+size_t carry_head;
+uint32_t *carry_counts;
+void (*carry_came)(MPI_Comm comm, int tag, int source, uint64_t key, uint64_t covers);
+
+static uint8_t *send_room, *recv_room; /* of blocking calls, which are never two at a time */
+
+size_t carry_status_bytes(const MPI_Status *status)
+{
+#ifdef HOOK_FLAVOUR_OPENMPI
+	return status->_ucount;
+#else
+	return (size_t)((uint64_t)((uint32_t)status->count_hi_and_cancelled >> 1) << 32 |
+			(uint32_t)status->count_lo);
+#endif
+}
+
+void carry_status_set_bytes(MPI_Status *status, size_t bytes)
+{
+#ifdef HOOK_FLAVOUR_OPENMPI
+	status->_ucount = bytes;
+#else
+	uint32_t cancelled = (uint32_t)status->count_hi_and_cancelled & 1;
+
+	status->count_lo = (int)(uint32_t)bytes;
+	status->count_hi_and_cancelled = (int)((uint32_t)(bytes >> 32) << 1 | cancelled);
+#endif
+}
+
+uint64_t carry_next_key(bool posted)
+{
+	return 2 * hook_requests_next_post() + posted;
+}
+
+static bool use_copy(struct carry_parcel *p, struct carry_request *r, uint8_t *room, size_t bytes)
+{
+	p->clock = r ? carry_request_room(r, carry_head + bytes) : room;
+	p->buf = p->clock;
+	p->count = (int)(carry_head + bytes);
+	p->type = MPI_BYTE;
+	p->made = NULL;
+	return p->clock != NULL;
+}
+
+static bool use_type(struct carry_parcel *p, const void *buf, MPI_Count count, MPI_Datatype type)
+{
+	p->made = carry_type_get(buf, count, type);
+	if (!p->made)
+		return false;
+	p->clock = p->made->slot;
+	p->buf = MPI_BOTTOM;
+	p->count = 1;
+	p->type = p->made->made;
+	return true;
+}
+
+/* A persistent request is not copied: its data are read at each start. */
+static long bytes_to_copy(const struct carry_request *r, const void *buf, MPI_Count count,
+			  MPI_Datatype type)
+{
+	return r && r->flags & (CARRY_PERSISTENT | CARRY_BOTH)
+		       ? -1
+		       : carry_type_copyable(buf, count, type);
+}
+
+/* What MPI would complain about goes to it as it is. */
+int carry_wrap_send(struct carry_parcel *p, struct carry_request *r, const void *buf,
+		    MPI_Count count, MPI_Datatype type, int dest, MPI_Comm comm)
+{
+	long bytes;
+
+	if (dest < 0 || count < 0 || type == MPI_DATATYPE_NULL)
+		return 0;
+	p->world = carry_comm_world(comm, dest);
+	if (p->world < 0)
+		return 0;
+	bytes = bytes_to_copy(r, buf, count, type);
+	if (bytes < 0 ? !use_type(p, buf, count, type) : !use_copy(p, r, send_room, (size_t)bytes))
+		return -1;
+	hook_clock_stamp(&carry_clock, (uint32_t)p->world, p->clock);
+	if (bytes > 0)
+		memcpy((char *)p->clock + carry_head, buf, (size_t)bytes);
+	return 1;
+}
+
+int carry_wrap_recv(struct carry_parcel *p, struct carry_request *r, void *buf, MPI_Count count,
+		    MPI_Datatype type, int source, MPI_Comm comm)
+{
+	long bytes;
+
+	if (source == MPI_PROC_NULL || count < 0 || type == MPI_DATATYPE_NULL ||
+	    !carry_comm_rides(comm))
+		return 0;
+	bytes = bytes_to_copy(r, buf, count, type);
+	p->home = buf;
+	p->bytes = bytes < 0 ? 0 : (size_t)bytes;
+	if (bytes < 0 ? !use_type(p, buf, count, type) : !use_copy(p, r, recv_room, (size_t)bytes))
+		return -1;
+	return 1;
+}
+
+void carry_unwrap(const struct carry_parcel *p, MPI_Comm comm, uint64_t key, MPI_Status *status)
+{
+	size_t bytes = carry_status_bytes(status);
+	uint64_t covers;
+
+	if (bytes < carry_head)
+		return;
+	bytes -= carry_head;
+	if (!p->made && bytes)
+		memcpy(p->home, (char *)p->clock + carry_head, bytes < p->bytes ? bytes : p->bytes);
+	carry_status_set_bytes(status, bytes);
+	covers = hook_clock_receive(&carry_clock, p->clock);
+	carry_came(comm, status->MPI_TAG, status->MPI_SOURCE, key, covers);
+}
+
+static void *fresh(size_t n)
+{
+	void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+void *carry_pack(struct hook_mpi_exchange *x, size_t before, size_t *bytes)
+{
+	char *copy;
+#ifdef HOOK_FLAVOUR_MPICH
+	MPI_Count size = 0, packed = 0;
+
+	carry_mpi.Pack_size_c(x->sendcount, x->sendtype, x->comm, &size);
+#else
+	int size = 0, packed = 0;
+
+	carry_mpi.Pack_size((int)x->sendcount, x->sendtype, x->comm, &size);
+#endif
+	copy = fresh(before + (size_t)size + 1);
+	if (!copy)
+		return NULL;
+#ifdef HOOK_FLAVOUR_MPICH
+	carry_mpi.Pack_c(x->sendbuf, x->sendcount, x->sendtype, copy + before, size, &packed,
+			 x->comm);
+#else
+	carry_mpi.Pack(x->sendbuf, (int)x->sendcount, x->sendtype, copy + before, size, &packed,
+		       x->comm);
+#endif
+	x->sendbuf = copy + before;
+	x->sendcount = packed;
+	x->sendtype = MPI_PACKED;
+	*bytes = before + (size_t)packed;
+	return copy;
+}
+
+int carry_open(enum hook_clock_kind kind, int rank, int ranks)
+{
+	struct hook_clock_peer *peer = fresh((size_t)ranks * sizeof(*peer));
+
+	carry_head = hook_clock_bytes(kind, (uint32_t)ranks);
+	send_room = fresh(carry_head + CARRY_COPY);
+	recv_room = fresh(carry_head + CARRY_COPY);
+	carry_counts = fresh(2 * (size_t)ranks * sizeof(uint32_t));
+	if (!peer || !send_room || !recv_room || !carry_counts)
+		return -ENOMEM;
+	hook_clock_init(&carry_clock, kind, (uint32_t)rank, (uint32_t)ranks, peer);
+	return 0;
+}
+
+void carry_start(void)
+{
+	carry_mpi = hook_mpi_real;
+	carry_install_blocking(&hook_mpi_real);
+	carry_install_posts(&hook_mpi_real);
+	carry_install_completion(&hook_mpi_real);
+	carry_install_collectives(&hook_mpi_real);
+}

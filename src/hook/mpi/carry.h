@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Clocks on messages. While they ride, `hook_mpi_real` is not MPI itself but the functions here,
+ * which make every message `[clock|data]` and take the clock off again, unseen: counts, probes,
+ * truncation and statuses are as without. Whoever calls through hook_mpi_real, at whatever depth,
+ * sends and receives so; therefore all ranks must do it or none, from MPI_Init on.
+ *
+ * Every message begins with the same number of bytes of clock, whatever its size. Sender and
+ * receiver each choose for themselves how to put them there: by a copy of the whole, or by a
+ * datatype made of the clock's place and the program's buffer.
+ */
+#ifndef HOOK_MPI_CARRY_H
+#define HOOK_MPI_CARRY_H
+
+#include "hook/mpi/clock.h"
+#include "hook/mpi/mpi.h"
+
+/* Messages of at most so many bytes of one predefined type are copied. */
+#define CARRY_COPY 4096
+
+/* MPI itself. */
+extern struct hook_mpi_real carry_mpi;
+extern struct hook_clock carry_clock;
+extern size_t carry_head;      /* bytes of clock on each message */
+extern uint32_t *carry_counts; /* two per rank */
+
+/* A message has come that covers so many outcomes; MPI_ANY_TAG: nobody knows which one. */
+extern void (*carry_came)(MPI_Comm comm, int tag, int source, uint64_t key, uint64_t covers);
+
+/* Gets ready: -errno if memory is out. From carry_start on clocks ride. */
+int carry_open(enum hook_clock_kind kind, int rank, int ranks) __attribute__((warn_unused_result));
+void carry_start(void);
+
+/*
+ * MPI_Finalize is about to be called: true if all messages to this rank have been received.
+ * Every rank calls it.
+ */
+bool carry_close(void);
+
+/* --- communicators (carry-comm.c) */
+
+/* Do clocks ride on it? Not to processes of other launches. */
+bool carry_comm_rides(MPI_Comm comm);
+/* The rank in MPI_COMM_WORLD of a peer; -1 if there is none. */
+int carry_comm_world(MPI_Comm comm, int rank);
+
+/* --- datatypes (carry-type.c) */
+
+/* Bytes of count elements if they lie as they are sent and are few; else -1. */
+long carry_type_copyable(const void *buf, MPI_Count count, MPI_Datatype type);
+
+/* A datatype for [slot|data], to be used once, with MPI_BOTTOM, at a time. */
+struct carry_type {
+	const void *buf;
+	MPI_Count count;
+	MPI_Datatype of, made;
+	bool cached, busy;
+	void *slot; /* the clock's place */
+};
+
+struct carry_type *carry_type_get(const void *buf, MPI_Count count, MPI_Datatype type);
+void carry_type_put(struct carry_type *type);
+
+/* --- requests (carry-request.c) */
+
+enum {
+	CARRY_SEND = 1,
+	CARRY_RECV = 2,
+	CARRY_PERSISTENT = 4,
+	CARRY_ACTIVE = 8,
+	CARRY_CANCEL = 16,    /* MPI_Cancel was called */
+	CARRY_DELIVERED = 32, /* the data are where the program wants them, the clock is read */
+	CARRY_ORPHAN = 64,    /* the program freed it */
+	CARRY_BOTH = 128,     /* Isendrecv */
+};
+
+#define CARRY_SMALL 128
+
+struct carry_request {
+	MPI_Request handle;
+	uint32_t flags;
+	struct carry_request *next; /* among free ones, or orphans */
+	MPI_Comm comm;
+	int world;       /* of a send: where to */
+	int source, tag; /* of a receive: as the program asked */
+	uint64_t key;
+	void *buf;    /* of a receive: the program's */
+	size_t bytes; /* that fit there */
+	void *room;   /* [clock|data], if copied */
+	void *copy;   /* of what Isendrecv sends, mapped */
+	size_t copy_bytes;
+	struct carry_type *type, *send_type;
+	uint8_t small[CARRY_SMALL];
+};
+
+/* NULL if memory is out. Not yet in the table. */
+struct carry_request *carry_request_new(void);
+/* Room for n bytes that lasts as long as the request; NULL if memory is out. */
+void *carry_request_room(struct carry_request *r, size_t n);
+void carry_request_insert(struct carry_request *r, MPI_Request handle);
+struct carry_request *carry_request_find(MPI_Request handle);
+void carry_request_drop(struct carry_request *r);
+uint32_t carry_request_count(void);
+
+/* The program has let go of it: it leaves the table and is visited until it has completed. */
+void carry_request_orphan(struct carry_request *r);
+uint32_t carry_request_orphans(void);
+/* Calls done() for each; true: it is dropped. */
+void carry_request_visit(bool (*done)(struct carry_request *r));
+
+/* --- calls, by file */
+
+/* A message on its way between the program and MPI. */
+struct carry_parcel {
+	const void *buf; /* for MPI */
+	int count;
+	MPI_Datatype type;
+	void *clock;
+	struct carry_type *made; /* NULL: a copy */
+	int world;               /* where to */
+	void *home;              /* of a receive: the program's buffer */
+	size_t bytes;            /* that fit there */
+};
+
+/*
+ * Makes a parcel of a message to be sent or received; `r` is NULL for blocking calls. 1, or 0 if
+ * the call is to be made as it is, or -1 if memory is out.
+ */
+int carry_wrap_send(struct carry_parcel *p, struct carry_request *r, const void *buf,
+		    MPI_Count count, MPI_Datatype type, int dest, MPI_Comm comm);
+int carry_wrap_recv(struct carry_parcel *p, struct carry_request *r, void *buf, MPI_Count count,
+		    MPI_Datatype type, int source, MPI_Comm comm);
+
+/*
+ * Packs what is to be sent behind `before` bytes and changes x accordingly. The copy is mapped, and
+ * *bytes long. NULL if memory is out.
+ */
+void *carry_pack(struct hook_mpi_exchange *x, size_t before, size_t *bytes);
+
+/* MPI has answered to a posted receive of ours. */
+void carry_posted_recv(struct carry_request *r, const struct carry_parcel *p, int rc,
+		       MPI_Request handle, MPI_Comm comm, uint64_t key);
+
+/* A message has arrived: its data go home and its clock comes off. */
+void carry_unwrap(const struct carry_parcel *p, MPI_Comm comm, uint64_t key, MPI_Status *status);
+
+size_t carry_status_bytes(const MPI_Status *status);
+void carry_status_set_bytes(MPI_Status *status, size_t bytes);
+
+/* The key of the receive that comes next, see hook/mpi/window.h. */
+uint64_t carry_next_key(bool posted);
+
+void carry_install_blocking(struct hook_mpi_real *mpi);
+void carry_install_posts(struct hook_mpi_real *mpi);
+void carry_install_completion(struct hook_mpi_real *mpi);
+void carry_install_collectives(struct hook_mpi_real *mpi);
+
+/* Looks after requests that the program has freed; before anything it could learn from. */
+void carry_visit_orphans(void);
+
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Logical clocks that ride on messages. A rank counts the outcomes of wildcards that its program
+ * has seen. A message says how many of the receiver's outcomes its sender can have known of: it
+ * "covers" those, and raced with none of them. To know less than the truth is always safe: then
+ * more is taken for a race.
+ *
+ *   fixed        what the receiver itself told the sender, and global synchronisations
+ *   incremental  also what others told: the entries that changed, CLOCK_CHANGES per message at most
+ *   full         also what others told: all entries
+ *
+ * Nothing of MPI is in here. All memory is the caller's.
+ */
+#ifndef HOOK_MPI_CLOCK_H
+#define HOOK_MPI_CLOCK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum hook_clock_kind { CLOCK_FIXED, CLOCK_INCREMENTAL, CLOCK_FULL };
+
+#define CLOCK_CHANGES 8
+#define CLOCK_SYNCS 1024
+
+/* What stands before the data of each message; entries follow. */
+struct hook_clock_head {
+	uint32_t sender;   /* rank in MPI_COMM_WORLD */
+	uint32_t sequence; /* n-th message from it to the receiver */
+	uint32_t own;      /* outcomes that the sender has seen */
+	uint32_t yours;    /* outcomes of the receiver that the sender can know of */
+	uint32_t syncs;    /* global synchronisations that the sender has behind it */
+	uint32_t entries;
+};
+
+struct hook_clock_entry {
+	uint32_t rank, count;
+};
+
+/* Of another rank. */
+struct hook_clock_peer {
+	uint32_t known;    /* outcomes of it that we can know of */
+	uint32_t sent;     /* messages to it */
+	uint32_t received; /* messages from it */
+	uint32_t latest;   /* highest sequence among them */
+	uint64_t covers;   /* what that one covers */
+	uint64_t floor;    /* what every message from it that is still to come covers */
+	/* incremental: */
+	uint64_t changed;      /* tick of the last change of `known` */
+	uint64_t told;         /* changes up to this tick were sent to it */
+	uint32_t newer, older; /* ranks in the order of their changes */
+};
+
+struct hook_clock {
+	enum hook_clock_kind kind;
+	uint32_t rank, ranks;
+	uint64_t own;
+	uint32_t syncs;
+	uint64_t tick;
+	uint32_t newest; /* rank + 1; 0 for none */
+	uint64_t own_at[CLOCK_SYNCS];
+	struct hook_clock_peer *peer;
+};
+
+/* peer[] has `ranks` elements, all zero. */
+void hook_clock_init(struct hook_clock *c, enum hook_clock_kind kind, uint32_t rank, uint32_t ranks,
+		     struct hook_clock_peer peer[]);
+
+/* Bytes before the data; the same for all messages of a run. */
+size_t hook_clock_bytes(enum hook_clock_kind kind, uint32_t ranks);
+
+/* Writes what the next message to `dest` carries; hook_clock_sent when it has gone out. */
+void hook_clock_stamp(struct hook_clock *c, uint32_t dest, void *out);
+void hook_clock_sent(struct hook_clock *c, uint32_t dest);
+
+/* A message came: how many of our outcomes it covers. 0 if the bytes make no sense. */
+uint64_t hook_clock_receive(struct hook_clock *c, const void *bytes);
+
+/* The program has seen an outcome: its number, from 1. */
+uint64_t hook_clock_observe(struct hook_clock *c);
+
+/* All ranks waited for all. */
+void hook_clock_sync(struct hook_clock *c);
+
+/* Rank `rank` had sent us n messages when it was at our last synchronisation. */
+void hook_clock_told(struct hook_clock *c, uint32_t rank, uint32_t n);
+
+/*
+ * Outcomes up to *lowest are covered by whatever is still to come; those that came from rank *who
+ * up to *second, because what comes from there does not race with them.
+ */
+void hook_clock_floor(const struct hook_clock *c, uint64_t *lowest, uint32_t *who,
+		      uint64_t *second);
+
+#endif

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `racing`: a wildcard's outcome is written when a message comes that it could have taken instead;
+ * see doc/internals/racing.md. `all`: every receive is written. Invariant of `racing`: an outcome
+ * that the program has seen is written, or in the window's file, or no message can race with it any
+ * more.
+ */
+#include "hook/mpi/racing.h"
+
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/varint.h"
+#include "hook/mpi/carry.h"
+#include "hook/mpi/record.h"
+#include "hook/mpi/window.h"
+#include "trace/window.h"
+
+static struct hook_window *window;
+static struct trace_window file;
+
+static void write_outcome(struct hook_thread *t, uint64_t number, uint32_t source)
+{
+	record_note(t, TRACE_POST, TRACE_POST_SOURCE + (uint64_t)source,
+		    rp_zigzag((int64_t)(number - t->last_wild)));
+	t->last_wild = number + 1;
+}
+
+/* First the record, then the slot: at any moment one of them has it. */
+static void raced(void *unused, const struct hook_outcome *outcome, uint32_t slot)
+{
+	(void)unused;
+	write_outcome(hook_thread_self(), outcome->number, outcome->source);
+	trace_window_clear(&file, slot - 1);
+}
+
+static void decided(void *unused, uint32_t slot)
+{
+	(void)unused;
+	trace_window_clear(&file, slot - 1);
+}
+
+/*
+ * Messages that have come and are not compared with the window yet. One call may complete several
+ * receives; what the program sees of one of them may race with the message of another, so all
+ * outcomes must be in the window first. They are compared before the next message comes in another
+ * call, and before anything else is done with the window.
+ */
+#define ARRIVALS 1024
+
+static struct arrival {
+	uint64_t comm, key, covers;
+	int tag, source;
+} arrival[ARRIVALS];
+static uint32_t arrivals;
+static uint64_t arrived_at; /* event of them */
+static uint64_t crowded;    /* the last event in which they were too many */
+
+static void settle(void)
+{
+	for (uint32_t i = 0; i < arrivals; i++) {
+		const struct arrival *a = &arrival[i];
+
+		if (a->tag == MPI_ANY_TAG || a->source < 0)
+			hook_window_evict(window, WINDOW_ENTRIES);
+		else
+			hook_window_message(window, a->comm, a->tag, (uint32_t)a->source, a->key,
+					    a->covers);
+	}
+	arrivals = 0;
+}
+
+/* Where so many come in one call, the outcomes of this call so far are taken for racing. */
+static void message_came(MPI_Comm comm, int tag, int source, uint64_t key, uint64_t covers)
+{
+	uint64_t event = hook_thread_self()->order.events;
+
+	if (event != arrived_at)
+		settle();
+	if (arrivals == ARRIVALS) {
+		settle();
+		crowded = event + 1; /* a poll is counted after it has succeeded */
+	}
+	arrived_at = event;
+	arrival[arrivals++] = (struct arrival){(uint64_t)(uintptr_t)comm, key, covers, tag, source};
+}
+
+static void make_room(void)
+{
+	uint64_t lowest, second;
+	uint32_t who;
+
+	if (!hook_window_is_full(window))
+		return;
+	settle();
+	hook_clock_floor(&carry_clock, &lowest, &who, &second);
+	hook_window_retire(window, lowest, who, second);
+	if (window->used > WINDOW_ENTRIES - WINDOW_ENTRIES / 8)
+		hook_window_evict(window, WINDOW_ENTRIES / 8);
+}
+
+/* The program has seen whom a wildcard received from. */
+static void saw(struct hook_thread *t, uint64_t number, uint64_t key, MPI_Comm comm, int tag,
+		int source)
+{
+	int world = carry_comm_world(comm, source);
+	struct hook_outcome outcome = {.number = number, .key = key};
+	uint32_t slot;
+
+	if (source < 0)
+		return;
+	if (t->order.events <= crowded || world < 0 || number > TRACE_WINDOW_MAX_NUMBER ||
+	    source > (int)TRACE_WINDOW_MAX_SOURCE) {
+		write_outcome(t, number, (uint32_t)source);
+		return;
+	}
+	make_room();
+	outcome.done = hook_clock_observe(&carry_clock);
+	outcome.source = (uint32_t)source;
+	outcome.sender = (uint32_t)world;
+	slot = hook_window_add(window, (uint64_t)(uintptr_t)comm,
+			       tag == MPI_ANY_TAG ? WINDOW_ANY_TAG : tag, &outcome);
+	trace_window_set(&file, slot - 1, number, (uint32_t)source);
+}
+
+/*
+ * Wildcards that were posted before a receive that has completed have been matched, see
+ * record_older; and the program, who has not seen their outcome, cannot have told anybody. So they
+ * raced with its message, unless that came from the same rank.
+ */
+static void older(struct hook_thread *t, MPI_Comm comm, const MPI_Status *of, uint64_t post)
+{
+	struct hook_request *r, *next;
+
+	for (r = hook_requests_first_open(); r && r->post < post; r = next) {
+		MPI_Status status;
+		int flag = 0;
+
+		next = hook_requests_next_open(r);
+		if (r->comm != comm || (r->tag != MPI_ANY_TAG && r->tag != of->MPI_TAG))
+			continue;
+		if (r->flags & REQUEST_DONE)
+			continue; /* it will be in the window when the messages are compared */
+		hook_mpi_real.Request_get_status(r->handle, &flag, &status);
+		if (flag && status.MPI_SOURCE == of->MPI_SOURCE)
+			continue;
+		if (!record_ask(t, r))
+			hook_requests_pend(r);
+	}
+}
+
+static bool racing_received(struct hook_thread *t, uint32_t kind, int source, MPI_Comm comm,
+			    const MPI_Status *status)
+{
+	(void)kind;
+	settle();
+	if (hook_requests_count() && status->MPI_SOURCE >= 0)
+		older(t, comm, status, UINT64_MAX);
+	if (source == MPI_ANY_SOURCE)
+		saw(t, hook_requests_number_wild(), carry_next_key(false), comm, t->tag,
+		    status->MPI_SOURCE);
+	return true;
+}
+
+static bool racing_completed(struct hook_thread *t, struct hook_request *r, MPI_Status *status,
+			     bool retire)
+{
+	MPI_Comm comm = r->comm;
+	uint64_t post = r->post;
+	int cancelled = 0;
+
+	if (r->flags & REQUEST_CANCEL)
+		hook_mpi_real.Test_cancelled(status, &cancelled);
+	if (cancelled)
+		return false;
+	if ((r->flags & (REQUEST_WILD | REQUEST_KNOWN | REQUEST_PENDING)) ==
+	    (REQUEST_WILD | REQUEST_PENDING))
+		return false;
+	if ((r->flags & (REQUEST_WILD | REQUEST_KNOWN)) == REQUEST_WILD)
+		saw(t, r->wild, 2 * post + 1, comm, r->tag, status->MPI_SOURCE);
+	r->flags |= REQUEST_KNOWN;
+	hook_requests_close(r);
+	if (retire)
+		hook_requests_retire(r);
+	if (status->MPI_SOURCE >= 0)
+		older(t, comm, status, post);
+	return true;
+}
+
+/* A correct program has received all messages by now: then nothing can race any more. */
+static void racing_closing(struct hook_thread *t)
+{
+	char name[TRACE_NAME_BYTES + 16];
+
+	settle();
+	if (!carry_close())
+		return;
+	hook_stream_name(t, "window", name, sizeof(name));
+	unlinkat(hook_process.rank_fd, name, 0);
+	hook_window_retire(window, UINT64_MAX, 0, UINT64_MAX);
+	trace_window_close(&file);
+}
+
+static const struct record_tracing racing = {racing_received, racing_completed, racing_closing};
+
+static bool all_received(struct hook_thread *t, uint32_t kind, int source, MPI_Comm comm,
+			 const MPI_Status *status)
+{
+	(void)kind, (void)source, (void)comm;
+	record_note(t, TRACE_GOT, (uint32_t)status->MPI_SOURCE, (uint32_t)status->MPI_TAG);
+	return false;
+}
+
+static bool all_completed(struct hook_thread *t, struct hook_request *r, MPI_Status *status,
+			  bool retire)
+{
+	(void)r, (void)retire;
+	record_note(t, TRACE_GOT, (uint32_t)status->MPI_SOURCE, (uint32_t)status->MPI_TAG);
+	return false;
+}
+
+static void all_closing(struct hook_thread *t)
+{
+	(void)t;
+}
+
+static const struct record_tracing all = {all_received, all_completed, all_closing};
+
+static bool prepare(struct hook_thread *t, uint32_t mode, int world)
+{
+	static const enum hook_clock_kind kinds[TRACE_MODES] = {
+		[TRACE_MODE_RACING_FIXED] = CLOCK_FIXED,
+		[TRACE_MODE_RACING_INCREMENTAL] = CLOCK_INCREMENTAL,
+		[TRACE_MODE_RACING_FULL] = CLOCK_FULL,
+	};
+	char name[TRACE_NAME_BYTES + 16];
+	int rank = 0;
+
+	hook_mpi_real.Comm_rank(MPI_COMM_WORLD, &rank);
+	window = mmap(NULL, sizeof(*window), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		      -1, 0);
+	if (window == MAP_FAILED)
+		return false;
+	window->write = raced;
+	window->forget = decided;
+	hook_window_init(window);
+	hook_stream_name(t, "window", name, sizeof(name));
+	return carry_open(kinds[mode], rank, world) == 0 &&
+	       trace_window_create(&file, hook_process.rank_fd, name, WINDOW_ENTRIES) == 0;
+}
+
+/* No clocks ride after all. */
+static uint32_t fall_back(struct hook_thread *t, bool threads)
+{
+	char name[TRACE_NAME_BYTES + 16];
+
+	hook_stream_name(t, "window", name, sizeof(name));
+	unlinkat(hook_process.rank_fd, name, 0);
+	if (threads)
+		hook_say_once("racing", "--trace=racing does not work for programs with several ",
+			      "threads in MPI (thread level serialized or multiple): this run is ",
+			      "recorded with --trace=order", NULL);
+	else if (hook_process.rank == 0)
+		hook_say_once("racing",
+			      "not all ranks can carry clocks: this run is recorded with ",
+			      "--trace=order", NULL);
+	return TRACE_MODE_ORDER;
+}
+
+uint32_t racing_open(struct hook_thread *t, int world, int level)
+{
+	uint32_t mode = hook_process.trace;
+	bool threads = level >= MPI_THREAD_SERIALIZED;
+
+	if (mode == TRACE_MODE_ORDER)
+		return mode;
+	if (mode == TRACE_MODE_ALL) {
+		record_tracing = &all;
+		return mode;
+	}
+	if (!racing_agree(!threads && prepare(t, mode, world), world))
+		return fall_back(t, threads);
+	carry_came = message_came;
+	record_tracing = &racing;
+	carry_start();
+	return mode;
+}

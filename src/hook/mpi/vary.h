@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Recording along a prelude: up to a cut, one position per thread, the program gets the outcomes of
+ * an earlier recording; from there on it runs free. All of it is recorded, as if MPI itself had
+ * chosen so: the mode's own functions and the steered ones below the recorder share this.
+ */
+#ifndef HOOK_MPI_VARY_H
+#define HOOK_MPI_VARY_H
+
+#include "hook/mpi/record.h"
+
+/*
+ * The prelude's outcome for `event`, which may be the one that is about to begin. false past the
+ * cut; anything else than that record is divergence.
+ */
+bool vary_take(struct hook_thread *t, uint64_t event, uint32_t kind, struct trace_rec *rec);
+
+/* A poll: true if the prelude answers "no". false past the cut, or if it must succeed. */
+bool vary_poll_fails(struct hook_thread *t);
+
+/* A poll past the cut was answered "no": the front tells a loop of them from a computation. */
+void vary_poll_failed(void);
+
+/* A communicator on which nobody sends. */
+MPI_Comm vary_nowhere(void);
+
+/* Puts steered functions into hook_mpi_real; the true ones are here from then on. */
+void vary_steer(void);
+extern struct hook_mpi_real vary_true;
+
+int vary_Irecv(struct hook_thread *t, void *buf, MPI_Count count, MPI_Datatype type, int source,
+	       int tag, MPI_Comm comm, MPI_Request *request);
+int vary_Recv_init(struct hook_thread *t, void *buf, MPI_Count count, MPI_Datatype type, int source,
+		   int tag, MPI_Comm comm, MPI_Request *request);
+int vary_Start(struct hook_thread *t, MPI_Request *request);
+int vary_Startall(struct hook_thread *t, int count, MPI_Request requests[]);
+int vary_Request_free(struct hook_thread *t, MPI_Request *request);
+int vary_Request_get_status(struct hook_thread *t, MPI_Request request, int *flag,
+			    MPI_Status *status);
+
+#endif

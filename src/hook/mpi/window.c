@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A message is compared with the outcomes of its group from the newest back to the first that it
+ * covers: outcomes are seen in order, so it covers all older ones, too. What it does not cover and
+ * came from another source is written and leaves; what came from its own source stays, and is
+ * passed over run by run. So a check costs a few steps, however full the window is. Invariant:
+ * neighbouring runs of a group have different sources. Index 0 is none.
+ */
+#include "hook/mpi/window.h"
+
+#include <stddef.h>
+
+void hook_window_init(struct hook_window *w)
+{
+	for (uint32_t i = WINDOW_ENTRIES; i > 0; i--) {
+		w->entry[i].after = w->free_entry;
+		w->free_entry = i;
+		w->run[i].newer = w->free_run;
+		w->free_run = i;
+		w->group[i].next = w->free_group;
+		w->free_group = i;
+	}
+}
+
+bool hook_window_is_full(const struct hook_window *w)
+{
+	return !w->free_entry;
+}
+
+static uint32_t *bucket(struct hook_window *w, uint64_t comm, int32_t tag)
+{
+	uint64_t x = (comm ^ (uint64_t)(uint32_t)tag << 32) * 0x9e3779b97f4a7c15ull;
+
+	return &w->hash[x >> 32 & (WINDOW_ENTRIES - 1)];
+}
+
+static uint32_t find_group(struct hook_window *w, uint64_t comm, int32_t tag)
+{
+	uint32_t g = *bucket(w, comm, tag);
+
+	while (g && (w->group[g].comm != comm || w->group[g].tag != tag))
+		g = w->group[g].next;
+	return g;
+}
+
+static uint32_t make_group(struct hook_window *w, uint64_t comm, int32_t tag)
+{
+	uint32_t *head = bucket(w, comm, tag);
+	uint32_t g = w->free_group;
+
+	w->free_group = w->group[g].next;
+	w->group[g] = (struct hook_window_group){.comm = comm, .tag = tag, .next = *head};
+	*head = g;
+	return g;
+}
+
+static void drop_group(struct hook_window *w, uint32_t g)
+{
+	uint32_t *link = bucket(w, w->group[g].comm, w->group[g].tag);
+
+	while (*link != g)
+		link = &w->group[*link].next;
+	*link = w->group[g].next;
+	w->group[g].next = w->free_group;
+	w->free_group = g;
+}
+
+static uint32_t make_run(struct hook_window *w, uint32_t g, uint32_t source)
+{
+	uint32_t r = w->free_run;
+	uint32_t before = w->group[g].newest;
+
+	w->free_run = w->run[r].newer;
+	w->run[r] = (struct hook_window_run){.source = source, .group = g, .older = before};
+	if (before)
+		w->run[before].newer = r;
+	w->group[g].newest = r;
+	return r;
+}
+
+/* `from` becomes part of its neighbour `into`. */
+static void absorb_run(struct hook_window *w, uint32_t from, uint32_t into, bool from_is_newer)
+{
+	struct hook_window_run *a = &w->run[from], *b = &w->run[into];
+
+	for (uint32_t e = a->oldest; e; e = w->entry[e].newer)
+		w->entry[e].run = into;
+	if (from_is_newer) {
+		w->entry[b->newest].newer = a->oldest;
+		w->entry[a->oldest].older = b->newest;
+		b->newest = a->newest;
+	} else {
+		w->entry[a->newest].newer = b->oldest;
+		w->entry[b->oldest].older = a->newest;
+		b->oldest = a->oldest;
+	}
+	b->count += a->count;
+	a->count = 0;
+}
+
+/* Runs that have become neighbours; the shorter one moves. */
+static void join_runs(struct hook_window *w, uint32_t older, uint32_t newer);
+
+static void drop_run(struct hook_window *w, uint32_t r)
+{
+	struct hook_window_run *run = &w->run[r];
+	uint32_t older = run->older, newer = run->newer, g = run->group;
+
+	if (older)
+		w->run[older].newer = newer;
+	if (newer)
+		w->run[newer].older = older;
+	else
+		w->group[g].newest = older;
+	run->newer = w->free_run;
+	w->free_run = r;
+	if (!older && !newer)
+		drop_group(w, g);
+	else if (older && newer && w->run[older].source == w->run[newer].source)
+		join_runs(w, older, newer);
+}
+
+static void join_runs(struct hook_window *w, uint32_t older, uint32_t newer)
+{
+	bool newer_is_shorter = w->run[newer].count <= w->run[older].count;
+	uint32_t from = newer_is_shorter ? newer : older;
+
+	absorb_run(w, from, newer_is_shorter ? older : newer, newer_is_shorter);
+	drop_run(w, from);
+}
+
+static void remove_entry(struct hook_window *w, uint32_t e)
+{
+	struct hook_window_entry *entry = &w->entry[e];
+	struct hook_window_run *run = &w->run[entry->run];
+
+	*(entry->older ? &w->entry[entry->older].newer : &run->oldest) = entry->newer;
+	*(entry->newer ? &w->entry[entry->newer].older : &run->newest) = entry->older;
+	*(entry->before ? &w->entry[entry->before].after : &w->first) = entry->after;
+	*(entry->after ? &w->entry[entry->after].before : &w->last) = entry->before;
+	if (--run->count == 0)
+		drop_run(w, entry->run);
+	entry->after = w->free_entry;
+	w->free_entry = e;
+	w->used--;
+}
+
+uint32_t hook_window_add(struct hook_window *w, uint64_t comm, int32_t tag,
+			 const struct hook_outcome *outcome)
+{
+	uint32_t g = find_group(w, comm, tag), e = w->free_entry, r;
+	struct hook_window_entry *entry = &w->entry[e];
+	struct hook_window_run *run;
+
+	if (!g)
+		g = make_group(w, comm, tag);
+	r = w->group[g].newest;
+	if (!r || w->run[r].source != outcome->source)
+		r = make_run(w, g, outcome->source);
+	run = &w->run[r];
+	w->free_entry = entry->after;
+	*entry = (struct hook_window_entry){
+		.outcome = *outcome, .run = r, .older = run->newest, .before = w->last};
+	*(run->newest ? &w->entry[run->newest].newer : &run->oldest) = e;
+	*(w->last ? &w->entry[w->last].after : &w->first) = e;
+	run->newest = w->last = e;
+	run->count++;
+	w->used++;
+	return e;
+}
+
+static void write_entry(struct hook_window *w, uint32_t e)
+{
+	w->write(w->arg, &w->entry[e].outcome, e);
+	remove_entry(w, e);
+}
+
+/* Oldest first: numbers that follow each other take little space. */
+static void write_run(struct hook_window *w, uint32_t r, uint64_t key, uint64_t covers)
+{
+	uint32_t first = 0, next;
+
+	for (uint32_t e = w->run[r].newest; e && w->entry[e].outcome.done > covers;
+	     e = w->entry[e].older)
+		first = e;
+	for (uint32_t e = first; e; e = next) {
+		next = w->entry[e].newer;
+		if (w->entry[e].outcome.key <= key)
+			write_entry(w, e);
+	}
+}
+
+/* When a run leaves, its neighbours may become one: then the next older run is found anew. */
+static void check_group(struct hook_window *w, uint32_t g, uint32_t source, uint64_t key,
+			uint64_t covers)
+{
+	uint32_t r, older;
+
+	for (r = g ? w->group[g].newest : 0; r; r = older) {
+		older = w->run[r].older;
+		if (w->entry[w->run[r].newest].outcome.done <= covers)
+			return;
+		if (w->run[r].source == source)
+			continue;
+		write_run(w, r, key, covers);
+		if (older && w->run[older].count == 0)
+			older = w->group[g].newest;
+	}
+}
+
+void hook_window_message(struct hook_window *w, uint64_t comm, int32_t tag, uint32_t source,
+			 uint64_t key, uint64_t covers)
+{
+	check_group(w, find_group(w, comm, tag), source, key, covers);
+	check_group(w, find_group(w, comm, WINDOW_ANY_TAG), source, key, covers);
+}
+
+void hook_window_retire(struct hook_window *w, uint64_t lowest, uint32_t who, uint64_t second)
+{
+	uint32_t next;
+
+	for (uint32_t e = w->first; e; e = next) {
+		const struct hook_outcome *o = &w->entry[e].outcome;
+
+		next = w->entry[e].after;
+		if (o->done > second)
+			return;
+		if (o->done > (o->sender == who ? second : lowest))
+			continue;
+		w->forget(w->arg, e);
+		remove_entry(w, e);
+	}
+}
+
+void hook_window_evict(struct hook_window *w, uint32_t n)
+{
+	while (n-- && w->first)
+		write_entry(w, w->first);
+}

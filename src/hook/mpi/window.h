@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The window: outcomes of wildcards (receives and probes) that are not decided yet. An outcome is
+ * written when a message comes that it could have taken instead, and forgotten when no such message
+ * can come any more. A full window writes its oldest outcome as if it had raced.
+ *
+ * Two messages race for a receive only if they come from different sources, fit its communicator
+ * and tag, and the later one was sent without knowing of the receive's outcome. Which of two
+ * receives was first is told by their keys: 2n + 1 for the n-th posted one, 2n for a blocking one
+ * after n posts.
+ *
+ * Nothing of MPI is in here: communicators are numbers. All memory is in the struct.
+ */
+#ifndef HOOK_MPI_WINDOW_H
+#define HOOK_MPI_WINDOW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define WINDOW_ENTRIES 16384
+#define WINDOW_ANY_TAG INT32_MIN
+
+struct hook_outcome {
+	uint64_t number; /* of the wildcard */
+	uint64_t key;
+	uint64_t done;   /* the n-th outcome that this rank's program saw */
+	uint32_t source; /* in its communicator */
+	uint32_t sender; /* the same in MPI_COMM_WORLD */
+};
+
+struct hook_window_entry {
+	struct hook_outcome outcome;
+	uint32_t run;           /* that it belongs to */
+	uint32_t older, newer;  /* in its run */
+	uint32_t before, after; /* among all; a free entry: after */
+};
+
+/* Consecutive outcomes of one source within a group. */
+struct hook_window_run {
+	uint32_t source, group, count;
+	uint32_t oldest, newest;
+	uint32_t older, newer; /* runs of the group; a free run: newer */
+};
+
+/* Outcomes of receives with the same communicator and tag. */
+struct hook_window_group {
+	uint64_t comm;
+	int32_t tag;
+	uint32_t newest; /* run */
+	uint32_t next;   /* with the same hash; or free */
+};
+
+struct hook_window {
+	/* the outcome raced, or has to be taken for one that did; `slot` is free afterwards */
+	void (*write)(void *arg, const struct hook_outcome *outcome, uint32_t slot);
+	/* no message can race with the outcome of this slot any more */
+	void (*forget)(void *arg, uint32_t slot);
+	void *arg;
+	uint32_t used; /* entries */
+	uint32_t first, last;
+	uint32_t free_entry, free_run, free_group;
+	uint32_t hash[WINDOW_ENTRIES];
+	struct hook_window_entry entry[WINDOW_ENTRIES + 1];
+	struct hook_window_run run[WINDOW_ENTRIES + 1];
+	struct hook_window_group group[WINDOW_ENTRIES + 1];
+};
+
+/* The struct is all zero but for the functions and `arg`. */
+void hook_window_init(struct hook_window *w);
+
+bool hook_window_is_full(const struct hook_window *w);
+
+/* The program saw an outcome of a receive for (comm, tag). Returns its slot. There must be room. */
+uint32_t hook_window_add(struct hook_window *w, uint64_t comm, int32_t tag,
+			 const struct hook_outcome *outcome);
+
+/* A message came to a receive with this key, and covers so many outcomes: what raced with it? */
+void hook_window_message(struct hook_window *w, uint64_t comm, int32_t tag, uint32_t source,
+			 uint64_t key, uint64_t covers);
+
+/* Forgets what the floor (hook_clock_floor) decides. */
+void hook_window_retire(struct hook_window *w, uint64_t lowest, uint32_t who, uint64_t second);
+
+/* Writes the n oldest. */
+void hook_window_evict(struct hook_window *w, uint32_t n);
+
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Exploring: a recorded run is repeated up to a race, the other message is delivered, and the
+ * program runs on by itself, recorded. What changes is told; the new run is an ordinary trace.
+ *
+ * explore.c: the place, the traces in it, one run after the other. explore-watch.c: waiting for a
+ * job that may hang. explore-compare.c: what changed.
+ */
+#ifndef REPLAY_EXPLORE_H
+#define REPLAY_EXPLORE_H
+
+#include "replay/front.h"
+#include "replay/prelude.h"
+
+enum replay_change {
+	REPLAY_SAME,     /* same output, same end */
+	REPLAY_OUTPUT,   /* some rank printed something else */
+	REPLAY_STATUS,   /* other exit status */
+	REPLAY_ABORT,    /* MPI_Abort */
+	REPLAY_CRASH,    /* died of a signal */
+	REPLAY_DEADLOCK, /* all ranks wait, and nothing can happen any more */
+	REPLAY_TIMEOUT,  /* not done in time, but not all of it waits */
+	REPLAY_UNTOLD,   /* it could not be tried: the program left the recorded path before */
+	REPLAY_CHANGES,
+};
+
+struct replay_finding {
+	enum replay_change change;
+	unsigned rank; /* the one that shows it */
+	char *text;    /* a sentence part; malloc'd */
+	char *trace;   /* the new trace; NULL if there is none; malloc'd */
+	double seconds;
+};
+
+struct replay_explore {
+	const struct trace_run *run;
+	const char *place; /* where traces go; NULL for explore/ in the trace */
+	double patience;   /* seconds without an event after which waiting ranks are given up */
+	double timeout;    /* seconds for one run, 0 for any */
+	bool force;        /* the program may have changed */
+
+	char *path; /* of the place, absolute */
+	int fd;     /* locked while we work */
+	unsigned number;
+};
+
+/* The word for a change: "same", "output", …. */
+const char *replay_change_name(enum replay_change change);
+
+/*
+ * Makes or opens the place, clears it of what killed explorations left, and replays the run to know
+ * what it prints. 0, or the exit code after saying why not.
+ */
+int replay_explore_open(struct replay_explore *x) __attribute__((warn_unused_result));
+void replay_explore_close(struct replay_explore *x);
+
+/* One alternative; `what` describes it, for the new trace. As above; 128 + signal if interrupted.
+ */
+int replay_explore_one(struct replay_explore *x, const struct replay_cut *cut,
+		       const struct replay_force *force, const char *what,
+		       struct replay_finding *finding) __attribute__((warn_unused_result));
+
+/*
+ * Waits for a job along a prelude. True if it ended by itself: *ended tells how; false if it was
+ * ended: for a deadlock, for its time, for leaving the prelude (finding), or for a signal to us.
+ */
+struct launch_ended;
+bool replay_explore_watch(const struct replay_explore *x, struct replay_front *f, pid_t pid,
+			  struct replay_finding *finding, struct launch_ended *ended);
+
+/* Compares the trace and output in `dir` with the recorded run and the output in the place. */
+void replay_explore_compare(const struct replay_explore *x, const struct trace_run *now,
+			    struct replay_finding *finding);
+
+#define REPLAY_EXPLORE_BASE ".base"    /* the recorded run's output, in the place */
+#define REPLAY_EXPLORE_OUTPUT "output" /* a new run's, in its trace */
+
+#endif

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Starting a replay: is the trace whole, is the program what it was, and then the recorded command
+ * in its place and environment. Nothing is started that cannot come to its end.
+ */
+#include "replay/front.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "launch/environ.h"
+#include "launch/front.h"
+#include "launch/job.h"
+#include "launch/program.h"
+#include "launch/rank.h"
+
+/* Names the first damaged or missing stream; true if there is one. */
+static bool say_damage(const struct trace_run *run, const struct trace_run_rank *rank)
+{
+	char name[TRACE_RANK_NAME_BYTES];
+
+	trace_dir_rank_name(rank->rank, name);
+	for (size_t k = 0; k < rank->streams; k++) {
+		if (!rank->stream[k].damage)
+			continue;
+		rp_say("cannot replay: %s/%s/%s %s", run->dir.show, name, rank->stream[k].name,
+		       rank->stream[k].damage);
+		return true;
+	}
+	if (rank->missing)
+		rp_say("cannot replay: %s/%s/%s is missing", run->dir.show, name, rank->missing);
+	return rank->missing != NULL;
+}
+
+/* Says what keeps the trace from being replayed; 0 if nothing does. */
+static int check_trace(const struct trace_run *run)
+{
+	char *gap;
+
+	if (!run->has_meta)
+		return RP_EXIT_BAD_INPUT;
+	for (size_t i = 0; i < run->ranks; i++) {
+		if (!run->rank[i].has_start || say_damage(run, &run->rank[i]))
+			return RP_EXIT_BAD_INPUT;
+	}
+	if (run->damaged)
+		return RP_EXIT_BAD_INPUT;
+	gap = trace_run_gap(run);
+	if (!gap)
+		return 0;
+	rp_say("cannot replay %s: %s", run->dir.show, gap);
+	free(gap);
+	return RP_EXIT_BAD_INPUT;
+}
+
+/* The rank's program, if it lies on this host, is what it was. */
+static int check_program(const struct trace_start *start)
+{
+	char id[LAUNCH_BUILD_ID_BYTES], *host = launch_host();
+	bool here = strcmp(host, start->host) == 0;
+	int rc = launch_build_id(start->program, id);
+
+	free(host);
+	if (rc == -ENOENT && here) {
+		rp_say("%s is no longer there: %s cannot be replayed", start->program,
+		       start->argv[0]);
+		return RP_EXIT_BAD_INPUT;
+	}
+	if (rc || strcmp(id, start->build_id) == 0)
+		return 0;
+	rp_say("%s has changed since it was recorded (build-id %s, now %s); record it again, or "
+	       "use "
+	       "--force",
+	       start->argv[0], start->build_id, id);
+	return RP_EXIT_BAD_INPUT;
+}
+
+/* Each rank looks again where it starts; but what can be known here needs no start. */
+static int check_programs(const struct replay_front *f)
+{
+	int code = 0;
+
+	for (size_t i = 0; i < f->ranks && !code && !f->force; i++) {
+		const struct trace_start *start = &f->run->rank[i].start;
+
+		if (i == 0 || strcmp(start->program, f->run->rank[i - 1].start.program) != 0)
+			code = check_program(start);
+	}
+	return code;
+}
+
+int replay_check(const struct replay_front *f)
+{
+	int code = check_trace(f->run);
+
+	return code ? code : check_programs(f);
+}
+
+/* What an evaluated run prints is known already; what we have to say is not. */
+static void discard_output(const struct replay_front *f)
+{
+	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	int ours = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+
+	if (!f->evaluate || null < 0)
+		return;
+	if (ours >= 0)
+		rp_say_to(ours);
+	dup2(null, STDOUT_FILENO);
+	dup2(null, STDERR_FILENO);
+}
+
+struct start {
+	const struct replay_front *front;
+	char **words;
+};
+
+/* What launchers say themselves. */
+static void divert_output(const struct replay_front *f)
+{
+	char *path;
+	int fd;
+
+	if (!f->output)
+		return;
+	path = rp_format("%s/launcher", f->output);
+	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	free(path);
+	if (fd < 0)
+		return;
+	dup2(fd, STDOUT_FILENO);
+	dup2(fd, STDERR_FILENO);
+	close(fd);
+}
+
+/* The ranks get the recorded standard input from us: the launcher has none to pass on. */
+static int start_words(void *data)
+{
+	const struct start *start = data;
+	int null = open("/dev/null", O_RDONLY);
+
+	if (null > 0) {
+		dup2(null, STDIN_FILENO);
+		close(null);
+	}
+	divert_output(start->front);
+	discard_output(start->front);
+	prctl(PR_SET_PDEATHSIG, SIGTERM); /* a launcher that is killed leaves its ranks behind */
+	return launch_front_exec(start->words);
+}
+
+static int start_alone(void *data)
+{
+	const struct replay_front *f = data;
+	struct launch_rank how = {
+		.trace = f->run->dir.path,
+		.session = f->session,
+		.varied = f->varied,
+		.output = f->output,
+		.force = f->force,
+		.noisy = f->noisy,
+		.noise = f->noise,
+		.argv = f->command ? f->command : f->run->rank[0].start.argv,
+	};
+
+	discard_output(f);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	return launch_rank_run(&how);
+}
+
+/* In that place and environment the words of the command mean what they meant. */
+static int go_to_start(const struct replay_front *f)
+{
+	const struct trace_meta *meta = &f->run->meta;
+
+	if (!f->command)
+		launch_environ_of_front(meta->env);
+	if (!meta->cwd || chdir(meta->cwd) == 0)
+		return 0;
+	rp_say("cannot go to %s, where the run was started: %s", meta->cwd, strerror(errno));
+	return RP_EXIT_BAD_INPUT;
+}
+
+int replay_start(struct replay_front *f, pid_t *pid)
+{
+	struct start start = {.front = f};
+	bool alone;
+	int code = go_to_start(f);
+
+	if (!code)
+		code = replay_plan(f, &start.words, &alone);
+	if (code)
+		return code;
+	*pid = alone ? launch_front_start(start_alone, f) : launch_front_start(start_words, &start);
+	if (*pid >= 0)
+		return 0;
+	rp_say("cannot start a process: %s", strerror((int)-*pid));
+	return RP_EXIT_FAILURE;
+}
+
+int replay_run(struct replay_front *f)
+{
+	pid_t pid;
+	int code = replay_session_open(f, f->run->dir.path);
+
+	if (code)
+		return code;
+	code = replay_start(f, &pid);
+	if (!code)
+		code = replay_watch(f, pid);
+	replay_session_close(f);
+	return code;
+}

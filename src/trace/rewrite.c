@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Records that are kept stay at their events; failed polls, which have none, stay between the same
+ * records. Numbers of posted wildcards are written as distances, so they are counted anew.
+ */
+#include "trace/rewrite.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/varint.h"
+
+static int copy_bytes(int in, int out)
+{
+	char bytes[65536];
+	ssize_t n;
+
+	while ((n = read(in, bytes, sizeof(bytes))) > 0) {
+		for (ssize_t done = 0, m; done < n; done += m) {
+			m = write(out, bytes + done, (size_t)(n - done));
+			if (m <= 0)
+				return m ? -errno : -ENOSPC;
+		}
+	}
+	return n ? -errno : 0;
+}
+
+static int copy_file(int from, int to, const char *name)
+{
+	int in = openat(from, name, O_RDONLY | O_CLOEXEC);
+	int out = in < 0 ? -1 : openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	int rc = in < 0 || out < 0 ? -errno : copy_bytes(in, out);
+
+	if (out >= 0 && close(out) && !rc)
+		rc = -errno;
+	if (in >= 0)
+		close(in);
+	return rc;
+}
+
+struct rewriter {
+	struct trace_rewrite *how;
+	unsigned rank;
+	const char *thread;
+	struct trace_order_writer *w;
+	uint64_t number;  /* that the next POST record of the old stream is measured from */
+	uint64_t written; /* the same of the new one */
+};
+
+static int put_post(struct rewriter *r, const struct trace_rec *rec)
+{
+	uint64_t number = r->number + (uint64_t)rp_unzigzag(rec->b);
+	int rc;
+
+	r->number = number + 1;
+	if (rec->a >= TRACE_POST_SOURCE && !r->how->keeps_post(r->how->context, r->rank, number))
+		return 0;
+	rc = trace_order_put(r->w, TRACE_POST, rec->a, rp_zigzag((int64_t)(number - r->written)));
+	r->written = number + 1;
+	return rc;
+}
+
+static bool keeps(const struct rewriter *r)
+{
+	return r->how->keeps_source(r->how->context, r->rank, r->thread, r->w->events);
+}
+
+static int put(struct rewriter *r, const struct trace_rec *rec)
+{
+	switch (rec->kind) {
+	case TRACE_FAIL:
+		if (r->w->polls)
+			trace_order_flush_polls(r->w);
+		r->w->polls = (uint32_t)rec->a;
+		trace_stream_set_polls(&r->w->stream, r->w->polls, r->w->run);
+		return 0;
+	case TRACE_POST:
+		return put_post(r, rec);
+	case TRACE_SRC:
+	case TRACE_LOOK:
+		return keeps(r) ? trace_order_put(r->w, rec->kind, rec->a, rec->b) : 0;
+	case TRACE_HIT:
+		return trace_order_put(r->w, rec->kind, rec->a && keeps(r) ? rec->a : 0, rec->b);
+	case TRACE_WORLD:
+		return trace_order_put(r->w, rec->kind, rec->a,
+				       (rec->b & 255) | (uint64_t)r->how->mode << 8);
+	default:
+		return trace_order_put(r->w, rec->kind, rec->a, rec->b);
+	}
+}
+
+static int put_all(struct rewriter *r, const struct trace_view *view)
+{
+	struct trace_order_reader *reader = rp_alloc(1, sizeof(*reader));
+	struct trace_rec rec;
+	int rc;
+
+	trace_order_reader_init(reader, view);
+	while ((rc = trace_order_next(reader, &rec)) == 1) {
+		if (rec.kind != TRACE_FAIL)
+			r->w->events = trace_order_event(reader);
+		rc = put(r, &rec);
+		if (rc)
+			break;
+	}
+	if (!rc)
+		trace_stream_set_events(&r->w->stream, view->events, view->inside);
+	free(reader);
+	return rc;
+}
+
+static int write_order(struct trace_rewrite *how, unsigned rank, const struct trace_run_stream *s,
+		       const struct trace_view *view, int to)
+{
+	struct rewriter r = {.how = how, .rank = rank, .thread = s->thread};
+	int rc;
+
+	r.w = rp_alloc(1, sizeof(*r.w));
+	rc = trace_stream_create(&r.w->stream, to, s->name, TRACE_STREAM_ORDER, rank, s->process,
+				 s->thread);
+	if (!rc) {
+		trace_stream_set_origin(&r.w->stream, view->header);
+		rc = put_all(&r, view);
+		how->before += view->length;
+		how->after += r.w->stream.length;
+		trace_stream_close(&r.w->stream);
+	}
+	free(r.w);
+	return rc;
+}
+
+static int write_guide(struct trace_rewrite *how, unsigned rank, const struct trace_run_stream *s,
+		       const struct trace_view *view, int to)
+{
+	struct trace_order_writer *w = rp_alloc(1, sizeof(*w));
+	char *name = rp_format("%.*sguide", (int)(strlen(s->name) - strlen("order")), s->name);
+	size_t count;
+	const struct trace_rewrite_mark *mark = how->marks(how->context, rank, s->thread, &count);
+	int rc = trace_stream_create(&w->stream, to, name, TRACE_STREAM_GUIDE, rank, s->process,
+				     s->thread);
+
+	free(name);
+	if (rc)
+		goto free_writer;
+	trace_stream_set_origin(&w->stream, view->header);
+	for (size_t i = 0; i < count && !rc; i++) {
+		w->events = mark[i].event;
+		rc = trace_order_put(w, mark[i].kind, mark[i].a, mark[i].b);
+	}
+	how->after += w->stream.length;
+	trace_stream_close(&w->stream);
+free_writer:
+	free(w);
+	return rc;
+}
+
+static int rewrite_stream(struct trace_rewrite *how, unsigned rank,
+			  const struct trace_run_stream *s, int from, int to)
+{
+	struct trace_view view;
+	const char *why;
+	int rc;
+
+	if (s->kind != TRACE_STREAM_ORDER || s->process != 0)
+		return copy_file(from, to, s->name);
+	rc = trace_view_open(&view, from, s->name, &why);
+	if (rc)
+		return rc;
+	rc = write_order(how, rank, s, &view, to);
+	if (!rc && how->mode == TRACE_MODE_GUIDED)
+		rc = write_guide(how, rank, s, &view, to);
+	trace_view_close(&view);
+	return rc;
+}
+
+static int rewrite_rank(const struct trace_run *from, const struct trace_run_rank *rank,
+			const struct trace_dir *to, struct trace_rewrite *how)
+{
+	char name[TRACE_RANK_NAME_BYTES];
+	int in, out, rc;
+
+	trace_dir_rank_name(rank->rank, name);
+	in = openat(from->dir.fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (in < 0)
+		return -errno;
+	out = trace_dir_claim_rank(to, rank->rank);
+	rc = out < 0 ? out : copy_file(in, out, "start.json");
+	for (size_t i = 0; i < rank->streams && !rc; i++)
+		rc = rewrite_stream(how, rank->rank, &rank->stream[i], in, out);
+	if (out >= 0)
+		close(out);
+	close(in);
+	return rc;
+}
+
+int trace_rewrite(const struct trace_run *from, const struct trace_dir *to,
+		  struct trace_rewrite *how)
+{
+	int rc = copy_file(from->dir.fd, to->fd, "meta.json");
+
+	how->before = how->after = 0;
+	if (!rc && faccessat(from->dir.fd, "job", F_OK, 0) == 0)
+		rc = copy_file(from->dir.fd, to->fd, "job");
+	for (size_t i = 0; i < from->ranks && !rc; i++)
+		rc = rewrite_rank(from, &from->rank[i], to, how);
+	if (rc)
+		rp_say("cannot write the trace %s: %s", to->show, strerror(-rc));
+	return rc ? RP_EXIT_FAILURE : 0;
+}
