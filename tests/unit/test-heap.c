@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -54,7 +55,7 @@ static void check(bool holds, int line)
 }
 #define CHECK(x) check((x), __LINE__)
 
-static void in_child(void (*body)(void))
+static int status_of_child(void (*body)(void))
 {
 	int status;
 	pid_t pid = fork();
@@ -65,7 +66,12 @@ static void in_child(void (*body)(void))
 	}
 	assert_true(pid > 0);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
+	return status;
+}
+
+static void in_child(void (*body)(void))
+{
+	assert_int_equal(status_of_child(body), 0);
 }
 
 static unsigned char pattern(const void *p, size_t n)
@@ -536,6 +542,60 @@ static void no_room_is_an_answer(void **state)
 	in_child(no_room_child);
 }
 
+static void free_twice_child(void)
+{
+	struct heap *h = heap_make(0);
+	void *p = heap_alloc(h, 100), *q = heap_alloc(h, 100);
+
+	heap_free_small(h, p);
+	heap_free_small(h, q);
+	heap_free_small(h, p);
+}
+
+static void free_twice_large_child(void)
+{
+	struct heap *h = heap_make(0);
+	void *p = heap_alloc(h, 100000);
+
+	heap_free_large(h, p);
+	heap_free_large(h, p);
+}
+
+static void free_inside_child(void)
+{
+	struct heap *h = heap_make(0);
+
+	heap_free_small(h, (char *)heap_alloc(h, 1000) + 16);
+}
+
+static void free_nothing_child(void)
+{
+	struct heap *h = heap_make(0);
+
+	heap_free_small(h, (char *)heap_alloc(h, 1000) + 4 * HEAP_UNIT);
+}
+
+/* What looks free and is not: a block that was filled from a freed one. */
+static void free_copy_child(void)
+{
+	struct heap *h = heap_make(0);
+	void *p = heap_alloc(h, 100), *q = heap_alloc(h, 100);
+
+	heap_free_small(h, p);
+	memcpy(q, p, 32);
+	heap_free_small(h, q);
+}
+
+static void bad_frees_abort(void **state)
+{
+	(void)state;
+	assert_int_equal(status_of_child(free_twice_child) & 127, SIGABRT);
+	assert_int_equal(status_of_child(free_twice_large_child) & 127, SIGABRT);
+	assert_int_equal(status_of_child(free_inside_child) & 127, SIGABRT);
+	assert_int_equal(status_of_child(free_nothing_child) & 127, SIGABRT);
+	in_child(free_copy_child);
+}
+
 static void taken_addresses_child(void)
 {
 	struct heap_range small = heap_small_range(3);
@@ -581,6 +641,7 @@ int main(void)
 		cmocka_unit_test(blocks_go_home),
 		cmocka_unit_test(same_addresses_again),
 		cmocka_unit_test(no_room_is_an_answer),
+		cmocka_unit_test(bad_frees_abort),
 		cmocka_unit_test(taken_addresses_are_left),
 		cmocka_unit_test(slots_are_used_again),
 	};

@@ -45,6 +45,7 @@ struct heap_class {
 	uint32_t count; /* of free */
 	uint32_t size;
 	char *bump, *bump_end; /* the part of the newest span that was never cut */
+	uint64_t inverse;      /* 2^32 / size, rounded up */
 };
 
 struct heap_foreign {
@@ -58,8 +59,10 @@ struct heap_foreign {
 struct heap_segment {
 	struct heap *heap;
 	struct heap_segment *next;
-	uint8_t class_of[HEAP_UNITS]; /* by unit; HEAP_NO_CLASS for the head and for free spans */
-	uint8_t first[HEAP_UNITS];    /* by unit: the first one of its span */
+	struct {
+		uint8_t class; /* HEAP_NO_CLASS for the head and for free spans */
+		uint8_t first; /* unit of the span it belongs to */
+	} unit[HEAP_UNITS];
 	uint16_t counted[HEAP_UNITS]; /* by first unit: free blocks, while sweeping */
 	void *link[HEAP_UNITS];       /* by first unit: the next free span */
 };
@@ -124,7 +127,7 @@ void *heap_alloc_large(struct heap *h, size_t n, size_t align, bool zero);
 void *heap_alloc_aligned(struct heap *h, size_t n, size_t align);
 
 /* h is the caller's heap; NULL drops the block: nobody can take it over. */
-void heap_free_foreign(struct heap *h, struct heap_block *b, struct heap_segment *seg, uint32_t c);
+void heap_free_foreign(struct heap *h, struct heap_block *b, uint32_t c);
 void heap_free_large(struct heap *h, void *p);
 
 /* Moves or extends a large block to n bytes, n > HEAP_SMALL_MAX; NULL: no room. */
@@ -178,6 +181,15 @@ static inline uint32_t heap_unit_of(const void *p)
 	return (uint32_t)((uintptr_t)p / HEAP_UNIT % HEAP_UNITS);
 }
 
+/* Is it the address of a block of class c? h is any heap. */
+static inline bool heap_is_block(const struct heap *h, const void *p, uint32_t first, uint32_t c)
+{
+	const struct heap_class *k = &h->small[c];
+	uint64_t at = ((uintptr_t)p & (HEAP_SEGMENT - 1)) - first * HEAP_UNIT;
+
+	return (at * k->inverse >> 32) * k->size == at;
+}
+
 static inline void *heap_alloc_small(struct heap *h, uint32_t c)
 {
 	struct heap_class *k = &h->small[c];
@@ -201,17 +213,18 @@ static inline void *heap_alloc(struct heap *h, size_t n)
 static inline void heap_free_small(struct heap *h, void *p)
 {
 	struct heap_segment *seg = heap_segment_of(p);
-	uint32_t c = seg->class_of[heap_unit_of(p)];
+	uint32_t u = heap_unit_of(p), c = seg->unit[u].class;
 	struct heap_block *b = p;
 	struct heap_class *k;
 
-	if (__builtin_expect(c == HEAP_NO_CLASS || ((uintptr_t)p & 15), 0))
+	if (__builtin_expect(
+		    c == HEAP_NO_CLASS || !heap_is_block(seg->heap, p, seg->unit[u].first, c), 0))
 		heap_bad_free("free(): invalid pointer");
 	if (__builtin_expect(b->key == HEAP_FREE, 0))
 		heap_check_twice(h, b, c);
 	b->key = HEAP_FREE;
 	if (__builtin_expect(seg->heap != h, 0)) {
-		heap_free_foreign(h, b, seg, c);
+		heap_free_foreign(h, b, c);
 		return;
 	}
 	k = &h->small[c];
@@ -223,9 +236,14 @@ static inline void heap_free_small(struct heap *h, void *p)
 /* Bytes the program may use of a block of ours. */
 static inline size_t heap_room(const void *p)
 {
+	uint32_t c;
+
 	if (heap_is_large(p))
 		return heap_large_room(p);
-	return heap_class_size(heap_segment_of(p)->class_of[heap_unit_of(p)]);
+	c = heap_segment_of(p)->unit[heap_unit_of(p)].class;
+	if (c == HEAP_NO_CLASS)
+		heap_bad_free("realloc(): invalid pointer");
+	return heap_class_size(c);
 }
 
 #endif

@@ -122,7 +122,7 @@ static void absorb(struct heap *h, struct heap_block *list)
 		heap_large_keep(h, l);
 		return;
 	}
-	k = &h->small[heap_segment_of(list)->class_of[heap_unit_of(list)]];
+	k = &h->small[heap_segment_of(list)->unit[heap_unit_of(list)].class];
 	k->count += heap_info_count(list->key);
 	list->key = HEAP_FREE;
 	list->tail->next = k->free;

@@ -8,8 +8,6 @@
  */
 #include "hook/heap/core.h"
 
-#include <string.h>
-
 #define CUT_BYTES 4096
 #define SENT_BYTES 65536 /* foreign blocks kept per class, and their number: */
 #define SENT_MOST 1024
@@ -24,7 +22,8 @@ static void segment_init(struct heap *h, struct heap_segment *seg)
 {
 	seg->heap = h;
 	seg->next = h->segments;
-	memset(seg->class_of, HEAP_NO_CLASS, sizeof(seg->class_of));
+	for (uint32_t u = 0; u < HEAP_UNITS; u++)
+		seg->unit[u].class = HEAP_NO_CLASS;
 	h->segments = seg;
 	h->segment_count++;
 	h->units_used = 1;
@@ -37,8 +36,10 @@ struct heap *heap_make(uint32_t slot)
 
 	if (heap_pages_map(small.start, HEAP_SEGMENT))
 		return NULL;
-	for (uint32_t c = 0; c < HEAP_CLASSES; c++)
+	for (uint32_t c = 0; c < HEAP_CLASSES; c++) {
 		h->small[c].size = (uint32_t)heap_class_size(c);
+		h->small[c].inverse = ((1ul << 32) + h->small[c].size - 1) / h->small[c].size;
+	}
 	h->slot = slot;
 	h->segment_next = small.start + HEAP_SEGMENT;
 	h->segment_end = small.end;
@@ -58,7 +59,8 @@ void heap_span_put(struct heap *h, char *span, uint32_t units)
 	struct heap_segment *seg = heap_segment_of(span);
 	uint32_t kind = kind_of(units);
 
-	memset(&seg->class_of[heap_unit_of(span)], HEAP_NO_CLASS, units);
+	for (uint32_t u = 0; u < units; u++)
+		seg->unit[heap_unit_of(span) + u].class = HEAP_NO_CLASS;
 	seg->link[heap_unit_of(span)] = h->spans[kind];
 	h->spans[kind] = span;
 }
@@ -142,8 +144,10 @@ static bool span_new(struct heap *h, uint32_t c)
 		return false;
 	seg = heap_segment_of(span);
 	first = heap_unit_of(span);
-	memset(&seg->class_of[first], (int)c, units);
-	memset(&seg->first[first], (int)first, units);
+	for (uint32_t u = first; u < first + units; u++) {
+		seg->unit[u].class = (uint8_t)c;
+		seg->unit[u].first = (uint8_t)first;
+	}
 	h->small[c].bump = span;
 	h->small[c].bump_end = span + units * HEAP_UNIT / h->small[c].size * h->small[c].size;
 	return true;
@@ -209,11 +213,10 @@ static size_t kept(uint32_t c)
 	return n > SENT_MOST ? SENT_MOST : n < SENT_LEAST ? SENT_LEAST : n;
 }
 
-void heap_free_foreign(struct heap *h, struct heap_block *b, struct heap_segment *seg, uint32_t c)
+void heap_free_foreign(struct heap *h, struct heap_block *b, uint32_t c)
 {
 	struct heap_foreign *f;
 
-	(void)seg;
 	if (!h)
 		return;
 	f = &h->foreign[c];

@@ -24,7 +24,7 @@ static uint16_t *counter_of(struct heap *h, struct heap_block *b)
 {
 	struct heap_segment *seg = heap_segment_of(b);
 
-	return seg->heap == h ? &seg->counted[seg->first[heap_unit_of(b)]] : NULL;
+	return seg->heap == h ? &seg->counted[seg->unit[heap_unit_of(b)].first] : NULL;
 }
 
 static void count_blocks(struct heap *h)
@@ -59,9 +59,9 @@ static uint32_t mark_spans(struct heap *h)
 
 	for (struct heap_segment *seg = h->segments; seg; seg = seg->next) {
 		for (uint32_t unit = 1; unit < HEAP_UNITS; unit++) {
-			uint32_t c = seg->class_of[unit];
+			uint32_t c = seg->unit[unit].class;
 
-			if (c == HEAP_NO_CLASS || seg->first[unit] != unit ||
+			if (c == HEAP_NO_CLASS || seg->unit[unit].first != unit ||
 			    !is_whole(h, seg, unit, c))
 				continue;
 			seg->counted[unit] = GAINED;
@@ -92,10 +92,10 @@ static void free_spans(struct heap *h)
 {
 	for (struct heap_segment *seg = h->segments; seg; seg = seg->next) {
 		for (uint32_t unit = 1; unit < HEAP_UNITS; unit++) {
-			uint32_t c = seg->class_of[unit];
+			uint32_t c = seg->unit[unit].class;
 			char *span = (char *)seg + unit * HEAP_UNIT;
 
-			if (c == HEAP_NO_CLASS || seg->first[unit] != unit ||
+			if (c == HEAP_NO_CLASS || seg->unit[unit].first != unit ||
 			    seg->counted[unit] != GAINED)
 				continue;
 			heap_pages_discard((uintptr_t)span, heap_class_units(c) * HEAP_UNIT);
