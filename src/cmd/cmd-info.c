@@ -98,7 +98,7 @@ static uint64_t all_bytes(const struct trace_run_rank *rank)
 {
 	uint64_t sum = 0;
 
-	for (size_t kind = 0; kind <= TRACE_STREAM_STDIN; kind++)
+	for (size_t kind = 0; kind < TRACE_STREAM_KINDS; kind++)
 		sum += rank->bytes[kind];
 	return sum;
 }

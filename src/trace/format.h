@@ -37,6 +37,7 @@ enum trace_stream_kind {
 	TRACE_STREAM_SITES = 5,  /* evaluate: stacks that events name */
 	TRACE_STREAM_GUIDE = 6,  /* how a reduced trace is replayed */
 	TRACE_STREAM_HEAP = 8,   /* what is not determined of the heap's addresses */
+	TRACE_STREAM_KINDS = 9,
 };
 
 struct trace_header {

@@ -236,7 +236,8 @@ static void sum_rank(struct trace_run *run, struct trace_run_rank *rank)
 	for (size_t i = 0; i < names.n; i++) {
 		struct trace_run_stream *s = &rank->stream[rank->streams];
 
-		if (names.stream[i].kind > TRACE_STREAM_STDIN)
+		if (names.stream[i].kind > TRACE_STREAM_STDIN &&
+		    names.stream[i].kind != TRACE_STREAM_HEAP)
 			continue; /* of an evaluation; it has no place here */
 		rank->streams++;
 		*s = (struct trace_run_stream){.name = names.stream[i].name,
@@ -321,7 +322,7 @@ void trace_run_total(const struct trace_run *run, struct trace_run_rank *sum)
 		sum->wildcards += rank->wildcards;
 		sum->polls += rank->polls;
 		sum->inputs += rank->inputs;
-		for (size_t kind = 0; kind <= TRACE_STREAM_STDIN; kind++)
+		for (size_t kind = 0; kind < TRACE_STREAM_KINDS; kind++)
 			sum->bytes[kind] += rank->bytes[kind];
 	}
 }

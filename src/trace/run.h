@@ -54,7 +54,7 @@ struct trace_run_rank {
 	uint64_t wildcards;
 	uint64_t polls;
 	uint64_t inputs;
-	uint64_t bytes[TRACE_STREAM_STDIN + 1]; /* committed, by kind of stream */
+	uint64_t bytes[TRACE_STREAM_KINDS]; /* committed, by kind of stream */
 	uint32_t world;
 	const struct trace_run_stream *last; /* of the thread that ended the rank; may be NULL */
 	const struct trace_run_stream *stop; /* the stream that stopped first; may be NULL */

@@ -50,11 +50,10 @@ const char *trace_input_word(uint32_t kind)
 
 const char *trace_stream_word(uint32_t kind)
 {
-	static const char *const words[] = {[TRACE_STREAM_ORDER] = "order",
-					    [TRACE_STREAM_INPUT] = "input",
-					    [TRACE_STREAM_STDIN] = "stdin",
-					    [TRACE_STREAM_EVENTS] = "events",
-					    [TRACE_STREAM_SITES] = "sites"};
+	static const char *const words[] = {
+		[TRACE_STREAM_ORDER] = "order", [TRACE_STREAM_INPUT] = "input",
+		[TRACE_STREAM_STDIN] = "stdin", [TRACE_STREAM_EVENTS] = "events",
+		[TRACE_STREAM_SITES] = "sites", [TRACE_STREAM_HEAP] = "heap"};
 
 	return word(words, COUNT(words), kind);
 }

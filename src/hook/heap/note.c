@@ -93,7 +93,7 @@ static void replay_open(void)
 	note.opened = true;
 	hook_stream_name(t, "heap", name, sizeof(name));
 	if (trace_view_open(&note.in, hook_process.rank_fd, name, &why) != 0)
-		note.in = (struct trace_view){0};
+		note.in = (struct trace_view){0}; /* damage was told before anything ran */
 	advance();
 }
 
