@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,6 +26,7 @@ struct options {
 	const char *trace;
 	const char *force;
 	struct replay_cut cut;
+	struct cmd_alternatives_wanted wanted;
 	bool json;
 };
 
@@ -39,6 +41,21 @@ static int parse_seconds(const char *option, const char *text, double *seconds)
 	return RP_EXIT_BAD_INPUT;
 }
 
+static int parse_count(const char *option, const char *text, size_t *count)
+{
+	char *end;
+	unsigned long n;
+
+	errno = 0;
+	n = strtoul(text, &end, 10);
+	if (*text >= '0' && *text <= '9' && !*end && n && !errno) {
+		*count = n;
+		return 0;
+	}
+	rp_say("--%s takes a number from 1 on, not '%s'", option, text);
+	return RP_EXIT_BAD_INPUT;
+}
+
 static int parse_option(struct options *o, int c, char **argv)
 {
 	switch (c) {
@@ -50,6 +67,16 @@ static int parse_option(struct options *o, int c, char **argv)
 		return 0;
 	case 'c':
 		return cmd_parse_cut(optarg, &o->cut);
+	case 'a':
+		o->wanted.all = true;
+		return 0;
+	case 'A':
+		o->wanted.at = optarg;
+		return 0;
+	case 'l':
+		return parse_count("limit", optarg, &o->wanted.limit);
+	case 'r':
+		return parse_count("race", optarg, &o->wanted.race);
 	case 'p':
 		return parse_seconds("patience", optarg, &o->x.patience);
 	case 't':
@@ -64,6 +91,10 @@ static int parse_option(struct options *o, int c, char **argv)
 static int parse(int argc, char **argv, struct options *o)
 {
 	static const struct option options[] = {
+		{"all", no_argument, NULL, 'a'},
+		{"at", required_argument, NULL, 'A'},
+		{"limit", required_argument, NULL, 'l'},
+		{"race", required_argument, NULL, 'r'},
 		{"output", required_argument, NULL, 'o'},
 		{"force", required_argument, NULL, 'F'},
 		{"cut", required_argument, NULL, 'c'},
@@ -94,7 +125,7 @@ static int by_hand(const struct options *o, const struct trace_run *run,
 	struct cmd_alternative *a = rp_alloc(1, sizeof(*a));
 	int rc, code;
 
-	*list = (struct cmd_alternatives){a, 1};
+	*list = (struct cmd_alternatives){.item = a, .n = 1};
 	a->cut = o->cut;
 	if (!o->force)
 		return 0;
@@ -143,6 +174,10 @@ static json_t *json_of(const struct cmd_alternative *a, const struct replay_find
 							 index ? "index" : "source", "recorded",
 							 (json_int_t)a->recorded.value, "forced",
 							 (json_int_t)a->force.value));
+	if (a->force.by_receive) {
+		json_object_del(object, "forced");
+		json_object_set_new(object, "posted_by", json_integer((json_int_t)a->posted_by));
+	}
 	if (a->force.is_post)
 		json_object_set_new(object, "post", json_integer((json_int_t)a->force.post));
 	if (a->place)
@@ -199,7 +234,39 @@ static int explore_all(struct options *o, const struct cmd_alternatives *list)
 				   JSON_INDENT(1));
 	else
 		json_decref(array);
+	if (!code && list->left_out && !o->json)
+		rp_say("%" PRIu64
+		       " more of the same places and senders were not tried; --all tries "
+		       "them",
+		       list->left_out);
 	return code ? code : changed != 0;
+}
+
+/* Where outcomes were left out, what was received is not known before it is received again. */
+static int check_whole(const struct trace_run *run)
+{
+	char *obstacle = trace_run_obstacle(run);
+	uint32_t mode = run->rank[0].mode;
+
+	if (!obstacle && mode != TRACE_MODE_ORDER && mode != TRACE_MODE_ALL)
+		obstacle = rp_strdup("it holds racing outcomes only; record it with --trace=order");
+	if (!obstacle)
+		return 0;
+	rp_say("cannot explore %s: %s", run->dir.show, obstacle);
+	free(obstacle);
+	return RP_EXIT_BAD_INPUT;
+}
+
+static void tell_none(const struct options *o)
+{
+	if (o->json)
+		cmd_show_json_line(json_pack("{s:o, s:[], s:i}", "trace",
+					     cmd_show_json(o->x.run->dir.path), "alternatives",
+					     "changed", 0),
+				   JSON_INDENT(1));
+	else
+		rp_say("no receive of %s could have got another message%s%s", o->x.run->dir.show,
+		       o->wanted.at ? " at " : "", o->wanted.at ? o->wanted.at : "");
 }
 
 static int explore(struct options *o, const struct trace_run *run)
@@ -207,13 +274,17 @@ static int explore(struct options *o, const struct trace_run *run)
 	struct cmd_alternatives list = {0};
 	int code;
 
-	if (!o->force && !o->cut.n) {
-		rp_say("explore what? Give --force RANK@EVENT=SOURCE");
-		return RP_EXIT_BAD_INPUT;
-	}
 	o->x.run = run;
-	code = by_hand(o, run, &list);
-	if (!code) {
+	code = check_whole(run);
+	if (code)
+		return code;
+	if (o->force || o->cut.n)
+		code = by_hand(o, run, &list);
+	else
+		code = cmd_find_alternatives(run, &o->wanted, &list);
+	if (!code && !list.n)
+		tell_none(o);
+	if (!code && list.n) {
 		code = replay_explore_open(&o->x);
 		if (!code)
 			code = explore_all(o, &list);
@@ -253,7 +324,13 @@ const struct cmd_verb cmd_explore = {
 		"by\n"
 		"itself and records it. The new runs are traces in TRACE/explore: replay them as "
 		"any\n"
-		"other. Exit status 0 if nothing changed, 1 if something did.\n\n"
+		"other. One alternative is tried for each place in the program and pair of "
+		"senders.\n"
+		"Exit status 0 if nothing changed, 1 if something did.\n\n"
+		"  --all                every alternative of every race\n"
+		"  --race=N             only race N of those that 'reprise races' shows\n"
+		"  --at FILE:LINE       only receives there\n"
+		"  --limit=N            at most N alternatives\n"
 		"  --force R@E=SOURCE   only this one: at event E of rank R receive from SOURCE, "
 		"or\n"
 		"                       complete that index; R@E#N=SOURCE for posted wildcard N, "

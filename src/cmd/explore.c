@@ -11,17 +11,21 @@
 #include "base/mem.h"
 #include "trace/format.h"
 
+void cmd_alternative_clear(struct cmd_alternative *a)
+{
+	for (size_t i = 0; i < a->cut.n; i++)
+		free((char *)a->cut.at[i].thread);
+	free(a->cut.at);
+	free((char *)a->force.at.thread);
+	free(a->force.kept);
+	free(a->place);
+	*a = (struct cmd_alternative){0};
+}
+
 void cmd_alternatives_free(struct cmd_alternatives *list)
 {
-	for (size_t i = 0; i < list->n; i++) {
-		struct cmd_alternative *a = &list->item[i];
-
-		for (size_t k = 0; k < a->cut.n; k++)
-			free((char *)a->cut.at[k].thread);
-		free(a->cut.at);
-		free((char *)a->force.at.thread);
-		free(a->place);
-	}
+	for (size_t i = 0; i < list->n; i++)
+		cmd_alternative_clear(&list->item[i]);
 	free(list->item);
 	*list = (struct cmd_alternatives){0};
 }
@@ -117,10 +121,13 @@ char *cmd_alternative_text(const struct cmd_alternative *a)
 	char *post = a->force.is_post ? rp_format("#%" PRIu64, a->force.post) : rp_strdup("");
 	char *old = a->recorded.value < 0 ? rp_strdup("none")
 					  : rp_format("%" PRId64, a->recorded.value);
-	char *text = rp_format("%u%s%s@%" PRIu64 "%s%s%s: %s %s -> %" PRIu32, at->rank,
-			       is_main ? "" : ".", is_main ? "" : at->thread, at->event, post,
-			       a->place ? " " : "", a->place ? a->place : "",
-			       what_of(a->recorded.kind), old, a->force.value);
+	char *new = a->force.by_receive ? rp_format("that of the receive posted at %u@%" PRIu64,
+						    at->rank, a->posted_by)
+					: rp_format("%" PRIu32, a->force.value);
+	char *text =
+		rp_format("%u%s%s@%" PRIu64 "%s%s%s: %s %s -> %s", at->rank, is_main ? "" : ".",
+			  is_main ? "" : at->thread, at->event, post, a->place ? " " : "",
+			  a->place ? a->place : "", what_of(a->recorded.kind), old, new);
 
 	if (!a->forced) {
 		free(text);
@@ -128,5 +135,6 @@ char *cmd_alternative_text(const struct cmd_alternative *a)
 	}
 	free(post);
 	free(old);
+	free(new);
 	return text;
 }

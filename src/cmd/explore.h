@@ -10,15 +10,29 @@ struct cmd_alternative {
 	struct replay_force force;
 	struct replay_cut cut;
 	struct replay_outcome recorded;
-	char *place; /* "file.c:12", or NULL */
+	char *place;        /* "file.c:12", or NULL */
+	uint64_t posted_by; /* force.by_receive: the event that posted it */
 };
 
 struct cmd_alternatives {
 	struct cmd_alternative *item;
 	size_t n;
+	uint64_t left_out; /* there are so many more */
 };
 
+void cmd_alternative_clear(struct cmd_alternative *a);
 void cmd_alternatives_free(struct cmd_alternatives *list);
+
+struct cmd_alternatives_wanted {
+	bool all;       /* or one for each place and pair of senders */
+	size_t limit;   /* 0: none */
+	const char *at; /* "file.c:12": only receives there; or NULL */
+	size_t race;    /* only those at the place of this race of the report, from 1; 0: of all */
+};
+
+/* Evaluates the trace if need be. 0, or the exit code after saying why not. */
+int cmd_find_alternatives(const struct trace_run *run, const struct cmd_alternatives_wanted *wanted,
+			  struct cmd_alternatives *list) __attribute__((warn_unused_result));
 
 /* R@E=VALUE, R.T@E=VALUE, R@E#POST=VALUE. 0, or the exit code after saying what is wrong. */
 int cmd_parse_force(const char *text, struct replay_force *force)

@@ -69,6 +69,8 @@ static void join(struct cmd_race_group *group, const struct graph_finding *f)
 	sum->alternatives += f->alternatives;
 	sum->swapped += f->swapped;
 	take_example(sum, f);
+	if (!f->racing && f->kind != GRAPH_FINDING_POLL)
+		return;
 	group->rank = rp_realloc(group->rank, group->ranks + 1, sizeof(*group->rank));
 	group->rank[group->ranks++] = f->rank;
 }
@@ -110,23 +112,33 @@ static int worst_first(const void *a, const void *b)
 	return strcmp(x->place, y->place);
 }
 
+/* Places where nothing could have been otherwise. */
+static void drop_quiet(struct cmd_races *races)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < races->groups; i++) {
+		struct cmd_race_group *group = &races->group[i];
+
+		if (!group->ranks)
+			continue;
+		sort_ranks(group);
+		races->racing += group->sum.racing != 0;
+		races->group[n++] = *group;
+	}
+	races->groups = n;
+}
+
 void cmd_races_group(struct cmd_races *races, struct cmd_graph *graph,
 		     const struct graph_report *report)
 {
 	*races = (struct cmd_races){.graph = graph, .report = report};
 	for (size_t i = 0; i < report->findings; i++) {
 		const struct graph_finding *f = report->finding[i];
-		const char *place;
 
-		if (!f->racing && f->kind != GRAPH_FINDING_POLL)
-			continue;
-		place = cmd_graph_place(graph, f->rank, f->thread, f->site);
-		join(group_of(races, place, f), f);
+		join(group_of(races, cmd_graph_place(graph, f->rank, f->thread, f->site), f), f);
 	}
-	for (size_t i = 0; i < races->groups; i++) {
-		sort_ranks(&races->group[i]);
-		races->racing += races->group[i].sum.racing != 0;
-	}
+	drop_quiet(races);
 	if (races->groups)
 		qsort(races->group, races->groups, sizeof(*races->group), worst_first);
 }

@@ -97,10 +97,9 @@ static void print_messages(struct cmd_graph *g, const struct graph_finding *f)
 		" such message%s in all.",
 		f->racing, f->outcomes, f->alternatives, f->alternatives == 1 ? "" : "s"));
 	print_example(g, f);
-	print_wrapped(rp_format(
-		"What could differ: the source%s%s, and the order in which the others come.",
-		f->differs & GRAPH_DIFFERS_TAG ? ", the tag" : "",
-		f->differs & GRAPH_DIFFERS_BYTES ? ", the length" : ""));
+	print_wrapped(rp_format("What could differ: the source%s%s.",
+				f->differs & GRAPH_DIFFERS_TAG ? ", the tag" : "",
+				f->differs & GRAPH_DIFFERS_BYTES ? ", the length" : ""));
 }
 
 static void print_probed(struct cmd_graph *g, const struct graph_finding *f)
@@ -136,6 +135,7 @@ static void print_choice(struct cmd_graph *g, const struct graph_finding *f)
 static void print_group(struct cmd_graph *g, size_t number, const struct cmd_race_group *group)
 {
 	const struct graph_finding *f = &group->sum;
+	char *often;
 
 	print_head(number, group);
 	switch (f->kind) {
@@ -146,8 +146,9 @@ static void print_group(struct cmd_graph *g, size_t number, const struct cmd_rac
 		print_choice(g, f);
 		break;
 	case GRAPH_FINDING_POLL:
-		print_wrapped(rp_format("%" PRIu64 " polls were true; when they are is chance.",
-					f->outcomes));
+		often = times(f->outcomes);
+		print_wrapped(rp_format("True %s; when it is true, is chance.", often));
+		free(often);
 		break;
 	default:
 		print_messages(g, f);

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -134,7 +135,11 @@ static int make_arrival(const struct trace_run *run, const char *path)
 		return RP_EXIT_FAILURE;
 	}
 	code = write_arrival(run, &into, &sum);
-	if (code && trace_dir_remove(&into))
+	if (!code)
+		rp_say("%" PRIu64 " of %" PRIu64 " messages wait for a permit; at most %" PRIu64
+		       " will be on their way from one rank to another",
+		       sum.permits, sum.messages, sum.transit);
+	else if (trace_dir_remove(&into))
 		rp_say("%s is not complete: remove it", path);
 	trace_dir_close(&into);
 	return code;

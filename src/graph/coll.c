@@ -312,7 +312,7 @@ void graph_coll_leave(struct graph_colls *colls, const struct graph_coll_part *p
 				break;
 			}
 		}
-		*known = sum[rank];
+		*known = sum[rank] > *known ? sum[rank] : *known;
 	}
 	for (size_t i = 0; i < coll->gifts && part->takes; i++) {
 		const struct gift *gift = &coll->gift[i];
@@ -321,7 +321,8 @@ void graph_coll_leave(struct graph_colls *colls, const struct graph_coll_part *p
 			take(now, colls->ranks, rank, gift->clock->entry, gift->rank, gift->index,
 			     known);
 	}
-	if (++coll->left == coll->expected) {
+	coll->left++;
+	if (coll->left >= coll->expected && coll->left == coll->entered[0] + coll->entered[1]) {
 		rp_map_remove(&colls->open, coll->comm, coll->n);
 		close_coll(coll);
 	}

@@ -44,21 +44,20 @@ struct chooser {
 	uint32_t probe_place;
 };
 
-static __thread const struct race_work *sorting;
-
 static int compare(uint64_t a, uint64_t b)
 {
 	return a < b ? -1 : a > b;
 }
 
-static int by_row(const void *a, const void *b)
+static int by_row(const void *a, const void *b, void *work)
 {
-	const struct graph_traffic_message *x = &sorting->process->message[*(const uint32_t *)a];
-	const struct graph_traffic_message *y = &sorting->process->message[*(const uint32_t *)b];
+	const struct race_work *w = work;
+	const struct graph_traffic_message *x = &w->process->message[*(const uint32_t *)a];
+	const struct graph_traffic_message *y = &w->process->message[*(const uint32_t *)b];
 
 	if (x->comm != y->comm)
 		return compare(x->comm, y->comm);
-	if (!sorting->merged[x->comm] && x->tag != y->tag)
+	if (!w->merged[x->comm] && x->tag != y->tag)
 		return x->tag < y->tag ? -1 : 1;
 	if (x->sender != y->sender)
 		return compare(x->sender, y->sender);
@@ -107,8 +106,7 @@ static void make_rows(struct race_work *w)
 	uint32_t n = w->process->messages;
 	struct row *row = NULL;
 
-	sorting = w;
-	qsort(w->order, n, sizeof(*w->order), by_row);
+	qsort_r(w->order, n, sizeof(*w->order), by_row, w);
 	w->rows = 0;
 	for (uint32_t v = 0; v < n; v++) {
 		const struct graph_traffic_message *m = at(w, v);

@@ -224,6 +224,27 @@ static void see_taken(void *context, const struct graph_event *event, struct gra
 		m->flags |= GRAPH_PINNED;
 }
 
+/*
+ * Messages that somebody may have got without the program seeing it, by a request that it freed:
+ * nobody can tell that receive to look elsewhere.
+ */
+static void pin_silent(struct graph_traffic *t, const struct graph_match *match)
+{
+	const struct graph_lane *lane;
+	size_t place = 0;
+
+	while ((lane = rp_map_next(&match->lanes, &place))) {
+		for (const struct graph_message *m = lane->first; m; m = m->later) {
+			struct graph_traffic_message *mine;
+			uint32_t unused;
+
+			mine = find_message(t, lane->sender, m->sent, &unused);
+			if (mine && (m->post || lane->silents))
+				mine->flags |= GRAPH_PINNED;
+		}
+	}
+}
+
 int graph_traffic_gather(struct graph_traffic *traffic, const struct graph_source *source)
 {
 	const struct graph_observer observer = {
@@ -233,10 +254,17 @@ int graph_traffic_gather(struct graph_traffic *traffic, const struct graph_sourc
 		.taken = see_taken,
 	};
 
+	struct graph_walk *walk = graph_walk_open(source);
+	int rc;
+
 	memset(traffic, 0, sizeof(*traffic));
 	traffic->ranks = source->ranks;
 	traffic->process = rp_alloc(source->ranks, sizeof(*traffic->process));
-	return graph_walk(source, &observer) ? RP_EXIT_BAD_INPUT : 0;
+	rc = graph_walk_run(walk, &observer);
+	if (!rc)
+		pin_silent(traffic, graph_walk_match(walk));
+	graph_walk_close(walk);
+	return rc ? RP_EXIT_BAD_INPUT : 0;
 }
 
 void graph_traffic_free(struct graph_traffic *traffic)

@@ -204,6 +204,7 @@ static struct trace_meta meta_of(const struct replay_explore *x, char *start, co
 	meta.start = start;
 	meta.version = REPRISE_VERSION;
 	meta.noisy = false;
+	meta.tracing = TRACE_MODE_ORDER;
 	meta.ended = TRACE_ENDED_UNKNOWN;
 	meta.seconds = 0;
 	meta.origin = (char *)what;

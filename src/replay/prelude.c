@@ -172,18 +172,21 @@ static int put(struct trace_order_writer *w, uint64_t event, const struct trace_
 }
 
 /* The outcome in the place of the recorded one. */
-static int put_forced(struct trace_order_writer *w, uint64_t event, uint32_t kind, uint32_t value)
+static int put_forced(struct trace_order_writer *w, uint64_t event, uint32_t kind,
+		      const struct replay_force *force)
 {
-	struct trace_rec rec = {.kind = kind, .a = value};
+	struct trace_rec rec = {.kind = kind, .a = force->value};
 	int rc = 0;
 
 	if (kind == TRACE_SOME) {
 		rec.a = 2;
 		rc = put(w, event, &rec);
-		rec = (struct trace_rec){.kind = TRACE_INDEX, .a = (uint64_t)value + 1};
-	} else if (kind == TRACE_HIT || kind == TRACE_INDEX) {
-		rec.a = (uint64_t)value + 1;
+		rec = (struct trace_rec){.kind = TRACE_INDEX};
 	}
+	if (rec.kind == TRACE_HIT || rec.kind == TRACE_INDEX)
+		rec.a = (uint64_t)force->value + 1;
+	if (rec.kind == TRACE_INDEX && force->by_receive)
+		rec = (struct trace_rec){.kind = TRACE_INDEX, .a = 1, .b = force->receive + 1};
 	return rc ? rc : put(w, event, &rec);
 }
 
@@ -192,6 +195,7 @@ struct copy {
 	struct source s;
 	const struct replay_force *force;
 	bool forced;        /* the event at the limit is the forced one */
+	bool is_forced;     /* the force is on this process */
 	bool drops_post;    /* the forced post is one of this process … */
 	bool puts_post;     /* … and this is the stream it goes to */
 	uint64_t limit;     /* events */
@@ -250,17 +254,36 @@ static int copy_item(struct copy *c, const struct item *item, bool *done)
 {
 	uint32_t kind = item->rec.kind;
 
-	if (kind == TRACE_END || kind == TRACE_STOP)
+	if (kind == TRACE_END || kind == TRACE_STOP || kind == TRACE_GOT)
 		return 0;
 	if (is_at_force(c, item) && is_outcome(kind)) {
 		*done = true;
-		return put_forced(&c->w, item->event, kind, c->force->value);
+		return put_forced(&c->w, item->event, kind, c->force);
 	}
 	if (kind != TRACE_POST)
 		return put(&c->w, item->event, &item->rec);
 	if ((c->drops_post && item->post == c->force->post) || is_late(c, item->post))
 		return 0;
 	return put_post(c, item->event, item->post, item->rec.a);
+}
+
+static bool is_kept(const struct copy *c, uint64_t post)
+{
+	return c->is_forced && c->force->keeps &&
+	       bsearch(&post, c->force->kept, c->force->keeps, sizeof(post), compare_posts);
+}
+
+/* From past the cut: fates that are decided by what is forced. */
+static int copy_kept(struct copy *c, struct item *item, int rc)
+{
+	for (; rc == 1; rc = source_next(&c->s, item)) {
+		if (item->rec.kind != TRACE_POST || !is_kept(c, item->post))
+			continue;
+		rc = put_post(c, c->limit, item->post, item->rec.a);
+		if (rc)
+			return rc;
+	}
+	return rc;
 }
 
 static int copy_records(struct copy *c)
@@ -277,7 +300,8 @@ static int copy_records(struct copy *c)
 		if (rc)
 			return rc;
 	}
-	if (c->puts_post)
+	rc = copy_kept(c, &item, done ? source_next(&c->s, &item) : rc);
+	if (!rc && c->puts_post)
 		return put_post(c, c->limit, c->force->post,
 				TRACE_POST_SOURCE + (uint64_t)c->force->value);
 	return rc < 0 ? rc : 0;
@@ -289,6 +313,7 @@ static void force_here(struct copy *c, const struct trace_run_stream *stream)
 	const struct replay_force *force = c->force;
 	bool is_its_stream = is_stream(stream, &force->at);
 
+	c->is_forced = force->at.process == stream->process;
 	c->forced = is_its_stream && !force->is_post;
 	c->drops_post = force->is_post && force->at.process == stream->process;
 	c->puts_post = force->is_post && is_its_stream;

@@ -34,7 +34,12 @@ struct replay_force {
 	struct replay_position at;
 	bool is_post;
 	uint64_t post;
-	uint32_t value; /* a rank of the communicator, or an index in the array of requests */
+	uint32_t value;   /* a rank of the communicator, or an index in the array of requests */
+	bool by_receive;  /* the index is that of … */
+	uint64_t receive; /* … this one, numbered among all receives that the process posted */
+	/* Posted wildcards of the process that get what they got, wherever that became known. */
+	uint64_t *kept; /* numbers, sorted */
+	size_t keeps;
 };
 
 /* What was recorded there. */

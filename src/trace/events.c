@@ -95,6 +95,12 @@ static uint32_t slot_of(uint64_t key)
 	return (uint32_t)((key * 0x9e3779b97f4a7c15ull) >> 40) % TRACE_EVENT_SLOTS;
 }
 
+/* Several events that one call gives are told apart by what went before. */
+static uint32_t fields_of(const struct trace_events_model *m, uint64_t key)
+{
+	return slot_of(key ^ m->last[KEY] << 32 ^ m->last[KEY] >> 32);
+}
+
 static uint64_t expected_key(const struct trace_events_model *m)
 {
 	return m->slot[slot_of(m->last[KEY])].next;
@@ -112,7 +118,7 @@ static uint64_t expected(const struct trace_events_model *m, uint32_t slot, uint
 
 static void learn(struct trace_events_model *m, const uint64_t v[])
 {
-	uint32_t slot = slot_of(v[KEY]);
+	uint32_t slot = fields_of(m, v[KEY]);
 
 	m->slot[slot_of(m->last[KEY])].next = v[KEY];
 	m->slot[slot].step = v[ID] - m->slot[slot].value[ID];
@@ -221,7 +227,7 @@ int trace_events_put(struct trace_events_writer *w, const struct trace_event *ev
 	set_busy(w, true);
 	to_fields(event, v);
 	w->column[KEY][w->count] = rp_zigzag((int64_t)(v[KEY] - expected_key(&w->model)));
-	slot = slot_of(v[KEY]);
+	slot = fields_of(&w->model, v[KEY]);
 	for (uint32_t c = NUMBER; c < TRACE_EVENT_COLUMNS; c++)
 		w->column[c][w->count] = rp_zigzag((int64_t)(v[c] - expected(&w->model, slot, c)));
 	learn(&w->model, v);
@@ -307,7 +313,7 @@ int trace_events_next(struct trace_events_reader *r, const struct trace_event **
 	}
 	i = r->next;
 	v[KEY] = expected_key(&r->model) + (uint64_t)rp_unzigzag(r->column[KEY][i]);
-	slot = slot_of(v[KEY]);
+	slot = fields_of(&r->model, v[KEY]);
 	for (uint32_t c = NUMBER; c < TRACE_EVENT_COLUMNS; c++)
 		v[c] = expected(&r->model, slot, c) + (uint64_t)rp_unzigzag(r->column[c][i]);
 	if (!from_fields(v, &r->event))

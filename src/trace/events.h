@@ -101,13 +101,13 @@ struct trace_event {
 
 #define TRACE_EVENT_BLOCK 256 /* events at most */
 #define TRACE_EVENT_COLUMNS 13
-#define TRACE_EVENT_SLOTS 64
+#define TRACE_EVENT_SLOTS 256
 /* The longest block: its count, and columns of runs of one with a number of ten bytes. */
 #define TRACE_EVENT_BLOCK_BYTES (4 + TRACE_EVENT_COLUMNS * TRACE_EVENT_BLOCK * 12)
 
 /*
- * What comes next, kept alike by writer and reader: by call site and kind, what followed last time
- * and what the fields were.
+ * What comes next, kept alike by writer and reader: by call site and kind, what followed last time;
+ * by these of the event and of the one before, what its fields were.
  */
 struct trace_events_model {
 	uint64_t last[TRACE_EVENT_COLUMNS];

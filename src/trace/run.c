@@ -35,6 +35,7 @@ static void sum_record(struct trace_run_stream *s, const struct trace_rec *rec, 
 		break;
 	case TRACE_WORLD:
 		s->world = rec->a <= INT32_MAX ? (uint32_t)rec->a : 0;
+		s->mode = trace_world_mode(rec->b);
 		break;
 	case TRACE_STOP:
 		s->stop = (uint32_t)rec->a;
@@ -179,8 +180,10 @@ static void add_up(struct trace_run_rank *rank)
 		rank->outcomes += outcomes(s);
 		rank->wildcards += s->wildcards;
 		rank->polls += s->polls;
-		if (s->world && !rank->world)
+		if (s->world && !rank->world) {
 			rank->world = s->world;
+			rank->mode = s->mode;
+		}
 		if (s->stop && !rank->stop)
 			rank->stop = s;
 		if (outlives(s, rank->last, pid))

@@ -30,6 +30,7 @@ struct trace_run_stream {
 	uint64_t wildcards;            /* outcomes that name a source */
 	uint64_t polls;                /* failed ones */
 	uint32_t world;                /* size of MPI_COMM_WORLD, 0 if never learnt */
+	uint32_t mode;                 /* enum trace_mode */
 	uint32_t end;                  /* enum trace_end, 0 if there is none */
 	uint64_t end_value;
 	uint32_t stop; /* enum trace_stop, 0 if there is none */
@@ -56,6 +57,7 @@ struct trace_run_rank {
 	uint64_t inputs;
 	uint64_t bytes[TRACE_STREAM_KINDS]; /* committed, by kind of stream */
 	uint32_t world;
+	uint32_t mode;
 	const struct trace_run_stream *last; /* of the thread that ended the rank; may be NULL */
 	const struct trace_run_stream *stop; /* the stream that stopped first; may be NULL */
 };

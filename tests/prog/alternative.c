@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ranks 1 and 2 send their numbers to rank 0, which takes them in the order in which they come. What
- * it makes of it: alternative WAY HOW.
- *   WAY  how rank 0 receives: recv sendrecv probe mprobe iprobe irecv waitany testany waitsome
- *        persistent
- *   HOW  same: the sum is printed. output: the order. crash: an order is fatal. abort, status: in
- *        other ways. deadlock: rank 0 waits for one more message if 2 was first. poll: it polls
- *        for it.
- * Rank 1 is first in the recorded run: rank 2 waits for a while; FIRST=2 in the environment turns
- * that round.
+ * Ranks 1 and 2 send their numbers to rank 0, which takes them in the order in which they come.
+ * What it makes of it: alternative WAY HOW. WAY  how rank 0 receives: recv sendrecv probe mprobe
+ * iprobe irecv waitany testany waitsome persistent HOW  same: the sum is printed. output: the
+ * order. crash: an order is fatal. abort, status: in other ways. deadlock: rank 0 waits for one
+ * more message if 2 was first. poll: it polls for it. Rank 1 is first in the recorded run: rank 2
+ * waits for a while; FIRST=2 in the environment turns that round.
  */
 #include <mpi.h>
 #include <signal.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A little of everything, the same in every run: three ranks, whose events a test knows by heart. */
+/* A little of everything, the same in every run: three ranks, whose events a test knows by heart.
+ */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,7 +61,8 @@ static void probed(void)
 		MPI_Send(value, 4, MPI_INT, 0, 4, MPI_COMM_WORLD);
 	} else if (me == 0) {
 		MPI_Probe(MPI_ANY_SOURCE, 4, MPI_COMM_WORLD, &status);
-		MPI_Recv(value, 4, MPI_INT, status.MPI_SOURCE, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		MPI_Recv(value, 4, MPI_INT, status.MPI_SOURCE, 4, MPI_COMM_WORLD,
+			 MPI_STATUS_IGNORE);
 		MPI_Mprobe(1, MPI_ANY_TAG, MPI_COMM_WORLD, &message, &status);
 		MPI_Mrecv(value, 4, MPI_INT, &message, MPI_STATUS_IGNORE);
 	}

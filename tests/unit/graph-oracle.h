@@ -135,10 +135,11 @@ static inline void oracle_claims(struct oracle *o)
 static inline bool oracle_shows(const struct oracle *o, const struct sim_event *event, int rank,
 				int op, int post)
 {
-	const struct sim_message *y = &o->s->message[event->message];
+	const struct sim_message *y;
 
 	if (!oracle_learns(event))
 		return false;
+	y = &o->s->message[event->message];
 	/* Of the same sender and communicator, whatever was sent before has come, too. */
 	for (int m = 0; m <= event->message; m++) {
 		const struct sim_message *x = &o->s->message[m];

@@ -13,6 +13,21 @@ struct sim_style {
 	bool simple; /* one communicator; no requests but receives, no wildcard tags beside fixed */
 };
 
+/* GRAPH_SEEDS and GRAPH_FIRST choose other seeds than the usual ones. */
+static inline int seed_count(int usual)
+{
+	const char *more = getenv("GRAPH_SEEDS");
+
+	return more ? atoi(more) : usual;
+}
+
+static inline uint64_t first_seed(uint64_t usual)
+{
+	const char *first = getenv("GRAPH_FIRST");
+
+	return first ? strtoull(first, NULL, 10) : usual;
+}
+
 static inline int random_below(uint64_t *seed, int n)
 {
 	return (int)(random_next(seed) % (uint64_t)n);
@@ -67,11 +82,13 @@ static inline void random_receive(struct sim_op *op, const struct sim_program *p
 static inline void random_op(struct sim_program *p, int rank, uint64_t *seed,
 			     const struct sim_style *style, int wild_tags)
 {
-	static const enum sim_kind kinds[] = {SIM_SEND,   SIM_SEND,    SIM_SEND,   SIM_SEND,
-					      SIM_RECV,   SIM_RECV,    SIM_IRECV,  SIM_IRECV,
-					      SIM_WAIT,   SIM_PROBE,   SIM_ISEND,  SIM_ISEND,
-					      SIM_MPROBE, SIM_WAITANY, SIM_CANCEL, SIM_FREE};
-	int n = p->ops[rank], range = style->simple ? 12 : 18;
+	/* The first of them make simple programs. */
+	static const enum sim_kind kinds[] = {
+		SIM_SEND,   SIM_SEND,    SIM_SEND,   SIM_SEND,  SIM_RECV,  SIM_RECV,
+		SIM_IRECV,  SIM_IRECV,   SIM_WAIT,   SIM_PROBE, SIM_ISEND, SIM_ISEND,
+		SIM_MPROBE, SIM_WAITANY, SIM_CANCEL, SIM_FREE,
+	};
+	int n = p->ops[rank], range = style->simple ? 10 : 16;
 	struct sim_op *op = &p->op[rank][n];
 
 	*op = (struct sim_op){.kind = kinds[random_below(seed, range)],

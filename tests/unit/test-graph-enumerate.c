@@ -234,12 +234,11 @@ static void test_all_orders(void **unused)
 		{.ranks = 3, .ops = 6, .colls = 1, .simple = true},
 		{.ranks = 4, .ops = 4, .colls = 1, .simple = true},
 		{.ranks = 3, .ops = 4, .colls = 2, .simple = true}};
-	const char *more = getenv("GRAPH_SEEDS");
-	int n = more ? atoi(more) : 1000, races = 0;
+	int n = seed_count(1000), races = 0;
 
 	(void)unused;
 	for (int i = 0; i < n; i++) {
-		uint64_t seed = current = 7000000 + (uint64_t)i;
+		uint64_t seed = current = first_seed(7000000) + (uint64_t)i;
 
 		random_program(&program, &seed, &styles[i % 3]);
 		random_run(&program, &state, &run_log, &seed, false);

@@ -6,8 +6,11 @@
 #include "graph-oracle.h"
 #include "graph-random.h"
 
+#include "base/log.h"
 #include "graph/choice.h"
+#include "graph/cut.h"
 #include "graph/race.h"
+#include "graph/report.h"
 
 static struct sim_program program;
 static struct sim_state state;
@@ -161,25 +164,17 @@ static void check_run(void)
 	}
 }
 
-static int seeds(int usual)
-{
-	const char *more = getenv("GRAPH_SEEDS");
-
-	return more ? atoi(more) : usual;
-}
-
 static void test_random_graphs(void **unused)
 {
 	static const struct sim_style styles[] = {{.ranks = 5, .ops = 22, .colls = 5},
 						  {.ranks = 3, .ops = 8, .colls = 2},
 						  {.ranks = 4, .ops = 24, .colls = 0},
 						  {.ranks = 4, .ops = 16, .colls = 12}};
-	int n = seeds(4000), pairs = 0, chosen = 0;
-	uint64_t first = getenv("GRAPH_FIRST") ? strtoull(getenv("GRAPH_FIRST"), NULL, 10) : 0;
+	int n = seed_count(4000), pairs = 0, chosen = 0;
 
 	(void)unused;
 	for (int i = 0; i < n; i++) {
-		uint64_t seed = current = first + (uint64_t)i;
+		uint64_t seed = current = first_seed(0) + (uint64_t)i;
 
 		random_program(&program, &seed, &styles[current % 4]);
 		random_run(&program, &state, &run_log, &seed, true);
@@ -192,10 +187,196 @@ static void test_random_graphs(void **unused)
 	assert_true(chosen > n / 10);
 }
 
+/* The first event of `other` outside the cut that an event needs; 0 if there is none. */
+static int first_needed(const uint32_t count[], int node, int other)
+{
+	for (int i = (int)count[other] + 1; i <= run_log.events[other]; i++) {
+		if (oracle_before(&oracle, oracle_begin(other, i), node))
+			return i;
+	}
+	return 0;
+}
+
+struct need {
+	int rank, index; /* an event in the cut */
+	int other, needs;
+};
+
+/* Does an event in the cut need one that is not? */
+static bool cut_needs(const uint32_t count[], struct need *need)
+{
+	for (int rank = 0; rank < program.ranks; rank++) {
+		for (int i = 1; i <= (int)count[rank]; i++) {
+			for (int q = 0; q < program.ranks; q++) {
+				int needs = first_needed(count, oracle_node(rank, i), q);
+
+				if (needs) {
+					*need = (struct need){rank, i, q, needs};
+					return true;
+				}
+			}
+		}
+	}
+	return false;
+}
+
+static void check_cut(const struct graph_source *source, uint64_t *seed)
+{
+	struct graph_cut cut, other;
+	uint32_t count[SIM_RANKS];
+	struct graph_cut_flaw flaw;
+	struct need need;
+	bool consistent;
+
+	graph_cut_init(&cut, source->ranks);
+	graph_cut_init(&other, source->ranks);
+	for (unsigned i = 0; i < source->ranks; i++)
+		cut.count[i] = other.count[i] = count[i] =
+			(uint32_t)random_below(seed, run_log.events[i] + 1);
+	require(!graph_cut_is_consistent(source, &cut, &consistent, &flaw));
+	require(consistent == !cut_needs(count, &need));
+	if (!consistent)
+		require(flaw.needs > cut.count[flaw.missing] &&
+			flaw.index <= cut.count[flaw.rank] &&
+			oracle_before(&oracle, oracle_begin((int)flaw.missing, (int)flaw.needs),
+				      oracle_node((int)flaw.rank, (int)flaw.index)));
+	while (cut_needs(count, &need))
+		count[need.rank] = (uint32_t)need.index - 1;
+	require(!graph_cut_shrink(source, &cut));
+	require(!memcmp(cut.count, count, source->ranks * sizeof(count[0])));
+	memcpy(count, other.count, source->ranks * sizeof(count[0]));
+	while (cut_needs(count, &need))
+		count[need.other] = (uint32_t)need.needs;
+	require(!graph_cut_grow(source, &other));
+	require(!memcmp(other.count, count, source->ranks * sizeof(count[0])));
+	graph_cut_free(&cut);
+	graph_cut_free(&other);
+}
+
+static void test_cuts(void **unused)
+{
+	static const struct sim_style style = {.ranks = 4, .ops = 10, .colls = 6};
+	int n = seed_count(1000);
+
+	(void)unused;
+	for (int i = 0; i < n; i++) {
+		uint64_t seed = current = first_seed(500000) + (uint64_t)i;
+		struct graph_source source = sim_source(&program, &run_log);
+
+		random_program(&program, &seed, &style);
+		random_run(&program, &state, &run_log, &seed, true);
+		source.ranks = (unsigned)program.ranks;
+		oracle_make(&oracle, &program, &state, &run_log);
+		for (int k = 0; k < 4; k++)
+			check_cut(&source, &seed);
+	}
+}
+
+/* Rank 0 receives from 1; the position before that, and what it implies. */
+static void test_positions(void **unused)
+{
+	struct graph_position position = {0, 1}, end;
+	struct graph_source source;
+	struct graph_cut cut;
+	uint32_t count;
+
+	(void)unused;
+	memset(&program, 0, sizeof(program));
+	program.ranks = 2;
+	program.comms = 1;
+	program.comm[0] = (struct sim_comm){.name = 1, .size = 2, .member = {0, 1}};
+	program.ops[0] = program.ops[1] = 3;
+	for (int i = 0; i < 3; i++) {
+		program.op[0][i] = (struct sim_op){.kind = SIM_RECV, .peer = 1};
+		program.op[1][i] = (struct sim_op){.kind = SIM_SEND, .peer = 0};
+	}
+	/* The second message comes back. */
+	program.op[0][2] = (struct sim_op){.kind = SIM_SEND, .peer = 1};
+	program.op[1][2] = (struct sim_op){.kind = SIM_RECV, .peer = 0};
+	current = 1;
+	random_run(&program, &state, &run_log, &current, false);
+	source = sim_source(&program, &run_log);
+	graph_cut_init(&cut, 2);
+	/* Events are COMM and one for each operation, whose number is its place from 1 on. */
+	position.number = 2;
+	assert_int_equal(graph_cut_place(&source, 0, &position, &count), 0);
+	assert_int_equal(count, 2);
+	assert_int_equal(graph_cut_past(&source, 0, &position, &cut), 0);
+	assert_int_equal(cut.count[0], 2);
+	assert_int_equal(cut.count[1], 2);
+	assert_int_equal(graph_cut_frontier(&source, 0, &position, &cut), 0);
+	assert_int_equal(cut.count[0], 2);
+	assert_int_equal(cut.count[1], 3);
+	assert_int_equal(graph_cut_position(&source, 1, 3, &end), 0);
+	assert_int_equal(end.number, 3);
+	assert_int_equal(graph_cut_position(&source, 1, 4, &end), 0);
+	assert_true(end.number == GRAPH_POSITION_END);
+	graph_cut_free(&cut);
+}
+
+static int32_t random_field(uint64_t *seed)
+{
+	static const int32_t odd[] = {-2, -1, 0, 1, 2, 5, 6, 1000, INT32_MAX, INT32_MIN};
+
+	return odd[random_below(seed, 10)];
+}
+
+/* Whatever events say, there is an answer or a sentence. */
+static void test_nonsense(void **unused)
+{
+	static const struct sim_style style = {.ranks = 4, .ops = 16, .colls = 6};
+	int n = seed_count(2000), said = 0;
+
+	(void)unused;
+	rp_say_to(open("/dev/null", O_WRONLY));
+	for (int i = 0; i < n; i++) {
+		uint64_t seed = current = first_seed(900000) + (uint64_t)i;
+		struct graph_report report;
+		struct graph_source source;
+
+		random_program(&program, &seed, &style);
+		random_run(&program, &state, &run_log, &seed, true);
+		source = sim_source(&program, &run_log);
+		for (int k = random_below(&seed, 8); k >= 0; k--) {
+			int rank = random_below(&seed, program.ranks);
+			struct trace_event *e =
+				&run_log.event[rank][1 + random_below(&seed, run_log.events[rank])]
+					 .e;
+			int32_t *field[] = {&e->peer,
+					    &e->tag,
+					    &e->want_peer,
+					    &e->want_tag,
+					    (int32_t *)&e->comm,
+					    (int32_t *)&e->site};
+
+			if (random_below(&seed, 3))
+				*field[random_below(&seed, 6)] = random_field(&seed);
+			else if (random_below(&seed, 3))
+				e->kind = (uint8_t)(1 + random_below(&seed, TRACE_EVENT_KINDS - 1));
+			else if (random_below(&seed, 2))
+				e->id = (uint64_t)(int64_t)random_field(&seed);
+			else
+				e->bytes = (uint64_t)(int64_t)random_field(&seed);
+			e->flags = random_below(&seed, 4) ? e->flags
+							  : (uint8_t)random_below(&seed, 16);
+		}
+		if (graph_report_make(&report, &source))
+			said++;
+		else
+			graph_report_free(&report);
+	}
+	assert_true(said > n / 20);
+	assert_true(said < n);
+	rp_say_to(2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_random_graphs),
+		cmocka_unit_test(test_cuts),
+		cmocka_unit_test(test_positions),
+		cmocka_unit_test(test_nonsense),
 	};
 
 	return cmocka_run_group_tests_name("graph", tests, NULL, NULL);

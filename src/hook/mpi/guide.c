@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "hook/common/session.h"
+#include "hook/common/text.h"
 
 #define FIRST_MARKS 16
 #define SOME 64
@@ -75,6 +76,18 @@ static void advance(struct hook_thread *t, struct guide *g)
 	g->more = rc == 1;
 }
 
+static void __attribute__((noreturn))
+cannot_read(struct hook_thread *t, const char *name, const char *why)
+{
+	char words[256];
+	struct hook_text text = hook_text_in(words, sizeof(words));
+
+	hook_text_add(&text, name);
+	hook_text_add(&text, " ");
+	hook_text_add(&text, why);
+	hook_failed(t, words);
+}
+
 /* A thread that was not recorded has none. */
 static struct guide *open_guide(struct hook_thread *t)
 {
@@ -87,7 +100,7 @@ static struct guide *open_guide(struct hook_thread *t)
 		return g;
 	hook_stream_name(t, "guide", name, sizeof(name));
 	if (trace_view_open(&g->view, hook_process.rank_fd, name, &why))
-		hook_failed(t, why);
+		cannot_read(t, name, why);
 	trace_order_reader_init(&g->reader, &g->view);
 	advance(t, g);
 	return g;

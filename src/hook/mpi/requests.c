@@ -288,6 +288,15 @@ struct hook_request *hook_requests_next_open(const struct hook_request *r)
 	return r->next ? &pool[r->next] : NULL;
 }
 
+struct hook_request *hook_requests_of_post(uint64_t post)
+{
+	for (uint32_t i = 1; i < pool_used; i++) {
+		if (pool[i].flags & REQUEST_ACTIVE && pool[i].post == post)
+			return &pool[i];
+	}
+	return NULL;
+}
+
 uint32_t hook_requests_count(void)
 {
 	return live;

@@ -80,6 +80,9 @@ void hook_requests_close(struct hook_request *r);
 void hook_requests_pend(struct hook_request *r);
 uint32_t hook_requests_pending(void);
 
+/* The active one with that number among all receives, or NULL; looks at all of them. */
+struct hook_request *hook_requests_of_post(uint64_t post);
+
 /* How many there are. */
 uint32_t hook_requests_count(void);
 

@@ -107,13 +107,36 @@ static void batch_close(struct batch *b)
 	}
 }
 
+static void __attribute__((noreturn)) diverged(const char *expected, const char *found)
+{
+	hook_diverged(hook_self, hook_mpi_call_name(hook_self->call), expected, found);
+}
+
 static int checked_index(const struct trace_rec *rec, int count)
 {
 	if (rec->a > (uint64_t)count)
-		hook_diverged(hook_self, hook_mpi_call_name(hook_self->call),
-			      "a longer array of requests",
-			      "one that does not have the recorded index");
+		diverged("a longer array of requests", "one that does not have the recorded index");
 	return (int)rec->a - 1;
+}
+
+/* The forced one may be named by its receive: where that is in the array was not recorded. */
+static int index_of(const struct trace_rec *rec, const struct batch *b)
+{
+	MPI_Request wanted = MPI_REQUEST_NULL;
+	struct hook_request *r;
+
+	if (!rec->b)
+		return checked_index(rec, b->count);
+	hook_requests_lock();
+	r = hook_requests_of_post(rec->b - 1);
+	if (r)
+		wanted = r->handle;
+	hook_requests_unlock();
+	for (int i = 0; r && i < b->count; i++) {
+		if (b->user[i] == wanted)
+			return i;
+	}
+	diverged("the other request among those given", "none of them");
 }
 
 static int steered_Wait(MPI_Request *request, MPI_Status *status)
@@ -135,7 +158,7 @@ static int wait_index(uint64_t event, int count, MPI_Request requests[], int *in
 	if (!vary_take(hook_self, event, TRACE_INDEX, &rec) || rec.a == 0) {
 		rc = vary_true.Waitany(count, b.real, index, status);
 	} else {
-		*index = checked_index(&rec, count);
+		*index = index_of(&rec, &b);
 		rc = vary_true.Wait(&b.real[*index], status);
 	}
 	batch_close(&b);
@@ -159,7 +182,7 @@ static int wait_indices(uint64_t event, struct batch *b, int n, int indices[],
 			statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i];
 		int one;
 
-		indices[i] = checked_index(&rec, b->count);
+		indices[i] = index_of(&rec, b);
 		one = vary_true.Wait(&b->real[indices[i]], status);
 		if (one != MPI_SUCCESS)
 			rc = MPI_ERR_IN_STATUS;

@@ -36,7 +36,7 @@ static void __attribute__((noreturn)) diverged(struct hook_thread *t)
 /* What became of posts is known before they are made. */
 static void skip_posts(struct hook_thread *t)
 {
-	while (t->more && (t->next.kind == TRACE_POST || t->next.kind == TRACE_CANCEL))
+	while (t->more && trace_kind_is_keyed(t->next.kind))
 		hook_thread_advance(t);
 }
 

@@ -34,7 +34,7 @@ messages_of() {
 	sed -n 's/^seconds .* messages \([0-9]*\) .*/\1/p' "$1.out"
 }
 
-# paper MESSAGES PROGRAM SIZE [ARGUMENT...]: MESSAGES of 4 ranks, "some" if that is not always the same
+# paper MESSAGES PROGRAM SIZE [ARGUMENT...]: MESSAGES of 4 ranks, "some" if that varies
 paper() {
 	local messages=$1 name=$2 program i
 	shift 2

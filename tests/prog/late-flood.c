@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * late-flood FILE PACED MESSAGES: rank 1 sends PACED messages slowly; rank 2 polls and looks at the
+ * clock until these are long gone and then floods rank 0, which takes what comes. In replay the
+ * clock does not make rank 2 wait: its flood comes first, and somebody has to keep it. Rank 0
+ * appends to FILE the most memory it ever had, in kB.
+ */
+#include <time.h>
+
+#include "outcome.h"
+
+#define BYTES 4000
+
+static long peak_kb(void)
+{
+	FILE *file = fopen("/proc/self/status", "r");
+	char line[256];
+	long kb = -1;
+
+	while (file && fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "VmHWM: %ld", &kb) == 1)
+			break;
+	}
+	if (file)
+		fclose(file);
+	return kb;
+}
+
+static void receive(int paced, int messages, const char *path)
+{
+	static char data[BYTES];
+	int from[3] = {0};
+	long before = peak_kb();
+	FILE *file;
+
+	for (int i = 0; i < paced + messages; i++) {
+		MPI_Status status;
+
+		MPI_Recv(data, BYTES, MPI_CHAR, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, &status);
+		from[status.MPI_SOURCE]++;
+		if (status.MPI_SOURCE == 2 && from[2] == 1)
+			outcome(" %d", from[1]);
+	}
+	CHECK(from[1] == paced && from[2] == messages);
+	file = fopen(path, "a");
+	CHECK(file != NULL);
+	fprintf(file, "%ld\n", peak_kb() - before);
+	fclose(file);
+}
+
+int main(int argc, char **argv)
+{
+	int me, paced, messages;
+	static char data[BYTES];
+
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &me);
+	CHECK(argc == 4);
+	paced = atoi(argv[2]);
+	messages = atoi(argv[3]);
+	if (me == 0)
+		receive(paced, messages, argv[1]);
+	for (int i = 0; me == 1 && i < paced; i++) {
+		struct timespec pause = {0, 1000000};
+
+		nanosleep(&pause, NULL);
+		MPI_Send(data, BYTES, MPI_CHAR, 0, 0, MPI_COMM_WORLD);
+	}
+	if (me == 2) {
+		double start = MPI_Wtime();
+		int flag;
+
+		do {
+			for (int i = 0; i < 1000; i++)
+				MPI_Iprobe(0, 1, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+		} while (MPI_Wtime() - start < 0.004 * paced);
+		for (int i = 0; i < messages; i++)
+			MPI_Send(data, BYTES, MPI_CHAR, 0, 0, MPI_COMM_WORLD);
+	}
+	outcome_print();
+	MPI_Finalize();
+	return 0;
+}
