@@ -55,7 +55,7 @@ mpi_flavours() {
 	done
 }
 
-FLAVOUR=${FLAVOUR:-$(mpi_flavours | head -n 1)}
+FLAVOUR=${FLAVOUR:-$(mpi_flavours | sed -n 1p)}
 SCRATCH=$(mktemp -d "${TMPDIR:-/tmp}/reprise-test.XXXXXX")
 TRACE=$SCRATCH/trace
 cd "$SCRATCH"
@@ -95,35 +95,55 @@ trap cleanup EXIT
 
 # --- programs
 
+# compile_once OUT SOURCE... -- COMMAND...: unless OUT is newer than every SOURCE. One at a time: a
+# second compilation beside this one would replace a program that another test is recording.
+compile_once() {
+	local out=$1 source sources=() old
+	shift
+
+	while [[ $1 != -- ]]; do
+		sources+=("$1")
+		shift
+	done
+	shift
+	mkdir -p "$(dirname "$out")"
+	(
+		flock 9
+		old=
+		for source in "${sources[@]}"; do
+			[[ ! $source -nt $out ]] || old=yes
+		done
+		if [[ ! -x $out || -n $old ]]; then
+			command -v "$1" >/dev/null || cannot_run "$1 is not installed"
+			"$@" -o "$out.new" >&2 || fail "${out##*/} does not compile"
+			mv "$out.new" "$out"
+		fi
+	) 9>"$out.lock"
+}
+
 # compile NAME [FLAVOUR]: prints the path of the program; "plain" is without MPI
 compile() {
-	local name=$1 flavour=${2:-$FLAVOUR} dir out source tool
+	local name=$1 flavour=${2:-$FLAVOUR} out source tool
 	local warn=(-Wall -Wextra -Wno-stringop-overflow -Wno-stringop-overread)
 
-	dir=$BUILD/tests/$flavour
-	out=$dir/$name
-	mkdir -p "$dir"
+	out=$BUILD/tests/$flavour/$name
 	for source in "$TESTS/prog/$name".{c,cc,F,f90}; do
 		[[ ! -e $source ]] || break
 	done
 	[[ -e $source ]] || fail "there is no program $name"
-	if [[ ! -x $out || $source -nt $out ||
-		-n $(find "$TESTS/prog" -name '*.h' -newer "$out") ]]; then
-		case $source in
-		*.c) tool=mpicc ;;
-		*.cc) tool=mpicxx ;;
-		*) tool=mpif90 ;;
-		esac
-		if [[ $flavour == plain ]]; then
-			tool=cc
-		else
-			tool=$tool.$flavour
-		fi
-		command -v "$tool" >/dev/null || cannot_run "$tool is not installed"
-		"$tool" -g -O1 "${warn[@]}" -D_GNU_SOURCE -pthread -o "$out.$$" "$source" >&2 ||
-			fail "$name does not compile"
-		mv "$out.$$" "$out"
+	case $source in
+	*.c) tool=mpicc ;;
+	*.cc) tool=mpicxx ;;
+	*) tool=mpif90 ;;
+	esac
+	if [[ $flavour == plain ]]; then
+		tool=${tool#mpi}
+		tool=${tool/#cxx/c++}
+	else
+		tool=$tool.$flavour
 	fi
+	compile_once "$out" "$source" "$TESTS"/prog/*.h -- \
+		"$tool" -g -O1 "${warn[@]}" -D_GNU_SOURCE -pthread "$source"
 	echo "$out"
 }
 
@@ -337,6 +357,23 @@ exact() {
 	same recorded quiet
 }
 
+# exact_alone TIMES PROGRAM [ARGUMENT...]: the same for a program without MPI
+exact_alone() {
+	local times=$1 program
+	shift
+
+	program=$(compile "$1" plain)
+	shift
+	varies 12 "$program" "$@"
+	record --noise -- "$program" "$@"
+	status_is recorded 0
+	[[ -s recorded.out ]] || fail "the recorded run printed nothing"
+	replays_alike "$times"
+	replay quiet
+	status_is quiet 0
+	same recorded quiet
+}
+
 # rounds FIRST LAST PROGRAM [ARGUMENT...]: records and replays, each round with noise of its own
 rounds() {
 	local first=$1 last=$2 i program
@@ -355,6 +392,24 @@ rounds() {
 	done
 	# The rounds themselves are different runs.
 	[[ $(cat_sums round.*) -gt 1 ]] || fail "all recorded runs were the same"
+}
+
+# rounds_alone FIRST LAST PROGRAM: the same without MPI; the number of the round is the argument
+rounds_alone() {
+	local first=$1 last=$2 i program
+
+	program=$(compile "$3" plain)
+	for ((i = first; i <= last; i++)); do
+		record "--noise=$i" -- "$program" "$i"
+		status_is recorded 0
+		replay replayed "--noise=$((1000 + i))"
+		status_is replayed 0
+		same recorded replayed
+	done
+	record -- "$program" 1
+	cp recorded.out again.out
+	record --noise -- "$program" 1
+	! cmp -s recorded.out again.out || fail "two runs of one seed were the same"
 }
 
 cat_sums() {
@@ -449,21 +504,16 @@ killed_run_replays() {
 
 # --- exploring
 
-# alternative WAY HOW: records the program `alternative` with rank 1 first, and forces rank 2 to be
-# first; leaves explored.out and STATUS
+# alternative WAY HOW: records the program `alternative` with rank 1 first, and explores its one race,
+# so that rank 2 is first; leaves explored.out and STATUS
 alternative() {
-	local program force
+	local program
 
 	program=$(compile alternative)
 	launcher 3
 	record -- "${LAUNCH[@]}" "$program" "$1" "$2"
 	status_is recorded 0
-	case $1 in
-	irecv | persistent) force=0@5#0=2 ;;
-	waitany | testany | waitsome) force=0@5=1 ;;
-	*) force=0@3=2 ;;
-	esac
-	run explored "$REPRISE" explore --patience=5 --force "$force" --cut 1@4,2@4 "$TRACE"
+	run explored "$REPRISE" explore --patience=5 "$TRACE"
 }
 
 # explored_replays NUMBER STATUS: the explored trace of that number, noisy, three times

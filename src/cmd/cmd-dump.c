@@ -21,6 +21,7 @@
 #include "trace/dir.h"
 #include "trace/input.h"
 #include "trace/order.h"
+#include "trace/sync.h"
 #include "trace/words.h"
 
 #define BYTES_SHOWN 32
@@ -29,7 +30,7 @@ struct dump {
 	struct trace_dir dir;
 	const char *thread; /* NULL for all */
 	long rank;          /* -1 for all */
-	bool input;
+	bool input, sync;   /* instead of the order of events */
 	bool events;
 	bool json;
 	bool force;
@@ -165,6 +166,42 @@ static int dump_input(const struct dump *d, const struct source *from,
 	return rc < 0 ? rc : 0;
 }
 
+static void print_sync(const struct dump *d, const struct source *from,
+		       const struct trace_sync_rec *rec, uint64_t number)
+{
+	char *words = trace_sync_words(rec);
+	json_t *object;
+
+	if (d->json) {
+		object = json_record(from, "operation", number, trace_sync_word(rec->kind));
+		json_object_set_new(object, "run", json_integer((json_int_t)rec->run));
+		json_object_set_new(object, "code", json_integer(rec->code));
+		json_object_set_new(object, "step", json_integer(rec->step));
+		json_object_set_new(object, "text", cmd_show_json(words));
+		cmd_show_json_line(object, JSON_COMPACT);
+	} else {
+		if (rec->run)
+			printf("\t%" PRIu64 " operations as predicted\n", rec->run);
+		print_position(from, number);
+		printf("\t%s\n", words);
+	}
+	free(words);
+}
+
+static int dump_sync(const struct dump *d, const struct source *from, const struct trace_view *view)
+{
+	struct trace_sync_reader *r = rp_alloc(1, sizeof(*r));
+	struct trace_sync_rec rec;
+	int rc = trace_sync_reader_init(r, view);
+
+	while (!rc && !ferror(stdout) && trace_sync_next_record(r, &rec) == 2)
+		print_sync(d, from, &rec, r->ops);
+	if (!rc && !d->json && r->total > r->ops)
+		printf("\t%" PRIu64 " operations as predicted\n", r->total - r->ops);
+	free(r);
+	return rc;
+}
+
 static void dump_stdin(const struct dump *d, const struct source *from,
 		       const struct trace_view *view)
 {
@@ -206,6 +243,8 @@ static int dump_stream(const struct dump *d, const struct source *from, int rank
 		rc = dump_order(d, from, &view);
 	else if (from->name->kind == TRACE_STREAM_INPUT)
 		rc = dump_input(d, from, &view);
+	else if (from->name->kind == TRACE_STREAM_SYNC)
+		rc = dump_sync(d, from, &view);
 	else
 		dump_stdin(d, from, &view);
 	trace_view_close(&view);
@@ -214,7 +253,10 @@ static int dump_stream(const struct dump *d, const struct source *from, int rank
 
 static bool is_wanted(const struct dump *d, const struct trace_stream_name *s)
 {
-	if (s->kind > TRACE_STREAM_STDIN || d->input == (s->kind == TRACE_STREAM_ORDER))
+	bool order = s->kind == TRACE_STREAM_ORDER, sync = s->kind == TRACE_STREAM_SYNC;
+	bool input = s->kind == TRACE_STREAM_INPUT || s->kind == TRACE_STREAM_STDIN;
+
+	if (d->sync ? !sync : d->input ? !input : !order)
 		return false;
 	return !d->thread || !strcmp(d->thread, s->thread);
 }
@@ -275,13 +317,11 @@ static int parse_rank(const char *text, long *rank)
 
 static int parse(int argc, char **argv, struct dump *d)
 {
-	static const struct option options[] = {{"rank", required_argument, NULL, 'r'},
-						{"thread", required_argument, NULL, 't'},
-						{"format", required_argument, NULL, 'f'},
-						{"input", no_argument, NULL, 'i'},
-						{"force", no_argument, NULL, 'F'},
-						{"events", no_argument, NULL, 'e'},
-						{0}};
+	static const struct option options[] = {
+		{"rank", required_argument, NULL, 'r'},   {"thread", required_argument, NULL, 't'},
+		{"format", required_argument, NULL, 'f'}, {"input", no_argument, NULL, 'i'},
+		{"force", no_argument, NULL, 'F'},        {"events", no_argument, NULL, 'e'},
+		{"sync", no_argument, NULL, 's'},         {0}};
 	int c, code = 0;
 
 	opterr = 0;
@@ -297,6 +337,8 @@ static int parse(int argc, char **argv, struct dump *d)
 			d->input = true;
 		else if (c == 'e')
 			d->events = true;
+		else if (c == 's')
+			d->sync = true;
 		else if (c == 'F')
 			d->force = true;
 		else
@@ -332,7 +374,8 @@ static int run(int argc, char **argv)
 
 const struct cmd_verb cmd_dump = {
 	.name = "dump",
-	.args = "[--rank R] [--thread T] [--input | --events] [--force] [--format=json] [TRACE]",
+	.args = "[--rank R] [--thread T] [--input | --events | --sync] [--force] [--format=json] "
+		"[TRACE]",
 	.summary = "Prints every record of a trace, a line each",
 	.details =
 		"  --rank R       only this rank\n"
@@ -341,10 +384,12 @@ const struct cmd_verb cmd_dump = {
 		"                 instead of the order of events\n"
 		"  --events       what an evaluation saw: every message and collective operation,\n"
 		"                 with the place in the program (see 'reprise help evaluate')\n"
+		"  --sync         the order of the threads' synchronisation instead\n"
 		"  --force        show what is left of a damaged stream\n"
 		"  --format=json  for scripts: one object per line\n\n"
 		"A line begins with its position R@E: just before event E of rank R; R.T@E for\n"
-		"thread T, R/P for another process of the rank. With --input E counts the values.\n"
+		"thread T, R/P for another process of the rank. With --input E counts the values,\n"
+		"with --sync the operations; those that came as predicted are only counted.\n"
 		"Without TRACE it is the latest one.\n",
 	.run = run,
 };

@@ -20,6 +20,9 @@
 #include "replay/explore.h"
 
 #define PATIENCE 15.0
+/* How long a run may take: threads that wait for each other are no deadlock that MPI shows. */
+#define LEAST_SECONDS 60
+#define TIMES_RECORDED 20
 
 struct options {
 	struct replay_explore x;
@@ -235,10 +238,10 @@ static int explore_all(struct options *o, const struct cmd_alternatives *list)
 	else
 		json_decref(array);
 	if (!code && list->left_out && !o->json)
-		rp_say("%" PRIu64
-		       " more of the same places and senders were not tried; --all tries "
-		       "them",
-		       list->left_out);
+		rp_say("%" PRIu64 " more alternatives were not tried%s", list->left_out,
+		       o->wanted.all || o->wanted.limit
+			       ? ""
+			       : ": they are of the same places and senders; --all tries them");
 	return code ? code : changed != 0;
 }
 
@@ -275,6 +278,8 @@ static int explore(struct options *o, const struct trace_run *run)
 	int code;
 
 	o->x.run = run;
+	if (!o->x.timeout)
+		o->x.timeout = LEAST_SECONDS + TIMES_RECORDED * run->meta.seconds;
 	code = check_whole(run);
 	if (code)
 		return code;
@@ -338,7 +343,8 @@ const struct cmd_verb cmd_explore = {
 		"                       which event E tells\n"
 		"  --cut R@E,…          where ranks leave the recorded path\n"
 		"  --patience=SECONDS   how long nothing may happen before it is a deadlock (15)\n"
-		"  --timeout=SECONDS    how long one run may take (no limit)\n"
+		"  --timeout=SECONDS    how long one run may take (60, and 20 times the\n"
+		"                       recorded run)\n"
 		"  -o, --output DIR     where the new traces go\n"
 		"  --format=json        for scripts: one object\n",
 	.run = run,

@@ -75,6 +75,8 @@ static void print_run(const struct trace_run *run)
 			print_program(&run->rank[0]);
 		print_field("started", rp_format("%s on %s", start, host));
 		print_field("ended", ended(&run->meta));
+		if (run->meta.tracing)
+			print_field("trace", rp_strdup(trace_mode_words(run->meta.tracing)));
 		if (run->meta.noisy)
 			print_field("noise", rp_format("seed %" PRIu64, run->meta.noise));
 		if (run->meta.system_heap)
@@ -242,6 +244,11 @@ static void print_totals(const struct trace_run *run)
 	       " inputs and the names of libraries in %" PRIu64 " bytes\n",
 	       sum.polls, sum.inputs,
 	       sum.bytes[TRACE_STREAM_INPUT] + sum.bytes[TRACE_STREAM_STDIN]);
+	if (sum.syncs)
+		printf("%" PRIu64 " synchronisation operations of threads, %" PRIu64
+		       " not predicted, in %" PRIu64 " bytes, %.3f each\n",
+		       sum.syncs, sum.unpredicted, sum.bytes[TRACE_STREAM_SYNC],
+		       (double)sum.bytes[TRACE_STREAM_SYNC] / (double)sum.syncs);
 }
 
 static void say_damage(const struct trace_run *run)

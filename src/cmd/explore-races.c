@@ -36,6 +36,7 @@ static struct replay_position position_of(const struct cmd_graph *g,
 		.process = graph_source_process(&g->source, at->rank, at->thread),
 		.thread = rp_strdup(g->source.thread(g->source.context, at->rank, at->thread)),
 		.event = at->event,
+		.inside = at->inside,
 	};
 }
 

@@ -55,6 +55,10 @@ static json_t *stream_json(const struct trace_run_stream *s)
 	set(stream, "bytes", s->bytes);
 	if (s->kind == TRACE_STREAM_INPUT)
 		set(stream, "inputs", s->inputs);
+	if (s->kind == TRACE_STREAM_SYNC) {
+		set(stream, "operations", s->syncs);
+		set(stream, "unpredicted", s->unpredicted);
+	}
 	if (s->kind != TRACE_STREAM_ORDER)
 		return stream;
 	set(stream, "events", s->events);
@@ -79,6 +83,9 @@ static void set_sums(json_t *object, const struct trace_run_rank *sum)
 	set(object, "order_bytes", sum->bytes[TRACE_STREAM_ORDER]);
 	set(object, "input_bytes", sum->bytes[TRACE_STREAM_INPUT]);
 	set(object, "stdin_bytes", sum->bytes[TRACE_STREAM_STDIN]);
+	set(object, "sync_operations", sum->syncs);
+	set(object, "sync_unpredicted", sum->unpredicted);
+	set(object, "sync_bytes", sum->bytes[TRACE_STREAM_SYNC]);
 	set(object, "processes", sum->processes);
 	set(object, "threads", sum->threads);
 }
@@ -117,6 +124,7 @@ static void set_meta(json_t *object, const struct trace_meta *meta)
 	set_text(object, "cwd", meta->cwd);
 	set_text(object, "host", meta->host);
 	set_text(object, "start", meta->start);
+	set_text(object, "tracing", trace_mode_words(meta->tracing));
 	if (meta->noisy)
 		set(object, "noise", meta->noise);
 	json_object_set_new(object, "heap", json_string(meta->system_heap ? "system" : "own"));

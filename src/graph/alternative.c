@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "graph/choice.h"
 #include "graph/race.h"
+#include "trace/calls.h"
 
 struct wildcard {
 	uint32_t index;
@@ -45,6 +46,7 @@ struct search {
 	struct graph_choices choices;
 	struct rp_map open; /* (rank, id): place in by_rank + 1, until it is done */
 	uint32_t *cut_at; /* second walk: by alternative and rank, index of the cut; 0: none yet */
+	struct rp_map posting; /* second walk: (rank, thread): post of its blocking receive */
 };
 
 static void *as_value(uint64_t number)
@@ -58,6 +60,18 @@ static bool from_value(const void *value, uint64_t *number)
 	return value != NULL;
 }
 
+/*
+ * Where threads take turns a blocking receive is a post and its completion; but it has no number
+ * among those that the program posts.
+ */
+static bool is_post(uint8_t kind, uint16_t call)
+{
+	const char *name = trace_call_name(call);
+
+	return kind == TRACE_EVENT_POST && strcmp(name, "MPI_Recv") != 0 &&
+	       strcmp(name, "MPI_Recv_c") != 0 && strncmp(name, "MPI_Sendrecv", 12) != 0;
+}
+
 static void note_comm(struct search *s, unsigned rank, const struct trace_event *e)
 {
 	/* A name is a hash: one that looks like no value is not worth a second map. */
@@ -68,7 +82,7 @@ static void note_comm(struct search *s, unsigned rank, const struct trace_event 
 static void note_wildcard(struct search *s, const struct graph_event *g)
 {
 	struct wildcards *w = &s->by_rank[g->rank];
-	bool is_post = g->event->kind == TRACE_EVENT_POST;
+	bool posted = is_post(g->event->kind, g->event->call);
 
 	if (w->n == w->room) {
 		w->room = w->room ? 2 * w->room : 256;
@@ -78,11 +92,11 @@ static void note_wildcard(struct search *s, const struct graph_event *g)
 					  .comm = g->event->comm,
 					  .tag = g->event->want_tag,
 					  .post = w->posts,
-					  .is_post = is_post};
-	if (is_post)
+					  .is_post = posted};
+	if (posted)
 		rp_map_put(&s->open, g->rank, g->event->id, as_value(w->n));
 	w->n++;
-	w->posts += is_post;
+	w->posts += posted;
 }
 
 /* As the hook numbers them: all that can get a message. */
@@ -107,7 +121,7 @@ static void note_done(struct search *s, const struct graph_event *g)
 		return;
 	s->by_rank[g->rank].item[place].done = g->index;
 	s->by_rank[g->rank].item[place].done_at =
-		(struct graph_position){g->rank, g->thread, g->event->number};
+		(struct graph_position){g->rank, g->thread, g->event->number, false};
 }
 
 static void on_event(void *context, const struct graph_event *g)
@@ -115,7 +129,7 @@ static void on_event(void *context, const struct graph_event *g)
 	struct search *s = context;
 
 	graph_choices_event(&s->choices, g);
-	if (g->event->kind == TRACE_EVENT_POST)
+	if (is_post(g->event->kind, g->event->call))
 		note_receive(s, g);
 	switch (g->event->kind) {
 	case TRACE_EVENT_COMM:
@@ -189,8 +203,8 @@ static void on_race(void *context, unsigned rank, const struct graph_racer *r,
 	if (!a)
 		return;
 	*a = (struct graph_alternative){
-		.at = {rank, r->thread, r->number},
-		.is_post = r->kind == TRACE_EVENT_POST,
+		.at = {rank, r->thread, r->number, false},
+		.is_post = is_post(r->kind, r->call),
 		.got = r->peer,
 		.other = (int32_t)other,
 		.source = -1,
@@ -215,7 +229,7 @@ static void on_choice(void *context, unsigned rank, const struct graph_choice *c
 	if (!a)
 		return;
 	*a = (struct graph_alternative){
-		.at = {rank, choice->thread, choice->number},
+		.at = {rank, choice->thread, choice->number, false},
 		.is_choice = true,
 		.posted_by = other->number,
 		.thread = choice->thread,
@@ -296,15 +310,29 @@ static void describe_all(struct search *s)
 	found->n = n;
 }
 
+static bool is_blocking(const struct graph_event *g, uint8_t kind)
+{
+	return g->event->kind == kind && !is_post(TRACE_EVENT_POST, g->event->call);
+}
+
+/* Did this event post its receive before the cut, and completes past it? */
+static bool is_inside(const struct search *s, const struct graph_event *g, uint32_t cut_at)
+{
+	uint64_t posted;
+
+	return is_blocking(g, TRACE_EVENT_DONE) &&
+	       from_value(rp_map_get(&s->posting, g->rank, g->thread), &posted) && posted < cut_at;
+}
+
 /* The position before this event, unless the thread is cut already. */
-static void cut_thread(struct graph_alternative *a, const struct graph_event *g)
+static void cut_thread(struct graph_alternative *a, const struct graph_event *g, bool inside)
 {
 	for (size_t i = 0; i < a->cuts; i++) {
 		if (a->cut[i].rank == g->rank && a->cut[i].thread == g->thread)
 			return;
 	}
 	a->cut = rp_realloc(a->cut, a->cuts + 1, sizeof(*a->cut));
-	a->cut[a->cuts++] = (struct graph_position){g->rank, g->thread, g->event->number};
+	a->cut[a->cuts++] = (struct graph_position){g->rank, g->thread, g->event->number, inside};
 }
 
 static void on_cut_event(void *context, const struct graph_event *g)
@@ -321,10 +349,12 @@ static void on_cut_event(void *context, const struct graph_event *g)
 			*cut_at = g->index;
 			if (g->rank == a->at.rank && a->is_post)
 				a->at = (struct graph_position){g->rank, g->thread,
-								g->event->number};
+								g->event->number, false};
 		}
-		cut_thread(a, g);
+		cut_thread(a, g, is_inside(s, g, *cut_at));
 	}
+	if (is_blocking(g, TRACE_EVENT_POST))
+		rp_map_put(&s->posting, g->rank, g->thread, as_value(g->index));
 }
 
 /* One event may complete several: all of it is past the cut. */
@@ -384,6 +414,7 @@ int graph_alternatives_find(const struct graph_source *source,
 	rp_map_free(&s.members);
 	rp_map_free(&s.seen);
 	rp_map_free(&s.open);
+	rp_map_free(&s.posting);
 	if (rc)
 		graph_alternatives_free(found);
 	return rc;

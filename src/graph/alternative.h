@@ -17,6 +17,7 @@ struct graph_position {
 	unsigned rank;
 	uint32_t thread;
 	uint64_t event;
+	bool inside; /* no: after it has posted its receive, and before that completes */
 };
 
 struct graph_alternative {

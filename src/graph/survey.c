@@ -45,6 +45,16 @@ static void add_comm(struct reading *r, const struct trace_event *e)
 	rp_map_put(&r->comms, e->comm, 0, rp_map_get(&survey->comms, e->id, 0));
 }
 
+/* What becomes of a receive that the run does not get to: its message is nobody else's. */
+static struct graph_outcome never_seen(const struct trace_event *e)
+{
+	int32_t peer = e->peer >= 0 ? e->peer : e->want_peer;
+
+	if (peer < 0 || e->flags & TRACE_EVENT_FAILED)
+		return (struct graph_outcome){.peer = TRACE_NO_PEER, .tag = e->want_tag};
+	return (struct graph_outcome){.peer = peer, .fate = GRAPH_FATE_SILENT, .tag = e->want_tag};
+}
+
 static void add_post(struct reading *r, const struct trace_event *e)
 {
 	struct graph_survey *survey = r->survey;
@@ -55,8 +65,7 @@ static void add_post(struct reading *r, const struct trace_event *e)
 		survey->outcome[r->rank] =
 			rp_realloc(survey->outcome[r->rank], r->room, sizeof(struct graph_outcome));
 	}
-	survey->outcome[r->rank][n] =
-		(struct graph_outcome){.peer = TRACE_NO_PEER, .tag = e->want_tag};
+	survey->outcome[r->rank][n] = never_seen(e);
 	if (e->id)
 		rp_map_put(&r->open, e->id, 0, (void *)(n + 1));
 }
@@ -66,12 +75,12 @@ static void end_post(struct reading *r, const struct trace_event *e, enum graph_
 	uintptr_t n = (uintptr_t)rp_map_remove(&r->open, e->id, 0);
 	struct graph_outcome *outcome;
 
-	if (!n || e->peer < 0)
+	if (!n || e->flags & TRACE_EVENT_INSIDE)
 		return;
 	outcome = &r->survey->outcome[r->rank][n - 1];
 	outcome->peer = e->peer;
-	outcome->fate = fate;
-	if (fate == GRAPH_FATE_SEEN)
+	outcome->fate = e->peer < 0 ? GRAPH_FATE_NONE : fate;
+	if (outcome->fate == GRAPH_FATE_SEEN)
 		outcome->tag = e->tag;
 }
 
@@ -103,7 +112,8 @@ static int read_event(struct reading *r, const struct trace_event *e)
 {
 	uintptr_t comm = 0;
 
-	if (e->kind != TRACE_EVENT_COMM && e->peer >= (int32_t)r->source->ranks)
+	if (e->kind != TRACE_EVENT_COMM &&
+	    (e->peer >= (int32_t)r->source->ranks || e->want_peer >= (int32_t)r->source->ranks))
 		return bad(r, e, "a rank that does not exist");
 	if (names_comm(e) && (e->peer >= 0 || e->kind == TRACE_EVENT_COLL ||
 			      e->kind == TRACE_EVENT_ICOLL || e->kind == TRACE_EVENT_POST)) {

@@ -47,6 +47,18 @@ static bool is_pinned(const struct trace_event *e)
 	return is_call(e, names, sizeof(names) / sizeof(names[0]));
 }
 
+/*
+ * Where threads take turns a blocking receive is a POST, too, but its source is not traced by the
+ * number of a post.
+ */
+static bool posts_request(const struct trace_event *e)
+{
+	static const char *const names[] = {"MPI_Irecv", "MPI_Start", "MPI_Isendrecv"};
+
+	return !(e->flags & TRACE_EVENT_FAILED) &&
+	       is_call(e, names, sizeof(names) / sizeof(names[0]));
+}
+
 static bool makes_comm(const struct trace_event *e)
 {
 	static const char *const names[] = {
@@ -115,7 +127,7 @@ static bool is_same_event(const struct graph_traffic_process *p, const struct gr
 
 static void count_post(struct graph_traffic_process *p, const struct graph_event *event)
 {
-	if (event->event->want_peer == TRACE_NO_PEER)
+	if (event->event->want_peer == TRACE_NO_PEER || !posts_request(event->event))
 		return;
 	p->nth = is_same_event(p, event) ? p->nth + 1 : 1;
 	p->last_number = (uint32_t)event->event->number;
@@ -159,8 +171,11 @@ static void see_posted(void *context, const struct graph_event *event, struct gr
 	const struct graph_traffic_process *p = &t->process[event->rank];
 
 	r->place = 0;
-	if (r->kind == TRACE_EVENT_POST)
+	r->mark = NULL;
+	if (r->kind == TRACE_EVENT_POST && posts_request(event->event)) {
 		r->place = (uint64_t)p->wilds << NTH_BITS | (is_same_event(p, event) ? p->nth : 0);
+		r->mark = t;
+	}
 }
 
 static struct graph_traffic_message *find_message(struct graph_traffic *t, unsigned sender,
@@ -219,14 +234,14 @@ static void see_taken(void *context, const struct graph_event *event, struct gra
 	m->wild = (uint32_t)(r->place >> NTH_BITS);
 	m->want_tag = r->want_tag;
 	m->flags |= r->want_peer == TRACE_ANY ? GRAPH_WILD : 0;
-	m->flags |= r->kind == TRACE_EVENT_POST ? GRAPH_POSTED : 0;
+	m->flags |= r->mark ? GRAPH_POSTED : 0;
 	if (strncmp(trace_call_name(r->call), "MPI_Isendrecv", 13) == 0)
 		m->flags |= GRAPH_PINNED;
 }
 
 /*
  * Messages that somebody may have got without the program seeing it, by a request that it freed:
- * nobody can tell that receive to look elsewhere.
+ * nobody can tell that receive to look elsewhere. What was posted after it could not have got them.
  */
 static void pin_silent(struct graph_traffic *t, const struct graph_match *match)
 {
@@ -241,6 +256,8 @@ static void pin_silent(struct graph_traffic *t, const struct graph_match *match)
 			mine = find_message(t, lane->sender, m->sent, &unused);
 			if (mine && (m->post || lane->silents))
 				mine->flags |= GRAPH_PINNED;
+			if (mine && m->post)
+				mine->post = m->post;
 		}
 	}
 }

@@ -36,7 +36,7 @@ struct replay_explore {
 	const struct trace_run *run;
 	const char *place; /* where traces go; NULL for explore/ in the trace */
 	double patience;   /* seconds without an event after which waiting ranks are given up */
-	double timeout;    /* seconds for one run, 0 for any */
+	double timeout;    /* seconds for one run */
 	bool force;        /* the program may have changed */
 
 	char *path; /* of the place, absolute */

@@ -151,16 +151,19 @@ int replay_outcome_find(const struct trace_run *run, const struct replay_force *
 	return found ? 0 : force->is_post ? -ENOENT : -EINVAL;
 }
 
-/* How many events of the stream come before the cut. */
+/* How many events of the stream come before the cut; *inside if the last of them is cut. */
 static uint64_t limit_of(const struct trace_run_rank *rank, const struct trace_run_stream *s,
-			 const struct replay_cut *cut)
+			 const struct replay_cut *cut, bool *inside)
 {
 	uint64_t limit = s->inside && s->events ? s->events - 1 : s->events;
 
 	for (size_t i = 0; i < cut->n; i++) {
-		if (cut->at[i].rank == rank->rank && is_stream(s, &cut->at[i]) &&
-		    cut->at[i].event <= limit)
-			limit = cut->at[i].event ? cut->at[i].event - 1 : 0;
+		const struct replay_position *at = &cut->at[i];
+
+		if (at->rank != rank->rank || !is_stream(s, at) || at->event > limit)
+			continue;
+		*inside = at->inside;
+		limit = at->inside ? at->event : at->event - 1;
 	}
 	return limit;
 }
@@ -199,6 +202,7 @@ struct copy {
 	bool drops_post;    /* the forced post is one of this process … */
 	bool puts_post;     /* … and this is the stream it goes to */
 	uint64_t limit;     /* events */
+	bool inside;        /* the last of them only begins: it has no outcome */
 	uint64_t next_post; /* as the writer numbers them */
 	uint64_t *late;     /* posts whose fate is written after the limit, sorted */
 	size_t lates;
@@ -255,6 +259,8 @@ static int copy_item(struct copy *c, const struct item *item, bool *done)
 	uint32_t kind = item->rec.kind;
 
 	if (kind == TRACE_END || kind == TRACE_STOP || kind == TRACE_GOT)
+		return 0;
+	if (c->inside && item->event == c->limit && kind != TRACE_TURN && kind != TRACE_CHECK)
 		return 0;
 	if (is_at_force(c, item) && is_outcome(kind)) {
 		*done = true;
@@ -317,8 +323,10 @@ static void force_here(struct copy *c, const struct trace_run_stream *stream)
 	c->forced = is_its_stream && !force->is_post;
 	c->drops_post = force->is_post && force->at.process == stream->process;
 	c->puts_post = force->is_post && is_its_stream;
-	if (is_its_stream)
-		c->limit = force->is_post ? force->at.event - 1 : force->at.event;
+	if (!is_its_stream)
+		return;
+	c->inside = false;
+	c->limit = force->is_post ? force->at.event - 1 : force->at.event;
 }
 
 static int copy_order(const struct trace_run_rank *rank, const struct trace_run_stream *stream,
@@ -331,7 +339,7 @@ static int copy_order(const struct trace_run_rank *rank, const struct trace_run_
 	if (rc)
 		goto free_copy;
 	c->force = force;
-	c->limit = limit_of(rank, stream, cut);
+	c->limit = limit_of(rank, stream, cut, &c->inside);
 	if (force && force->at.rank == rank->rank)
 		force_here(c, stream);
 	rc = trace_stream_create(&c->w.stream, to, stream->name, TRACE_STREAM_ORDER, rank->rank,
@@ -339,7 +347,7 @@ static int copy_order(const struct trace_run_rank *rank, const struct trace_run_
 	if (rc)
 		goto close_view;
 	rc = copy_records(c);
-	trace_stream_set_events(&c->w.stream, c->limit, false);
+	trace_stream_set_events(&c->w.stream, c->limit, c->inside);
 	trace_stream_close(&c->w.stream);
 close_view:
 	trace_view_close(&c->s.view);

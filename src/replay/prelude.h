@@ -18,6 +18,7 @@ struct replay_position {
 	uint32_t process;
 	const char *thread;
 	uint64_t event;
+	bool inside; /* of a cut: the event has begun, and what it posts is posted */
 };
 
 /* Streams that have no position here are not cut. */

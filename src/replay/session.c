@@ -90,6 +90,11 @@ static int make_state(struct replay_front *f)
 	f->state_fd = fd;
 	f->state = p;
 	f->state->ranks = (uint32_t)f->ranks;
+	for (size_t i = 0; i < f->ranks; i++) {
+		const struct trace_run_stream *last = f->run->rank[i].last;
+
+		f->state->slot[i].flags = last && last->end ? 0 : REPLAY_CUT;
+	}
 	gethostname(f->state->host, sizeof(f->state->host) - 1);
 	__atomic_store_n(&f->state->magic, REPLAY_STATE_MAGIC, __ATOMIC_RELEASE);
 	return 0;

@@ -47,7 +47,7 @@ static uint64_t progress(const struct replay_front *f)
 	uint64_t sum = f->words;
 
 	for (size_t i = 0; i < f->ranks; i++)
-		sum += f->state->slot[i].events + f->state->slot[i].state;
+		sum += f->state->slot[i].events + f->state->slot[i].state + f->state->slot[i].sync;
 	return sum;
 }
 
@@ -63,9 +63,7 @@ bool replay_front_any(const struct replay_front *f, const char *why)
 /* Its recording has no end: it was killed. */
 static bool was_cut_off(const struct replay_front *f, size_t rank)
 {
-	const struct trace_run_stream *last = f->run->rank[rank].last;
-
-	return !last || !last->end;
+	return f->state->slot[rank].flags & REPLAY_CUT;
 }
 
 /*

@@ -32,8 +32,9 @@ enum trace_event_kind {
 	/* A blocking receive: want_peer, want_tag; peer, tag, bytes = outcome. */
 	TRACE_EVENT_RECV,
 	/*
-	 * A receive is posted: want_peer, want_tag; id. Isendrecv: SEND and POST of one id; of its
-	 * outcome only what it wanted is known, and no bytes.
+	 * A receive is posted: want_peer, want_tag; id; peer = whose message it takes, if the
+	 * recording says so: the run may end before its DONE. Isendrecv: SEND and POST of one id;
+	 * of its outcome only what it wanted is known, and no bytes.
 	 */
 	TRACE_EVENT_POST,
 	/*

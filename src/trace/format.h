@@ -36,6 +36,7 @@ enum trace_stream_kind {
 	TRACE_STREAM_EVENTS = 4, /* evaluate: events in columns (trace/events.h) */
 	TRACE_STREAM_SITES = 5,  /* evaluate: stacks that events name */
 	TRACE_STREAM_GUIDE = 6,  /* how a reduced trace is replayed */
+	TRACE_STREAM_SYNC = 7,   /* order of a thread's synchronisation (trace/sync.h) */
 	TRACE_STREAM_HEAP = 8,   /* what is not determined of the heap's addresses */
 	TRACE_STREAM_KINDS = 9,
 };
@@ -197,5 +198,28 @@ enum trace_heap_kind {
 	TRACE_HEAP_LIST = 2,  /* a list of blocks came back: refills since the last one, sender's
 				 slot, number of the list */
 };
+
+/*
+ * Synchronisation records: what an operation did that was not predicted, and how many predicted
+ * ones came before it (run). Which operation it was is not written: the program makes it again.
+ * Predicted operations behind the last record are counted by `events` in the header.
+ *
+ *   0x00..0xbf  TAKE   run = byte / 16, step = byte % 16 + 1
+ *   0xc0..0xff  kind = byte - 0xc0, then varints: run; but for TAKE code; for TAKE, TAKE_CODE and
+ *               STOP step
+ */
+enum trace_sync_kind {
+	TRACE_SYNC_TAKE = 0,      /* took the object, step versions after the one seen last */
+	TRACE_SYNC_TAKE_CODE = 1, /* the same, and returned code */
+	TRACE_SYNC_CODE = 2,      /* took nothing, returned code */
+	TRACE_SYNC_CODE_NEW = 3,  /* the same, of an object that nobody had taken before */
+	TRACE_SYNC_CHECK = 4,     /* no operation: code = the high 16 bits of the digest so far */
+	TRACE_SYNC_STOP = 5,      /* recording ends here: code = enum trace_stop, step = errno */
+	TRACE_SYNC_KINDS = 6,
+};
+
+#define TRACE_SYNC_SHORT_RUNS 12
+#define TRACE_SYNC_SHORT_STEPS 16
+#define TRACE_SYNC_BYTE_LONG 0xc0
 
 #endif

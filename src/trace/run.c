@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "trace/input.h"
 #include "trace/order.h"
+#include "trace/sync.h"
 #include "trace/words.h"
 
 #define NOTES_MAX 64
@@ -98,6 +99,25 @@ static int sum_input(struct trace_run_stream *s, const struct trace_view *view, 
 	return rc;
 }
 
+static int sum_sync(struct trace_run_stream *s, const struct trace_view *view)
+{
+	struct trace_sync_reader *r = rp_alloc(1, sizeof(*r));
+	struct trace_sync_rec rec;
+	int rc = trace_sync_reader_init(r, view);
+
+	s->events = 0;
+	s->syncs = r->total;
+	while (!rc && trace_sync_next_record(r, &rec) == 2) {
+		s->unpredicted += rec.kind < TRACE_SYNC_CHECK;
+		if (rec.kind == TRACE_SYNC_STOP) {
+			s->stop = rec.code;
+			s->stop_value = rec.step;
+		}
+	}
+	free(r);
+	return rc;
+}
+
 static bool is_what_its_name_says(const struct trace_run_stream *s, unsigned rank,
 				  const struct trace_header *h)
 {
@@ -126,6 +146,8 @@ static void sum_stream(int rankfd, unsigned rank, struct trace_run_stream *s, ch
 		rc = sum_order(&sum, &view);
 	else if (s->kind == TRACE_STREAM_INPUT)
 		rc = sum_input(&sum, &view, notes);
+	else if (s->kind == TRACE_STREAM_SYNC)
+		rc = sum_sync(&sum, &view);
 	trace_view_close(&view);
 	if (rc)
 		s->damage = "is damaged: its records make no sense";
@@ -161,6 +183,15 @@ static uint32_t first_pid(const struct trace_run_rank *rank)
 	return 0;
 }
 
+/* Streams are sorted: those of one thread are neighbours. */
+static bool is_first_of_thread(const struct trace_run_rank *rank, size_t i)
+{
+	const struct trace_run_stream *s = &rank->stream[i], *before = s - 1;
+
+	return s->kind != TRACE_STREAM_STDIN &&
+	       (i == 0 || before->process != s->process || strcmp(before->thread, s->thread) != 0);
+}
+
 static void add_up(struct trace_run_rank *rank)
 {
 	const struct trace_run_stream *before = NULL;
@@ -172,9 +203,13 @@ static void add_up(struct trace_run_rank *rank)
 		rank->damaged = rank->damaged || s->damage;
 		rank->bytes[s->kind] += s->bytes;
 		rank->inputs += s->inputs;
+		rank->syncs += s->syncs;
+		rank->unpredicted += s->unpredicted;
+		rank->threads += is_first_of_thread(rank, i);
+		if (s->stop && !rank->stop)
+			rank->stop = s;
 		if (s->kind != TRACE_STREAM_ORDER)
 			continue;
-		rank->threads++;
 		rank->processes += !before || before->process != s->process;
 		rank->events += s->events;
 		rank->outcomes += outcomes(s);
@@ -184,8 +219,6 @@ static void add_up(struct trace_run_rank *rank)
 			rank->world = s->world;
 			rank->mode = s->mode;
 		}
-		if (s->stop && !rank->stop)
-			rank->stop = s;
 		if (outlives(s, rank->last, pid))
 			rank->last = s;
 		before = s;
@@ -240,6 +273,7 @@ static void sum_rank(struct trace_run *run, struct trace_run_rank *rank)
 		struct trace_run_stream *s = &rank->stream[rank->streams];
 
 		if (names.stream[i].kind > TRACE_STREAM_STDIN &&
+		    names.stream[i].kind != TRACE_STREAM_SYNC &&
 		    names.stream[i].kind != TRACE_STREAM_HEAP)
 			continue; /* of an evaluation; it has no place here */
 		rank->streams++;
@@ -325,6 +359,8 @@ void trace_run_total(const struct trace_run *run, struct trace_run_rank *sum)
 		sum->wildcards += rank->wildcards;
 		sum->polls += rank->polls;
 		sum->inputs += rank->inputs;
+		sum->syncs += rank->syncs;
+		sum->unpredicted += rank->unpredicted;
 		for (size_t kind = 0; kind < TRACE_STREAM_KINDS; kind++)
 			sum->bytes[kind] += rank->bytes[kind];
 	}

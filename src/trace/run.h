@@ -27,6 +27,8 @@ struct trace_run_stream {
 	bool inside;                   /* died inside the last event */
 	uint64_t records[TRACE_KINDS]; /* of an order stream, by kind */
 	uint64_t inputs;               /* of an input stream: values */
+	uint64_t syncs;                /* of a sync stream: operations */
+	uint64_t unpredicted;          /* of these, those that have a record */
 	uint64_t wildcards;            /* outcomes that name a source */
 	uint64_t polls;                /* failed ones */
 	uint32_t world;                /* size of MPI_COMM_WORLD, 0 if never learnt */
@@ -55,6 +57,8 @@ struct trace_run_rank {
 	uint64_t wildcards;
 	uint64_t polls;
 	uint64_t inputs;
+	uint64_t syncs; /* synchronisation operations of threads */
+	uint64_t unpredicted;
 	uint64_t bytes[TRACE_STREAM_KINDS]; /* committed, by kind of stream */
 	uint32_t world;
 	uint32_t mode;

@@ -119,15 +119,54 @@ static int move_high(int fd)
 	return high;
 }
 
+/* ".1234-0.order": readers pass it over. */
+static int temporary_name(char *out, size_t size, const char *name)
+{
+	char digits[16], *p = digits + sizeof(digits);
+	unsigned long pid = (unsigned long)syscall(SYS_getpid);
+
+	if (strlen(name) + sizeof(digits) + 2 > size)
+		return -ENAMETOOLONG;
+	*--p = 0;
+	*--p = '-';
+	do
+		*--p = (char)('0' + pid % 10);
+	while (pid /= 10);
+	*--p = '.';
+	strcpy(out, p);
+	strcat(out, name);
+	return 0;
+}
+
+/* The file gets its name when its header is there: whoever dies before leaves no half stream. */
+static int publish(int dirfd, const char *temporary, const char *name)
+{
+	if (linkat(dirfd, temporary, dirfd, name, 0) == 0) {
+		unlinkat(dirfd, temporary, 0);
+		return 0;
+	}
+	if (errno == EEXIST)
+		return -EEXIST;
+	/* No hard links here. */
+	return syscall(SYS_renameat2, dirfd, temporary, dirfd, name, 1 /* RENAME_NOREPLACE */) == 0
+		       ? 0
+		       : -errno;
+}
+
 int trace_stream_create(struct trace_stream *s, int dirfd, const char *name,
 			enum trace_stream_kind kind, uint32_t rank, uint32_t process,
 			const char *thread)
 {
+	char temporary[TRACE_NAME_BYTES + 48];
 	struct trace_header *h;
-	int rc;
+	int rc = temporary_name(temporary, sizeof(temporary), name);
 
 	memset(s, 0, sizeof(*s));
-	s->fd = openat(dirfd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (rc)
+		return rc;
+	if (faccessat(dirfd, name, F_OK, 0) == 0)
+		return -EEXIST;
+	s->fd = openat(dirfd, temporary, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	if (s->fd < 0)
 		return -errno;
 	s->fd = move_high(s->fd);
@@ -151,12 +190,17 @@ int trace_stream_create(struct trace_stream *s, int dirfd, const char *name,
 	strncpy(h->thread, thread, sizeof(h->thread) - 1);
 	h->start_ns = now_ns();
 	h->check = static_check(h);
+	rc = publish(dirfd, temporary, name);
+	if (rc)
+		goto unmap_window;
 	s->header = h;
 	return 0;
+unmap_window:
+	munmap(s->window, s->window_end - s->window_start);
 unmap:
 	munmap(h, TRACE_HEADER_BYTES);
 remove:
-	unlinkat(dirfd, name, 0);
+	unlinkat(dirfd, temporary, 0);
 	close(s->fd);
 	memset(s, 0, sizeof(*s));
 	s->fd = -1;

@@ -53,9 +53,41 @@ const char *trace_stream_word(uint32_t kind)
 	static const char *const words[] = {
 		[TRACE_STREAM_ORDER] = "order", [TRACE_STREAM_INPUT] = "input",
 		[TRACE_STREAM_STDIN] = "stdin", [TRACE_STREAM_EVENTS] = "events",
-		[TRACE_STREAM_SITES] = "sites", [TRACE_STREAM_HEAP] = "heap"};
+		[TRACE_STREAM_SITES] = "sites", [TRACE_STREAM_SYNC] = "sync",
+		[TRACE_STREAM_HEAP] = "heap"};
 
 	return word(words, COUNT(words), kind);
+}
+
+const char *trace_sync_word(uint32_t kind)
+{
+	static const char *const words[TRACE_SYNC_KINDS] = {
+		[TRACE_SYNC_TAKE] = "take",   [TRACE_SYNC_TAKE_CODE] = "take-code",
+		[TRACE_SYNC_CODE] = "code",   [TRACE_SYNC_CODE_NEW] = "code-new",
+		[TRACE_SYNC_CHECK] = "check", [TRACE_SYNC_STOP] = "stop"};
+
+	return word(words, COUNT(words), kind);
+}
+
+char *trace_sync_words(const struct trace_sync_rec *rec)
+{
+	switch (rec->kind) {
+	case TRACE_SYNC_TAKE:
+		return rp_format("took the object at %" PRIu32 " after the version it saw last",
+				 rec->step);
+	case TRACE_SYNC_TAKE_CODE:
+		return rp_format("took the object at %" PRIu32
+				 " after the version it saw last, result %" PRIu32,
+				 rec->step, rec->code);
+	case TRACE_SYNC_CODE:
+		return rp_format("result %" PRIu32, rec->code);
+	case TRACE_SYNC_CODE_NEW:
+		return rp_format("result %" PRIu32 " of an object nobody had taken", rec->code);
+	case TRACE_SYNC_CHECK:
+		return rp_format("check %04" PRIx32, rec->code);
+	default:
+		return trace_stop_words(rec->code, rec->step);
+	}
 }
 
 static const char *const mode_words[TRACE_MODES] = {
@@ -144,6 +176,12 @@ static char *counted_words(const struct trace_rec *rec)
 	}
 }
 
+static char *world_words(const struct trace_rec *rec)
+{
+	return rp_format("world of %" PRIu64 " ranks, thread level %" PRIu64 ", trace %s", rec->a,
+			 rec->b & 255, trace_mode_words(trace_world_mode(rec->b)));
+}
+
 static char *rare_words(const struct trace_rec *rec)
 {
 	switch (rec->kind) {
@@ -156,8 +194,7 @@ static char *rare_words(const struct trace_rec *rec)
 	case TRACE_CANCEL:
 		return rp_format("receive %" PRIu64 " cancelled", rec->a);
 	case TRACE_WORLD:
-		return rp_format("world of %" PRIu64 " ranks, thread level %" PRIu64 ", trace %s",
-				 rec->a, rec->b & 255, trace_mode_words(trace_world_mode(rec->b)));
+		return world_words(rec);
 	case TRACE_GOT:
 		return rp_format("got from %" PRIu64 ", tag %" PRIu64, rec->a, rec->b);
 	default:

@@ -6,11 +6,13 @@
 #include <stdint.h>
 
 #include "trace/order.h"
+#include "trace/sync.h"
 
 /* One word for people and scripts: "source", "post", …; "unknown" for anything else. */
 const char *trace_kind_word(uint32_t kind);
 const char *trace_input_word(uint32_t kind);
 const char *trace_stream_word(uint32_t kind);
+const char *trace_sync_word(uint32_t kind);
 
 /* "order", "racing, full clocks". */
 const char *trace_mode_words(uint32_t mode);
@@ -21,6 +23,9 @@ const char *trace_mode_words(uint32_t mode);
  */
 #define TRACE_WORDS_FIRST_POST UINT64_MAX
 char *trace_rec_words(const struct trace_rec *rec, uint64_t *post);
+
+/* "took the object, 3 versions later", "returned EBUSY". */
+char *trace_sync_words(const struct trace_sync_rec *rec);
 
 /* "exit 1", "killed by SIGSEGV", "MPI_Abort 3". */
 char *trace_end_words(uint64_t end, uint64_t value);

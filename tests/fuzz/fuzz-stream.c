@@ -17,6 +17,7 @@
 #include "trace/input.h"
 #include "trace/order.h"
 #include "trace/stream.h"
+#include "trace/sync.h"
 
 #define RECORDS_MAX 20000
 #define CHUNK 4096
@@ -113,6 +114,25 @@ static void read_input(const struct trace_view *v)
 	sink = sum;
 }
 
+static void read_sync(const struct trace_view *v)
+{
+	static struct trace_sync_reader r;
+	struct trace_sync_rec rec;
+	struct trace_sync_outcome out;
+	int rc;
+
+	if (trace_sync_reader_init(&r, v))
+		return;
+	for (uint64_t i = 0; i < RECORDS_MAX && (rc = trace_sync_next(&r, &rec)) > 0; i++) {
+		require(rc == 1 || rec.kind < TRACE_SYNC_KINDS);
+		require(r.ops <= r.total);
+		if (rc == 2 && rec.kind >= TRACE_SYNC_CHECK)
+			continue;
+		if (trace_sync_expect(&r, i % 4, i % 5 << 54, rc == 1 ? NULL : &rec, &out))
+			trace_sync_expected(&r, i % 4, i % 5 << 54 | 1, &out);
+	}
+}
+
 static void read_events(void)
 {
 	static struct trace_events_reader r;
@@ -164,6 +184,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (trace_view_open(&v, dir_fd, "s", &why) == 0) {
 		read_order(&v);
 		read_input(&v);
+		read_sync(&v);
 		trace_view_close(&v);
 		read_events();
 		read_sites();

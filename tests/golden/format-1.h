@@ -139,6 +139,32 @@ static const struct input_spec killed_input[] = {
 	{TRACE_IN_PID, 4712, NULL},
 };
 
+/* Objects whose slots collide, every class and way to end, checks, and a tail that is only counted.
+ */
+#define OBJECT(n) ((uint64_t)(n) << 54 | (n))
+#define COLLIDES(n) ((uint64_t)(n) << 54 | 99)
+
+static const struct sync_spec second_thread_sync[] = {
+	{0, TRACE_SYNC_PLAIN, OBJECT(1), 1, 0, 40},
+	{0, TRACE_SYNC_PLAIN, OBJECT(1), 2, 0, 3},
+	{0, TRACE_SYNC_PLAIN, OBJECT(1), 16, 0, 1},
+	{0, TRACE_SYNC_PLAIN, OBJECT(1), 17, 0, 1},
+	{0, TRACE_SYNC_PLAIN, COLLIDES(1), 1, 0, 20},
+	{0, TRACE_SYNC_PLAIN, OBJECT(1), 70000, 0, 2},
+	{0, TRACE_SYNC_PLAIN, OBJECT(1), 1, 35, 2},
+	{0, TRACE_SYNC_PLAIN, OBJECT(1), 0, 35, 2},
+	{1, TRACE_SYNC_TRY, OBJECT(2), 1, 0, 2},
+	{1, TRACE_SYNC_TRY, OBJECT(2), 0, 16, 300},
+	{1, TRACE_SYNC_TRY, OBJECT(2), 3, 0, 2},
+	{1, TRACE_SYNC_TRY, OBJECT(2), 1, 130, 2},
+	{5, TRACE_SYNC_TIMED, OBJECT(3), 1, 0, 2},
+	{5, TRACE_SYNC_TIMED, OBJECT(3), 1, 110, 20},
+	{24, TRACE_SYNC_VALUE, OBJECT(4), 0, 0, 5},
+	{24, TRACE_SYNC_VALUE, OBJECT(4), 0, 1, 5},
+	{24, TRACE_SYNC_VALUE, OBJECT(4), 0, 70000, 3},
+	{0, TRACE_SYNC_PLAIN, OBJECT(1), 1, 0, 3000},
+};
+
 static const struct stream_spec format_1_streams[] = {
 	{.rank = 0,
 	 .name = "stdin",
@@ -157,6 +183,11 @@ static const struct stream_spec format_1_streams[] = {
 	 .thread = "0.1",
 	 .events = 1509,
 	 GOLDEN_ORDER(second_thread)},
+	{.rank = 0,
+	 .name = "0.1.sync",
+	 .thread = "0.1",
+	 .events = 3412,
+	 GOLDEN_SYNC(second_thread_sync)},
 	{.rank = 0,
 	 .name = "p1-0.order",
 	 .thread = "0",

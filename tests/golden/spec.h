@@ -12,6 +12,7 @@
 
 #include "trace/format.h"
 #include "trace/meta.h"
+#include "trace/sync.h"
 
 /* `times` records, each `step` events after the record before it. */
 struct order_spec {
@@ -28,6 +29,16 @@ struct input_spec {
 	const char *text;
 };
 
+/* `times` operations on an object, the version growing by `step` each time (0: nothing taken). */
+struct sync_spec {
+	uint32_t op;
+	enum trace_sync_class how;
+	uint64_t object;
+	uint32_t step;
+	uint32_t code;
+	uint32_t times;
+};
+
 struct stream_spec {
 	unsigned rank;
 	const char *name;
@@ -39,6 +50,7 @@ struct stream_spec {
 	uint32_t run, polls; /* only counted in the header */
 	const struct order_spec *order;
 	const struct input_spec *input;
+	const struct sync_spec *sync;
 	size_t n;
 	const char *text; /* of a stdin stream */
 };
@@ -55,5 +67,7 @@ struct golden {
 #define GOLDEN_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define GOLDEN_ORDER(list) .kind = TRACE_STREAM_ORDER, .order = (list), .n = GOLDEN_COUNT(list)
 #define GOLDEN_INPUT(list) .kind = TRACE_STREAM_INPUT, .input = (list), .n = GOLDEN_COUNT(list)
+
+#define GOLDEN_SYNC(list) .kind = TRACE_STREAM_SYNC, .sync = (list), .n = GOLDEN_COUNT(list)
 
 #endif

@@ -24,6 +24,7 @@
 #include "trace/input.h"
 #include "trace/meta.h"
 #include "trace/order.h"
+#include "trace/sync.h"
 
 static const struct golden *const goldens[] = {&format_1};
 
@@ -108,10 +109,51 @@ static int write_stdin(int rankfd, const struct stream_spec *s)
 	return rc;
 }
 
+/* What each operation of the list does, in turn; the caller keeps versions by slot and tag. */
+struct sync_state {
+	uint64_t object[16];
+	uint32_t version[16];
+};
+
+static struct trace_sync_outcome next_outcome(struct sync_state *state, const struct sync_spec *o)
+{
+	size_t i = 0;
+
+	while (state->object[i] && state->object[i] != o->object)
+		i++;
+	state->object[i] = o->object;
+	state->version[i] += o->step;
+	return (struct trace_sync_outcome){
+		.takes = o->step > 0, .code = o->code, .version = o->step ? state->version[i] : 0};
+}
+
+static int write_sync(int rankfd, const struct stream_spec *s)
+{
+	struct trace_sync_writer *w = rp_alloc(1, sizeof(*w));
+	struct sync_state state = {0};
+	int rc = trace_stream_create(&w->stream, rankfd, s->name, s->kind, s->rank, s->process,
+				     s->thread);
+
+	trace_sync_writer_init(w);
+	for (size_t i = 0; !rc && i < s->n; i++) {
+		for (uint32_t n = 0; !rc && n < s->sync[i].times; n++) {
+			struct trace_sync_outcome out = next_outcome(&state, &s->sync[i]);
+
+			rc = trace_sync_put_outcome(w, s->sync[i].op, s->sync[i].how,
+						    s->sync[i].object, &out);
+		}
+	}
+	trace_stream_close(&w->stream);
+	free(w);
+	return rc;
+}
+
 static int write_stream(int rankfd, const struct stream_spec *s)
 {
 	if (s->kind == TRACE_STREAM_ORDER)
 		return write_order(rankfd, s);
+	if (s->kind == TRACE_STREAM_SYNC)
+		return write_sync(rankfd, s);
 	return s->kind == TRACE_STREAM_INPUT ? write_input(rankfd, s) : write_stdin(rankfd, s);
 }
 
@@ -261,6 +303,43 @@ static void check_input(const struct trace_view *v, const struct stream_spec *s)
 	assert_int_equal(trace_input_next(&r, &rec), 0);
 }
 
+static void check_operation(struct trace_sync_reader *r, const struct sync_spec *o,
+			    const struct trace_sync_outcome *want, uint64_t *digest)
+{
+	struct trace_sync_outcome out;
+	struct trace_sync_rec rec;
+	int rc;
+
+	while ((rc = trace_sync_next(r, &rec)) == 2 && rec.kind == TRACE_SYNC_CHECK)
+		assert_int_equal(rec.code, *digest >> 48);
+	assert_in_range(rc, 1, 2);
+	assert_true(trace_sync_expect(r, o->how, o->object, rc == 1 ? NULL : &rec, &out));
+	assert_int_equal(out.takes, want->takes);
+	assert_int_equal(out.code, want->code);
+	if (out.takes)
+		assert_int_equal(out.version, want->version);
+	trace_sync_expected(r, o->how, o->object, &out);
+	*digest = trace_sync_digest(*digest, o->op, o->object);
+}
+
+static void check_sync(const struct trace_view *v, const struct stream_spec *s)
+{
+	struct trace_sync_reader *r = rp_alloc(1, sizeof(*r));
+	struct sync_state state = {0};
+	uint64_t digest = 0;
+
+	assert_int_equal(trace_sync_reader_init(r, v), 0);
+	for (size_t i = 0; i < s->n; i++) {
+		for (uint32_t n = 0; n < s->sync[i].times; n++) {
+			struct trace_sync_outcome want = next_outcome(&state, &s->sync[i]);
+
+			check_operation(r, &s->sync[i], &want, &digest);
+		}
+	}
+	assert_int_equal(r->ops, r->total);
+	free(r);
+}
+
 static void check_stream(const struct golden *golden, const struct trace_dir *dir,
 			 const struct stream_spec *s)
 {
@@ -280,6 +359,8 @@ static void check_stream(const struct golden *golden, const struct trace_dir *di
 		check_order(&v, s);
 	} else if (s->kind == TRACE_STREAM_INPUT) {
 		check_input(&v, s);
+	} else if (s->kind == TRACE_STREAM_SYNC) {
+		check_sync(&v, s);
 	} else {
 		assert_int_equal(v.length, strlen(s->text));
 		assert_memory_equal(v.bytes, s->text, v.length);

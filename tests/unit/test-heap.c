@@ -486,7 +486,7 @@ static void exchange_all(void)
 
 static void exchange_recorded(void)
 {
-	static const struct heap_order order = {record_due, record_take, missing};
+	static const struct heap_order order = {record_due, record_take, missing, NULL};
 
 	heap_order = &order;
 	exchange_all();
@@ -494,7 +494,7 @@ static void exchange_recorded(void)
 
 static void exchange_replayed(void)
 {
-	static const struct heap_order order = {replay_due, replay_take, missing};
+	static const struct heap_order order = {replay_due, replay_take, missing, NULL};
 
 	heap_order = &order;
 	exchange_all();

@@ -23,8 +23,11 @@
 #include "hook/common/thread.h"
 #include "hook/heap/heap.h"
 #include "hook/input/input.h"
+#include "hook/thread/streams.h"
+#include "hook/thread/stuck.h"
 
 #define MAX_FRAMES 48
+#define NAPS_PER_LOOK 125
 
 void (*hook_end_progress)(void);
 bool hook_end_multiple;
@@ -37,7 +40,7 @@ static void nap(void)
 	syscall(SYS_nanosleep, &ts, NULL);
 }
 
-static void progress_and_nap(const struct hook_thread *t)
+void hook_end_nap(const struct hook_thread *t)
 {
 	if (hook_end_progress && (hook_end_multiple || hook_thread_is_main(t)))
 		hook_end_progress();
@@ -48,7 +51,7 @@ static void wait_for_all(const struct hook_thread *t, bool may_progress)
 {
 	while (!hook_session_all_ended()) {
 		if (may_progress)
-			progress_and_nap(t);
+			hook_end_nap(t);
 		else
 			nap();
 	}
@@ -97,12 +100,15 @@ static void say_word_in_handler(const struct hook_thread *t, const char *why, co
 
 static void finish_record(struct hook_thread *t, uint32_t how, uint64_t value)
 {
+	if (!t->order.stream.header && !t->passive)
+		hook_thread_open(t);
 	if (!t->order.stream.header)
 		return;
 	trace_order_put_last(&t->order, TRACE_CHECK, (uint32_t)t->digest, 0);
 	trace_order_put_last(&t->order, TRACE_END, how, value);
 	trace_stream_close(&t->order.stream);
 	trace_stream_close(&t->input.stream);
+	hook_sync_close(t);
 	hook_heap_close();
 	t->passive = 1;
 }
@@ -189,6 +195,12 @@ static bool ends_otherwise(struct hook_thread *t, uint32_t how, int64_t value,
 {
 	bool is_main = hook_thread_is_main(t);
 
+	if (t->sync_reader.ops < t->sync_reader.total) {
+		hook_text_number(expected, (int64_t)t->sync_reader.total);
+		hook_text_add(expected, " synchronisation operations, not ");
+		hook_text_number(expected, (int64_t)t->sync_reader.ops);
+		return true;
+	}
 	if (!t->opened || t->final)
 		return false;
 	skip_posts(t);
@@ -230,6 +242,7 @@ void hook_end_by_exit(int status)
 			hook_discard();
 		return;
 	}
+	hook_sync_await_others(t);
 	check_end(t, "exit", early ? TRACE_END_EARLY : TRACE_END_EXIT, status);
 	flush();
 	hook_session_last_word(t, REPLAY_WHY_EXIT, "", status, "", NULL, 0);
@@ -246,6 +259,7 @@ void hook_end_by_abort(struct hook_thread *t, int code)
 		finish_record(t, TRACE_END_ABORT, (uint64_t)code);
 		return;
 	}
+	hook_sync_await_others(t);
 	check_end(t, "MPI_Abort", TRACE_END_ABORT, code);
 	say_word(t, REPLAY_WHY_ABORT, "MPI_Abort", code, "");
 	wait_for_all(t, true);
@@ -303,6 +317,18 @@ void hook_end_announce(struct hook_thread *t, const char *call)
 		say_word(t, why_ended(t), call, (int64_t)t->next.a, "in");
 }
 
+void hook_end_speak(struct hook_thread *t, const char *call)
+{
+	say_word(t, why_ended(t), call, (int64_t)t->next.a, "in");
+}
+
+bool hook_end_is_own(struct hook_thread *t)
+{
+	while (t->more && t->next.kind != TRACE_END)
+		hook_thread_advance(t);
+	return t->more;
+}
+
 static void park(void)
 {
 	flush();
@@ -313,12 +339,19 @@ static void park(void)
 void hook_end_of_recording(struct hook_thread *t, const char *call)
 {
 	hook_depth = 1;
-	if (hook_thread_is_main(t))
+	t->state = HOOK_THREAD_AT_END;
+	t->waits_in = call;
+	if (hook_thread_is_main(t) && (hook_slot->flags & REPLAY_CUT)) {
+		hook_sync_await_others(t);
 		say_word(t, why_ended(t), call, (int64_t)t->next.a, "before");
-	else
+	} else {
 		park();
-	for (;;)
-		progress_and_nap(t);
+	}
+	for (unsigned int i = 1;; i++) {
+		hook_end_nap(t);
+		if (i % NAPS_PER_LOOK == 0)
+			hook_sync_look(t);
+	}
 }
 
 void hook_end_past(struct hook_thread *t, const char *call)
@@ -361,8 +394,11 @@ static void on_fatal(int sig, siginfo_t *info, void *context)
 		hook_depth++;
 		t = hook_thread_self();
 		if (hook_process.mode == HOOK_RECORD) {
+			if (!t->passive)
+				hook_thread_open(t);
 			trace_order_put_last(&t->order, TRACE_END, TRACE_END_SIGNAL, (uint64_t)sig);
 		} else {
+			hook_sync_await_others(t);
 			say_end_by_signal(t, sig, context);
 			wait_for_all(t, outside);
 		}

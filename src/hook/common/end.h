@@ -25,6 +25,16 @@ extern bool hook_end_multiple; /* any thread may call it, not only the main one 
 /* Writes what a mode keeps in memory, before a last word: the front may kill us after it. */
 extern void (*hook_end_flush)(void);
 
+/* Sleeps for a moment, in which MPI moves messages. */
+void hook_end_nap(const struct hook_thread *t);
+
+/* Replay: all threads have come to the end of their recordings or wait for such; t speaks for all.
+ */
+void hook_end_speak(struct hook_thread *t, const char *call);
+
+/* Replay, at the end of its operations: was it this thread that ended the process? */
+bool hook_end_is_own(struct hook_thread *t);
+
 /* How a process ends, in words: `how` is enum trace_end. */
 void hook_end_describe(struct hook_text *out, uint32_t how, int64_t value);
 

@@ -16,6 +16,7 @@
 
 #include "trace/input.h"
 #include "trace/order.h"
+#include "trace/sync.h"
 
 #define HOOK_EXPORT __attribute__((visibility("default")))
 
@@ -43,9 +44,18 @@ struct hook_process {
 
 #define HOOK_SCRATCHES 4
 
+/* What a replayed thread is about, for those who wait for it. */
+enum hook_thread_state {
+	HOOK_THREAD_RUNS,
+	HOOK_THREAD_WAITS,   /* for its turn, looking around now and then */
+	HOOK_THREAD_BLOCKED, /* in a call that only another thread of the program can end */
+	HOOK_THREAD_AT_END,  /* of its recording */
+};
+
 struct hook_thread {
 	char name[TRACE_NAME_BYTES]; /* "0", "0.1", … */
 	uint32_t children;
+	int tid;     /* once the program has several threads */
 	int passive; /* what hook_depth returns to: 1 once recording has stopped */
 	bool opened; /* its order stream is open */
 	void *(*start)(void *);
@@ -82,6 +92,21 @@ struct hook_thread {
 	bool last_begun; /* the last event before it has begun, and posted what it posts */
 	bool has_due;    /* a digest of the prelude was read ahead of its event */
 	uint32_t due;
+
+	/* synchronisation, see hook/thread/sync.h */
+	struct hook_thread *next_thread, **link; /* in the list of the program's threads */
+	uint64_t id_base, ids;                   /* of the objects it was the first to take */
+	int rounds;                              /* of destructors it has been through */
+	enum hook_thread_state state;
+	uint64_t handle;         /* its pthread_t */
+	int cancel_at_end;       /* when it has done all that was recorded */
+	const char *waits_in;    /* the operation at work */
+	const uint32_t *version; /* of the object whose turn it waits for, or NULL */
+	uint32_t version_wanted;
+	uint64_t sync_digest;
+	struct trace_sync_writer sync;
+	struct trace_view sync_view;
+	struct trace_sync_reader sync_reader;
 };
 
 extern struct hook_process hook_process;

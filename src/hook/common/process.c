@@ -22,6 +22,7 @@
 #include "hook/common/text.h"
 #include "hook/common/thread.h"
 #include "hook/input/input.h"
+#include "hook/thread/real.h"
 
 #define MAX_PROCESSES 10000
 
@@ -202,6 +203,7 @@ static void in_child(void)
 	hook_process.mode = HOOK_INERT;
 	hook_process.varied = false;
 	hook_process.claimed = false;
+	hook_sync_stop();
 	hook_depth = 1;
 }
 
@@ -225,6 +227,7 @@ HOOK_EXPORT pid_t fork(void)
 __attribute__((constructor)) static void start(void)
 {
 	hook_input_resolve();
+	hook_sync_resolve();
 	if (!read_environment())
 		return;
 	if (is_of_another_launch()) {

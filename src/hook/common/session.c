@@ -16,7 +16,7 @@
 
 #include "hook/common/text.h"
 
-static struct replay_slot no_slot;
+static struct replay_slot no_slot = {.flags = REPLAY_CUT};
 static struct replay_state_file *state;
 static bool local;
 struct replay_slot *hook_slot = &no_slot;

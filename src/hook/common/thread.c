@@ -1,26 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A thread is one of the program's own if the program itself made it: pthread_create or thrd_create
- * called with hook_depth 0. It is named by its place in the tree of threads ("0.2" is the second
- * child of the main thread), which is the same in every run, and not by a number the kernel gives.
+ * The state of a thread of the program, and its order stream. A thread is named by its place in the
+ * tree of threads ("0.2" is the second child of the main thread), which is the same in every run,
+ * and not by a number the kernel gives. How threads begin and end: hook/thread/create.c.
  */
 #include "hook/common/thread.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <threads.h>
 
 #include "hook/common/modules.h"
 #include "hook/common/session.h"
-#include "hook/common/text.h"
 #include "hook/heap/heap.h"
 
 __thread struct hook_thread *hook_self;
 void (*hook_thread_closing)(struct hook_thread *t);
 
-static struct hook_thread *thread_new(void)
+struct hook_thread *hook_thread_new(void)
 {
 	struct hook_thread *t =
 		mmap(NULL, sizeof(*t), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -36,7 +33,7 @@ struct hook_thread *hook_thread_self(void)
 	static struct hook_thread last_resort = {.name = "0", .passive = 1};
 
 	if (__builtin_expect(!hook_self, 0)) {
-		hook_self = thread_new();
+		hook_self = hook_thread_new();
 		if (!hook_self)
 			hook_self = &last_resort;
 		strcpy(hook_self->name, "0");
@@ -122,123 +119,24 @@ void hook_thread_forget(void)
 		return;
 	trace_stream_forget(&hook_self->order.stream);
 	trace_stream_forget(&hook_self->input.stream);
+	trace_stream_forget(&hook_self->sync.stream);
+	hook_heap_forget();
 }
 
-static void thread_close(void *arg)
+void hook_thread_close(struct hook_thread *t)
 {
-	struct hook_thread *t = arg;
-
-	hook_depth = 1;
 	if (hook_thread_closing)
 		hook_thread_closing(t);
 	trace_stream_close(&t->order.stream);
 	trace_stream_close(&t->input.stream);
 	trace_view_close(&t->order_view);
 	trace_view_close(&t->input_view);
+	trace_view_close(&t->sync_view);
 	for (int i = 0; i < HOOK_SCRATCHES; i++) {
 		if (t->scratch[i])
 			munmap(t->scratch[i], t->scratch_size[i]);
 	}
-	hook_self = NULL;
+	if (hook_self == t)
+		hook_self = NULL;
 	munmap(t, sizeof(*t));
-}
-
-static void *thread_main(void *arg)
-{
-	struct hook_thread *t = arg;
-	void *result;
-
-	hook_self = t;
-	hook_heap_enter(t);
-	hook_depth = t->passive;
-	pthread_cleanup_push(thread_close, t);
-	result = t->start(t->start_arg);
-	pthread_cleanup_pop(1);
-	return result;
-}
-
-/* A thread of C11 returns an int: t->start is of another type than it says. */
-static int thread_main_c11(void *arg)
-{
-	struct hook_thread *t = arg;
-	int (*start)(void *) = (int (*)(void *))(void (*)(void))t->start;
-	int result;
-
-	hook_self = t;
-	hook_heap_enter(t);
-	hook_depth = t->passive;
-	pthread_cleanup_push(thread_close, t);
-	result = start(t->start_arg);
-	pthread_cleanup_pop(1);
-	return result;
-}
-
-/* NULL: the thread has to do without us. */
-static struct hook_thread *thread_child(void *(*start)(void *), void *arg)
-{
-	struct hook_thread *parent = hook_thread_self();
-	struct hook_thread *t = thread_new();
-	struct hook_text name;
-
-	if (hook_process.mode == HOOK_RECORD)
-		hook_say_once("threads",
-			      "the program starts threads: their MPI calls are recorded,",
-			      " their own synchronisation is not yet; a replay may diverge", NULL);
-	if (!t)
-		return NULL;
-	name = hook_text_in(t->name, sizeof(t->name));
-	hook_text_add(&name, parent->name);
-	hook_text_add(&name, ".");
-	hook_text_number(&name, ++parent->children);
-	t->passive = parent->passive;
-	t->start = start;
-	t->start_arg = arg;
-	hook_heap_child(t);
-	return t;
-}
-
-/* It was not started after all. */
-static void thread_drop(struct hook_thread *t)
-{
-	hook_heap_no_child(t);
-	munmap(t, sizeof(*t));
-}
-
-HOOK_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
-			       void *(*start)(void *), void *arg)
-{
-	static int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
-	struct hook_thread *t;
-	int rc;
-
-	if (!real)
-		real = hook_real("pthread_create");
-	if (hook_depth)
-		return real(thread, attr, start, arg);
-	hook_depth++;
-	t = thread_child(start, arg);
-	rc = t ? real(thread, attr, thread_main, t) : real(thread, attr, start, arg);
-	if (rc && t)
-		thread_drop(t);
-	hook_depth--;
-	return rc;
-}
-
-HOOK_EXPORT int thrd_create(thrd_t *thread, thrd_start_t start, void *arg)
-{
-	static int (*real)(thrd_t *, thrd_start_t, void *);
-	struct hook_thread *t;
-	int rc;
-
-	if (!real)
-		real = hook_real("thrd_create");
-	if (hook_depth)
-		return real(thread, start, arg);
-	hook_depth++;
-	t = thread_child((void *(*)(void *))(void (*)(void))start, arg);
-	rc = t ? real(thread, thread_main_c11, t) : real(thread, start, arg);
-	if (rc != thrd_success && t)
-		thread_drop(t);
-	hook_depth--;
-	return rc;
 }

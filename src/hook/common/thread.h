@@ -5,6 +5,12 @@
 
 #include "hook/common/hook.h"
 
+/* A new thread's state, zero but for the seed of its noise; NULL if there is no memory. */
+struct hook_thread *hook_thread_new(void);
+
+/* Closes its streams and frees it. */
+void hook_thread_close(struct hook_thread *t);
+
 /* The main thread starts to run the program's code. */
 void hook_thread_adopt_main(void);
 

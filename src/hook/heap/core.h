@@ -95,7 +95,8 @@ struct heap {
 struct heap_order {
 	bool (*due)(struct heap *h);
 	bool (*take)(struct heap *h, uintptr_t *info);
-	void (*missing)(void); /* a list that was named has not come for a long time */
+	void (*missing)(void);       /* a list that was named has not come for a long time */
+	bool (*wait)(uint32_t turn); /* instead of heap_pages_wait; may be NULL */
 };
 extern const struct heap_order *heap_order;
 
@@ -148,6 +149,7 @@ void heap_check_twice(const struct heap *h, const struct heap_block *b, uint32_t
 	__attribute__((cold));
 
 /* give.c */
+bool heap_wait(uint32_t turn);
 void heap_send(struct heap *h, uint32_t c);
 void heap_send_large(struct heap *h, struct heap_large *l);
 void heap_refill_take(struct heap *h);

@@ -98,6 +98,11 @@ static struct heap_block *find(struct heap *h, uintptr_t info)
 	return NULL;
 }
 
+bool heap_wait(uint32_t turn)
+{
+	return heap_order && heap_order->wait ? heap_order->wait(turn) : heap_pages_wait(turn);
+}
+
 static struct heap_block *wait_for(struct heap *h, uintptr_t info)
 {
 	struct heap_block *list = find(h, info);
@@ -105,7 +110,7 @@ static struct heap_block *wait_for(struct heap *h, uintptr_t info)
 	for (uint32_t turn = 0; !list; turn++) {
 		collect(h);
 		list = find(h, info);
-		if (!list && !heap_pages_wait(turn))
+		if (!list && !heap_wait(turn))
 			return NULL;
 	}
 	return list;

@@ -22,7 +22,13 @@ void hook_heap_no_child(struct hook_thread *t);
 /* Recording: the calling thread writes no more. */
 void hook_heap_close(void);
 
-/* In the child, before the program's code runs. Its end is noticed by itself. */
+/* In the child, before the program's code runs. */
 void hook_heap_enter(struct hook_thread *t);
+
+/* The calling thread runs no more of the program's code: its heap is for a later thread. */
+void hook_heap_leave(void);
+
+/* In a forked child: the stream belongs to the parent. */
+void hook_heap_forget(void);
 
 #endif

@@ -9,9 +9,7 @@
 #include "hook/heap/heap.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <malloc.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,8 +24,6 @@
 
 static __thread struct heap *self;
 static __thread uint32_t self_slot = HEAP_NO_SLOT;
-static __thread int rounds; /* of thread-specific destructors that have run */
-static pthread_key_t end_key;
 static bool made[HEAP_SLOTS]; /* written by the user of the slot */
 static bool on;
 
@@ -291,23 +287,6 @@ HOOK_EXPORT int malloc_trim(size_t pad)
 	return heap_system.malloc_trim(pad);
 }
 
-/* After the last round of destructors nothing of the program runs in this thread any more. */
-static void thread_end(void *unused)
-{
-	(void)unused;
-	if (++rounds < PTHREAD_DESTRUCTOR_ITERATIONS && pthread_setspecific(end_key, &self) == 0)
-		return;
-	hook_depth++;
-	if (self)
-		heap_retire(self);
-	heap_note_close();
-	self = NULL;
-	if (self_slot != HEAP_NO_SLOT)
-		heap_slot_leave(self_slot);
-	self_slot = HEAP_NO_SLOT;
-	hook_depth--;
-}
-
 void hook_heap_child(struct hook_thread *t)
 {
 	t->heap_slot = on ? heap_note_child().slot : HEAP_NO_SLOT;
@@ -321,10 +300,18 @@ void hook_heap_no_child(struct hook_thread *t)
 
 void hook_heap_enter(struct hook_thread *t)
 {
-	rounds = 0;
 	self_slot = t->heap_slot;
-	if (self_slot != HEAP_NO_SLOT && pthread_setspecific(end_key, &self) != 0)
-		self_slot = HEAP_NO_SLOT;
+}
+
+void hook_heap_leave(void)
+{
+	if (self)
+		heap_retire(self);
+	heap_note_close();
+	self = NULL;
+	if (self_slot != HEAP_NO_SLOT && self_slot != 0)
+		heap_slot_leave(self_slot);
+	self_slot = HEAP_NO_SLOT;
 }
 
 /* The program brings its own allocator, or looks at every block itself. */
@@ -348,8 +335,7 @@ void hook_heap_start(void)
 	if (!heap_system.malloc)
 		heap_system_resolve();
 	stranger = heap_system_stranger((const void *)own_malloc);
-	if (stranger || (heap && strcmp(heap, "system") == 0) ||
-	    pthread_key_create(&end_key, thread_end) != 0) {
+	if (stranger || (heap && strcmp(heap, "system") == 0)) {
 		leave_it(stranger ? stranger : "system");
 		return;
 	}

@@ -12,8 +12,11 @@
 #include "base/varint.h"
 #include "hook/common/hook.h"
 #include "hook/heap/heap.h"
+#include "hook/thread/stuck.h"
 
 #define NEVER UINT64_MAX
+#define SHORT_WAITS 40
+#define LONG_WAITS 40000 /* more than a minute */
 
 static __thread struct {
 	struct trace_stream out;
@@ -143,8 +146,22 @@ static bool replay_take(struct heap *h, uintptr_t *info)
 	return true;
 }
 
-static const struct heap_order recording = {record_due, record_take, NULL};
-static const struct heap_order replaying = {replay_due, replay_take, say_changed};
+/* Seen by the other threads: if all wait, the end has come, and one of them says so. */
+static bool replay_wait(uint32_t turn)
+{
+	struct hook_thread *t = hook_thread_self();
+
+	if (turn < SHORT_WAITS)
+		return heap_pages_wait(turn);
+	t->waits_in = "malloc";
+	t->state = HOOK_THREAD_WAITS;
+	hook_sync_nap(t);
+	t->state = HOOK_THREAD_RUNS;
+	return turn < LONG_WAITS;
+}
+
+static const struct heap_order recording = {record_due, record_take, NULL, NULL};
+static const struct heap_order replaying = {replay_due, replay_take, say_changed, replay_wait};
 
 void heap_note_start(void)
 {
@@ -189,6 +206,11 @@ struct heap_use heap_note_child(void)
 void hook_heap_close(void)
 {
 	trace_stream_close(&note.out);
+}
+
+void hook_heap_forget(void)
+{
+	trace_stream_forget(&note.out);
 }
 
 void heap_note_close(void)

@@ -58,7 +58,7 @@ bool heap_slot_take_this(struct heap_use use)
 	if (!use.slot || use.slot >= HEAP_SLOTS || use.turn >= UINT32_MAX / 2)
 		return false;
 	for (uint32_t turn = 0; !try_take(use.slot, use.turn << 1); turn++) {
-		if (!heap_pages_wait(turn))
+		if (!heap_wait(turn))
 			return false;
 	}
 	if (use.turn)

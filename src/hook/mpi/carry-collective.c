@@ -80,6 +80,7 @@ bool carry_close(void)
 	bool all = true;
 
 	carry_visit_orphans();
+	carry_type_free_all();
 	if (!tell())
 		return false;
 	for (uint32_t i = 0; i < carry_clock.ranks; i++)

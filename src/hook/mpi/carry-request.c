@@ -9,12 +9,18 @@
 #include "hook/mpi/carry.h"
 
 #define BLOCK 256 /* requests made at a time */
+#define ROOMS 32  /* likewise */
 #define FIRST_TABLE 1024
 
 static struct carry_request **table; /* open addressing */
 static uint32_t table_size, live, orphan_count;
 static struct carry_request *orphan_list, *free_list;
-static void *free_rooms; /* of the larger size, linked by their first word */
+
+/* Rooms by size, besides the one in the request; free ones are linked by their first word. */
+static struct {
+	size_t bytes; /* of data */
+	void *free;
+} rooms[] = {{1024, NULL}, {CARRY_COPY, NULL}};
 
 static void *fresh(size_t n)
 {
@@ -45,23 +51,26 @@ struct carry_request *carry_request_new(void)
 
 void *carry_request_room(struct carry_request *r, size_t n)
 {
-	size_t each = (carry_head + CARRY_COPY + 63) / 64 * 64;
+	size_t each;
 
 	if (n <= CARRY_SMALL) {
 		r->room = r->small;
 		return r->room;
 	}
-	if (!free_rooms) {
-		char *block = fresh(each * 64);
+	r->size = n > carry_head + rooms[0].bytes;
+	if (!rooms[r->size].free) {
+		char *block;
 
-		for (int i = 0; block && i < 64; i++) {
-			*(void **)(block + (size_t)i * each) = free_rooms;
-			free_rooms = block + (size_t)i * each;
+		each = (carry_head + rooms[r->size].bytes + 63) / 64 * 64;
+		block = fresh(each * ROOMS);
+		for (size_t i = 0; block && i < ROOMS; i++) {
+			*(void **)(block + i * each) = rooms[r->size].free;
+			rooms[r->size].free = block + i * each;
 		}
 	}
-	r->room = free_rooms;
+	r->room = rooms[r->size].free;
 	if (r->room)
-		free_rooms = *(void **)r->room;
+		rooms[r->size].free = *(void **)r->room;
 	return r->room;
 }
 
@@ -128,8 +137,8 @@ static void leave_table(struct carry_request *r)
 static void release(struct carry_request *r)
 {
 	if (r->room && r->room != r->small) {
-		*(void **)r->room = free_rooms;
-		free_rooms = r->room;
+		*(void **)r->room = rooms[r->size].free;
+		rooms[r->size].free = r->room;
 	}
 	if (r->copy)
 		munmap(r->copy, r->copy_bytes + 1);

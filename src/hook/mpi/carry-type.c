@@ -139,3 +139,12 @@ void carry_type_put(struct carry_type *t)
 	t->slot = spare;
 	spare = t;
 }
+
+void carry_type_free_all(void)
+{
+	for (int i = 0; i < CACHE; i++) {
+		if (cache[i].cached && !cache[i].busy)
+			carry_mpi.Type_free(&cache[i].made);
+		cache[i].cached = cache[i].busy;
+	}
+}

@@ -16,7 +16,7 @@
 #include "hook/mpi/mpi.h"
 
 /* Messages of at most so many bytes of one predefined type are copied. */
-#define CARRY_COPY 4096
+#define CARRY_COPY 8192
 
 /* MPI itself. */
 extern struct hook_mpi_real carry_mpi;
@@ -60,6 +60,8 @@ struct carry_type {
 
 struct carry_type *carry_type_get(const void *buf, MPI_Count count, MPI_Datatype type);
 void carry_type_put(struct carry_type *type);
+/* Frees those that are kept: MPI would complain of them at its end. */
+void carry_type_free_all(void);
 
 /* --- requests (carry-request.c) */
 
@@ -87,6 +89,7 @@ struct carry_request {
 	void *buf;    /* of a receive: the program's */
 	size_t bytes; /* that fit there */
 	void *room;   /* [clock|data], if copied */
+	int size;     /* of the room, see carry-request.c */
 	void *copy;   /* of what Isendrecv sends, mapped */
 	size_t copy_bytes;
 	struct carry_type *type, *send_type;

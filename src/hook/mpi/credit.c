@@ -88,6 +88,18 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
+/* What a rank sends to itself is not counted: its own place says that it has lost count. */
+static uint32_t *lost_by(int rank)
+{
+	return &matrix[(size_t)rank * (size_t)ranks + (size_t)rank];
+}
+
+void hook_credit_lost(MPI_Comm comm)
+{
+	if (matrix && comm == MPI_COMM_WORLD)
+		*lost_by((int)hook_process.rank) = 1;
+}
+
 /* Too far ahead of the receiver, as things stand? */
 static bool is_ahead(int dest, uint32_t mine, const struct replay_slot *receiver)
 {
@@ -96,7 +108,7 @@ static bool is_ahead(int dest, uint32_t mine, const struct replay_slot *receiver
 	uint32_t limit = peer == (int32_t)hook_process.rank ? FAR : CLOSE;
 	uint32_t ahead = mine - __atomic_load_n(taken, __ATOMIC_RELAXED);
 
-	return (int32_t)ahead > (int32_t)(limit + indulgence[dest]);
+	return (int32_t)ahead > (int32_t)(limit + indulgence[dest]) && !*lost_by(dest);
 }
 
 /*
@@ -147,7 +159,8 @@ void hook_credit_received(int source, MPI_Comm comm)
 {
 	uint32_t n;
 
-	if (!matrix || comm != MPI_COMM_WORLD || source < 0 || source >= ranks)
+	if (!matrix || comm != MPI_COMM_WORLD || source < 0 || source >= ranks ||
+	    source == (int)hook_process.rank)
 		return;
 	n = __atomic_add_fetch(&received[source], 1, __ATOMIC_RELAXED);
 	if (n % LOOK_EVERY == 0)

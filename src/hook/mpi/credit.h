@@ -16,4 +16,7 @@ void hook_credit_open(int world);
 void hook_credit_sending(struct hook_thread *t, int dest, MPI_Comm comm);
 void hook_credit_received(int source, MPI_Comm comm);
 
+/* A message came, and nobody knows from whom: from now on nobody steps aside for us. */
+void hook_credit_lost(MPI_Comm comm);
+
 #endif

@@ -174,6 +174,11 @@ static void put_post(struct evaluate *e, const struct evaluate_comm *c, int sour
 	event.kind = TRACE_EVENT_POST;
 	event.flags |= flags_of(&e->act, rc);
 	event.id = id;
+	if (!e->last && rc == MPI_SUCCESS) {
+		struct evaluate_request r = request_of(c, &event, 0);
+
+		event.peer = evaluate_taken_from(&r, *e->act.request);
+	}
 	evaluate_put(e, &event);
 	add_request(e, c, &event,
 		    EVALUATE_ACTIVE | (e->act.kind == HOOK_ACT_IEXCHANGE ? EVALUATE_MUTE : 0u));

@@ -439,6 +439,25 @@ static int evaluate_Request_get_status(struct hook_thread *t, MPI_Request reques
 	return rc;
 }
 
+int32_t evaluate_taken_from(const struct evaluate_request *r, MPI_Request handle)
+{
+	struct hook_request *known;
+	int32_t peer = r->peer >= 0 ? r->peer : TRACE_NO_PEER;
+	uint32_t code;
+
+	hook_requests_lock();
+	known = hook_requests_find(handle);
+	if (known && known->flags & REQUEST_NOWHERE) {
+		peer = TRACE_NO_PEER;
+	} else if (known && known->flags & REQUEST_WILD) {
+		code = hook_posts_wild(known->wild);
+		if (code >= TRACE_POST_SOURCE)
+			peer = evaluate_peer(r->peers, (int)(code - TRACE_POST_SOURCE));
+	}
+	hook_requests_unlock();
+	return peer;
+}
+
 static void put_start(struct evaluate *e, MPI_Request request)
 {
 	struct trace_event event;
@@ -459,6 +478,7 @@ static void put_start(struct evaluate *e, MPI_Request request)
 		if (r->kind == TRACE_EVENT_POST) {
 			event.want_peer = r->peer;
 			event.want_tag = r->tag;
+			event.peer = e->last ? TRACE_NO_PEER : evaluate_taken_from(r, request);
 		} else {
 			event.peer = r->peer;
 			event.tag = r->tag;
@@ -519,26 +539,6 @@ static int evaluate_Cancel(struct hook_thread *t, MPI_Request *request)
 	return hook_mpi_replay.Cancel(t, request);
 }
 
-/* From whom a receive that nobody completes takes its message, if it takes one. */
-static int32_t taken_from(const struct evaluate_request *r, MPI_Request handle)
-{
-	struct hook_request *known;
-	int32_t peer = r->peer >= 0 ? r->peer : TRACE_NO_PEER;
-	uint32_t code;
-
-	hook_requests_lock();
-	known = hook_requests_find(handle);
-	if (known && known->flags & REQUEST_NOWHERE) {
-		peer = TRACE_NO_PEER;
-	} else if (known && known->flags & REQUEST_WILD) {
-		code = hook_posts_wild(known->wild);
-		if (code >= TRACE_POST_SOURCE)
-			peer = evaluate_peer(r->peers, (int)(code - TRACE_POST_SOURCE));
-	}
-	hook_requests_unlock();
-	return peer;
-}
-
 static void put_cancel(struct evaluate *e, const struct evaluate_request *r, int32_t peer)
 {
 	struct trace_event event = evaluate_event(e, TRACE_EVENT_CANCEL);
@@ -570,7 +570,7 @@ static int evaluate_Request_free(struct hook_thread *t, MPI_Request *request)
 	}
 	evaluate_requests_unlock();
 	if (is_open_receive(&r))
-		put_cancel(e, &r, taken_from(&r, *request));
+		put_cancel(e, &r, evaluate_taken_from(&r, *request));
 	if (e->last)
 		evaluate_flush(e);
 	return hook_mpi_replay.Request_free(t, request);
@@ -582,7 +582,8 @@ void evaluate_cancel_open(struct evaluate *e)
 		struct evaluate_request r = *evaluate_request_at(i);
 
 		if (is_open_receive(&r))
-			put_cancel(e, &r, taken_from(&r, (MPI_Request)(uintptr_t)(r.key >> 1)));
+			put_cancel(e, &r,
+				   evaluate_taken_from(&r, (MPI_Request)(uintptr_t)(r.key >> 1)));
 	}
 }
 

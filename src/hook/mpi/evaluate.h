@@ -142,6 +142,8 @@ void evaluate_wait_close(struct evaluate *e);
 /* What a receive has got. */
 void evaluate_outcome(struct trace_event *event, const struct evaluate_group *peers, int rc,
 		      const MPI_Status *status);
+/* Whose message a receive takes that was posted as `handle`, if the recording says so. */
+int32_t evaluate_taken_from(const struct evaluate_request *r, MPI_Request handle);
 /* Receives that nobody will complete: what they take, the program does not see. */
 void evaluate_cancel_open(struct evaluate *e);
 

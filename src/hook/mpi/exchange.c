@@ -35,12 +35,16 @@ int hook_mpi_do_recv(struct hook_thread *t, void *buf, MPI_Count count, MPI_Data
 	hook_mpi_turn_take(t);
 	if (source == MPI_ANY_SOURCE && hook_mpi_mode->source)
 		source = hook_mpi_mode->source(t);
-	if (!hook_mpi_turns && !hook_polite)
+	/* Where the call itself would fail at once, nothing is waited for. */
+	if (hook_polite && count >= 0 && type != MPI_DATATYPE_NULL) {
+		rc = hook_polite_look(source, tag, comm, NULL, MPI_STATUS_IGNORE);
+		if (rc != MPI_SUCCESS)
+			return rc;
+	}
+	if (!hook_mpi_turns)
 		return hook_mpi_recv(buf, count, type, source, tag, comm, status);
 	rc = hook_mpi_irecv(buf, count, type, source, tag, comm, &request);
 	hook_mpi_turn_pass(t);
-	if (rc == MPI_SUCCESS && hook_polite)
-		return hook_polite_wait(&request, status);
 	return rc == MPI_SUCCESS ? hook_mpi_real.Wait(&request, status) : rc;
 }
 

@@ -7,9 +7,11 @@
  */
 #include "hook/mpi/guide.h"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 #include <time.h>
 
 #include "hook/common/session.h"
@@ -252,6 +254,16 @@ static struct shadow *new_shadow(struct hook_thread *t, MPI_Comm comm)
 	return s;
 }
 
+/* Not MPI_Comm_dup: it would call what the program has attached to copy its attributes. */
+static void make_shadow(MPI_Comm comm, MPI_Comm *shadow)
+{
+	MPI_Group group;
+
+	hook_mpi_real.Comm_group(comm, &group);
+	hook_mpi_real.Comm_create(comm, group, shadow);
+	hook_mpi_real.Group_free(&group);
+}
+
 void hook_guide_made(struct hook_thread *t, MPI_Comm parent, MPI_Comm made)
 {
 	struct shadow *s;
@@ -260,7 +272,7 @@ void hook_guide_made(struct hook_thread *t, MPI_Comm parent, MPI_Comm made)
 		return;
 	s = new_shadow(t, made);
 	if (parent == MPI_COMM_NULL)
-		hook_mpi_real.Comm_dup(made, &s->shadow);
+		make_shadow(made, &s->shadow);
 	else
 		hook_mpi_real.Comm_idup(parent, &s->shadow, &s->request);
 }
@@ -323,6 +335,14 @@ MPI_Comm hook_guide_send(struct hook_thread *t, MPI_Comm comm)
 MPI_Comm hook_guide_receive(struct hook_thread *t, int n, MPI_Comm comm)
 {
 	return is_marked(t, TRACE_GUIDE_RECV, (uint64_t)n) ? shadow_of(t, comm) : comm;
+}
+
+bool hook_guide_is_there(const struct hook_thread *t)
+{
+	char name[TRACE_NAME_BYTES + 16];
+
+	hook_stream_name(t, "guide", name, sizeof(name));
+	return faccessat(hook_process.rank_fd, name, F_OK, 0) == 0;
 }
 
 void hook_guide_open(struct hook_thread *t)

@@ -11,6 +11,8 @@
 
 extern bool hook_guide_on;
 
+bool hook_guide_is_there(const struct hook_thread *t);
+
 /* In MPI_Init, before anything is sent. */
 void hook_guide_open(struct hook_thread *t);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The waiting is done by polling, with a yield after each poll. The poll that succeeds is the call:
- * so an error is raised once, as the blocking call would raise it.
+ * The waiting is done by polling, after a while with a yield after each poll: whoever is about to
+ * send on another core is not worth a yield. The poll that succeeds is the call: so an error is
+ * raised once, as the blocking call would raise it.
  */
 #include "hook/mpi/polite.h"
 
@@ -9,7 +10,15 @@
 
 #include "hook/common/session.h"
 
+#define POLLS_BEFORE_YIELD 64
+
 bool hook_polite;
+
+static void poll_failed(int *polls)
+{
+	if (++*polls > POLLS_BEFORE_YIELD)
+		sched_yield();
+}
 
 void hook_polite_open(int world)
 {
@@ -25,32 +34,32 @@ void hook_polite_open(int world)
 
 int hook_polite_look(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status)
 {
-	int there = 0, rc;
+	int there = 0, polls = 0, rc;
 
 	for (;;) {
 		rc = message ? hook_mpi_real.Improbe(source, tag, comm, &there, message, status)
 			     : hook_mpi_real.Iprobe(source, tag, comm, &there, status);
 		if (rc != MPI_SUCCESS || there)
 			return rc;
-		sched_yield();
+		poll_failed(&polls);
 	}
 }
 
 int hook_polite_wait(MPI_Request *request, MPI_Status *status)
 {
-	int done = 0, rc;
+	int done = 0, polls = 0, rc;
 
 	while ((rc = hook_mpi_real.Test(request, &done, status)) == MPI_SUCCESS && !done)
-		sched_yield();
+		poll_failed(&polls);
 	return rc;
 }
 
 int hook_polite_waitall(int count, MPI_Request requests[], MPI_Status statuses[])
 {
-	int done = 0, rc;
+	int done = 0, polls = 0, rc;
 
 	while ((rc = hook_mpi_real.Testall(count, requests, &done, statuses)) == MPI_SUCCESS &&
 	       !done)
-		sched_yield();
+		poll_failed(&polls);
 	return rc;
 }

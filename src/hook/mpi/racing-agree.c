@@ -13,6 +13,7 @@
 #include "hook/common/text.h"
 #include "hook/mpi/racing.h"
 
+#define MARK "rides" /* and the name of the link */
 #define COUNT_SECONDS 15
 #define WAIT_SECONDS 60
 
@@ -41,23 +42,13 @@ static struct hook_text path_in(char *out, size_t size, const char *name)
 	return text;
 }
 
-static void mark_name(char *out, size_t size)
-{
-	struct hook_text text = hook_text_in(out, size);
-
-	hook_text_add(&text, "rides-");
-	hook_text_number(&text, hook_process.process);
-}
-
 static bool wait_for_mark(int rank, double deadline)
 {
-	char path[1200], mark[32];
+	char path[1200];
 	struct hook_text text = path_in(path, sizeof(path), "rank-");
 
-	mark_name(mark, sizeof(mark));
 	hook_text_padded(&text, (uint64_t)rank, 4);
-	hook_text_add(&text, "/");
-	hook_text_add(&text, mark);
+	hook_text_add(&text, "/" MARK);
 	while (access(path, F_OK) != 0) {
 		if (now() > deadline)
 			return false;
@@ -88,15 +79,13 @@ static bool is_yes(const char *path, bool *answered)
 
 bool racing_agree(bool can, int world)
 {
-	char path[1200], mark[32];
-	struct hook_text text = path_in(path, sizeof(path), "");
+	char path[1200];
 	double deadline = now() + WAIT_SECONDS;
 	bool answered = false, yes;
 	int fd;
 
-	mark_name(mark, sizeof(mark));
-	hook_text_add(&text, mark);
-	fd = can ? openat(hook_process.rank_fd, mark, O_WRONLY | O_CREAT | O_CLOEXEC, 0600) : -1;
+	path_in(path, sizeof(path), MARK);
+	fd = can ? openat(hook_process.rank_fd, MARK, O_WRONLY | O_CREAT | O_CLOEXEC, 0600) : -1;
 	if (fd < 0 || (hook_process.rank == 0 && !all_marked(world)))
 		can = false;
 	else if (hook_process.rank == 0 && symlink("yes", path) != 0)
@@ -111,6 +100,6 @@ bool racing_agree(bool can, int world)
 		if (!answered)
 			nap();
 	} while (!answered);
-	unlinkat(hook_process.rank_fd, mark, 0);
+	unlinkat(hook_process.rank_fd, MARK, 0);
 	return yes;
 }

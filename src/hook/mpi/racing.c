@@ -74,7 +74,7 @@ static void settle(void)
 /* Where so many come in one call, the outcomes of this call so far are taken for racing. */
 static void message_came(MPI_Comm comm, int tag, int source, uint64_t key, uint64_t covers)
 {
-	uint64_t event = hook_thread_self()->order.events;
+	uint64_t event = hook_self->order.events;
 
 	if (event != arrived_at)
 		settle();
@@ -86,18 +86,27 @@ static void message_came(MPI_Comm comm, int tag, int source, uint64_t key, uint6
 	arrival[arrivals++] = (struct arrival){(uint64_t)(uintptr_t)comm, key, covers, tag, source};
 }
 
+/* A window that is swept often stays in the cache; one that cannot be swept is tried less often. */
+#define SWEEP_FIRST 256
+
 static void make_room(void)
 {
+	static uint32_t sweep_at = SWEEP_FIRST;
 	uint64_t lowest, second;
 	uint32_t who;
 
-	if (!hook_window_is_full(window))
+	if (window->used < sweep_at)
 		return;
 	settle();
 	hook_clock_floor(&carry_clock, &lowest, &who, &second);
 	hook_window_retire(window, lowest, who, second);
-	if (window->used > WINDOW_ENTRIES - WINDOW_ENTRIES / 8)
+	if (hook_window_is_full(window))
 		hook_window_evict(window, WINDOW_ENTRIES / 8);
+	sweep_at = 2 * window->used;
+	if (sweep_at < SWEEP_FIRST)
+		sweep_at = SWEEP_FIRST;
+	if (sweep_at > WINDOW_ENTRIES)
+		sweep_at = WINDOW_ENTRIES;
 }
 
 /* The program has seen whom a wildcard received from. */

@@ -124,8 +124,10 @@ static void retire(struct hook_request *r)
 
 	if (r->flags & REQUEST_WILD)
 		source = (int)hook_posts_wild(r->wild) - TRACE_POST_SOURCE;
-	if (!(r->flags & REQUEST_NOWHERE))
+	if (source >= 0)
 		hook_credit_received(source, r->comm);
+	else if (!(r->flags & REQUEST_NOWHERE))
+		hook_credit_lost(r->comm);
 	if (r->shadow != MPI_REQUEST_NULL)
 		shadows--;
 	hook_requests_retire(r);

@@ -246,7 +246,8 @@ static void opened(struct hook_thread *t, int world, int level)
 	mode = trace_world_mode(rec.b);
 	sparse = mode == TRACE_MODE_REDUCED || mode == TRACE_MODE_GUIDED;
 	racing = mode >= TRACE_MODE_RACING_FIXED && mode <= TRACE_MODE_RACING_FULL;
-	if (mode == TRACE_MODE_GUIDED)
+	/* A rank that was killed in MPI_Init has no mode, but a guide like the others. */
+	if (mode == TRACE_MODE_GUIDED || hook_guide_is_there(t))
 		hook_guide_open(t);
 	why = hook_posts_load(hook_process.rank_fd, &threads);
 	if (why)

@@ -62,7 +62,7 @@ static void stash_digest(struct hook_thread *t, uint64_t event)
 
 bool vary_take(struct hook_thread *t, uint64_t event, uint32_t kind, struct trace_rec *rec)
 {
-	if (t->past)
+	if (t->past || (t->order_view.inside && event == t->order_view.events))
 		return false;
 	stash_digest(t, event);
 	if (!t->more || t->next.kind != kind || t->next_event != event)

@@ -11,7 +11,7 @@
 
 /*
  * The prelude's outcome for `event`, which may be the one that is about to begin. false past the
- * cut; anything else than that record is divergence.
+ * cut, and where the cut lies inside of that event; anything else than that record is divergence.
  */
 bool vary_take(struct hook_thread *t, uint64_t event, uint32_t kind, struct trace_rec *rec);
 

@@ -12,13 +12,9 @@ PAPER=$(dirname "$TESTS")/bench/netzer-miller
 paper_compile() {
 	local out=$BUILD/tests/$FLAVOUR/paper-$1
 
-	mkdir -p "$BUILD/tests/$FLAVOUR"
-	if [[ ! -x $out || $PAPER/$1.c -nt $out || $PAPER/nx.h -nt $out ]]; then
-		needs "mpicc.$FLAVOUR"
-		"mpicc.$FLAVOUR" -g -O2 -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Wno-stringop-overflow \
-			-o "$out.$$" "$PAPER/$1.c" -lm >&2 || fail "$1 does not compile"
-		mv "$out.$$" "$out"
-	fi
+	compile_once "$out" "$PAPER/$1.c" "$PAPER/nx.h" -- \
+		"mpicc.$FLAVOUR" -g -O2 -std=gnu11 -D_GNU_SOURCE -Wall -Wextra \
+		-Wno-stringop-overflow "$PAPER/$1.c" -lm
 	echo "$out"
 }
 

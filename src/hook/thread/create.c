@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Threads begin and end. A thread is one of the program's own if the program itself made it; it is
+ * named by its place in the tree of threads. It lives for us until the destructors of its
+ * thread-specific values have run: ours belongs to a key that is made before any of the program's,
+ * so that it is the first of each round, and it asks for another round as often as there are any.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <threads.h>
+#include <unistd.h>
+
+#include "hook/common/text.h"
+#include "hook/common/thread.h"
+#include "hook/heap/heap.h"
+#include "hook/thread/real.h"
+#include "hook/thread/streams.h"
+#include "hook/thread/stuck.h"
+
+#define SITE __builtin_return_address(0)
+
+static pthread_key_t key;
+
+static void ends(void *arg)
+{
+	struct hook_thread *t = arg;
+
+	if (hook_self != t)
+		return;
+	if (++t->rounds < PTHREAD_DESTRUCTOR_ITERATIONS) {
+		pthread_setspecific(key, t);
+		return;
+	}
+	hook_depth = 1;
+	hook_heap_leave();
+	hook_sync_close(t);
+	hook_sync_list_remove(t);
+	if (!hook_thread_is_main(t))
+		hook_thread_close(t);
+}
+
+/* Of all keys the first. */
+__attribute__((constructor)) static void make_key(void)
+{
+	pthread_key_create(&key, ends);
+}
+
+static void begins(struct hook_thread *t)
+{
+	hook_self = t;
+	hook_heap_enter(t);
+	t->handle = (uint64_t)pthread_self();
+	t->tid = (int)syscall(SYS_gettid);
+	if (hook_process.mode == HOOK_RECORD)
+		hook_sync_open(t);
+	pthread_setspecific(key, t);
+	hook_depth = t->passive;
+}
+
+static void *thread_main(void *arg)
+{
+	struct hook_thread *t = arg;
+
+	begins(t);
+	return t->start(t->start_arg);
+}
+
+/* A thread of C11 returns an int: t->start is of another type than it says. */
+static int thread_main_c11(void *arg)
+{
+	struct hook_thread *t = arg;
+	int (*start)(void *) = (int (*)(void *))(void (*)(void))t->start;
+
+	begins(t);
+	return start(t->start_arg);
+}
+
+/* NULL: the thread has to do without us. */
+static struct hook_thread *thread_child(struct hook_thread *parent, void *(*start)(void *),
+					void *arg)
+{
+	struct hook_thread *t = hook_thread_new();
+	struct hook_text name;
+
+	if (!t)
+		return NULL;
+	name = hook_text_in(t->name, sizeof(t->name));
+	hook_text_add(&name, parent->name);
+	hook_text_add(&name, ".");
+	hook_text_number(&name, ++parent->children);
+	t->passive = parent->passive;
+	t->start = start;
+	t->start_arg = arg;
+	hook_heap_child(t);
+	/* It counts from now on: others must not take it for one that has nothing to do. */
+	if (hook_process.mode == HOOK_REPLAY)
+		hook_sync_open(t);
+	hook_sync_list_add(t);
+	return t;
+}
+
+struct creation {
+	pthread_t *thread;
+	const pthread_attr_t *attr;
+	void *(*start)(void *);
+	void *arg;
+	bool c11;
+};
+
+static int create(const struct creation *n, struct hook_thread *t)
+{
+	void *arg = t ? t : n->arg;
+
+	if (!n->c11)
+		return hook_sync_real.pthread_create(n->thread, n->attr, t ? thread_main : n->start,
+						     arg);
+	return hook_sync_real.thrd_create(
+		n->thread, t ? thread_main_c11 : (int (*)(void *))(void (*)(void))n->start, arg);
+}
+
+/* A recorded failure is a failure, and took a name; what has come about must come about. */
+static int act(struct hook_thread *parent, const struct hook_sync_call *c, int code)
+{
+	const struct creation *n = c->object;
+	struct hook_thread *t;
+	int rc;
+
+	t = thread_child(parent, n->start, n->arg);
+	rc = code > 0 ? code : create(n, t);
+	if (rc && t) {
+		hook_heap_no_child(t);
+		hook_sync_list_remove(t);
+		hook_thread_close(t);
+	}
+	if (rc && code == 0)
+		hook_failed(parent, "a thread cannot be created: too many are there already");
+	return rc;
+}
+
+static int create_hooked(const struct creation *n, const void *site)
+{
+	struct hook_sync_call c = {.op = SYNC_CREATE, .object = (void *)n, .site = site};
+	struct hook_thread *t = hook_thread_self();
+	int rc;
+
+	hook_depth = 1;
+#ifndef HOOK_FLAVOUR_PLAIN
+	hook_runtime_find();
+#endif
+	if (!hook_sync_mode) {
+		hook_sync_start();
+		t->tid = (int)syscall(SYS_gettid);
+		pthread_setspecific(key, t);
+		hook_sync_list_add(t);
+	}
+	if (t->passive)
+		rc = create(n, NULL);
+	else
+		rc = hook_sync_mode->value(t, &c, hook_sync_op_id(c.op), act);
+	hook_sync_leave(t);
+	return rc;
+}
+
+HOOK_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
+			       void *(*start)(void *), void *arg)
+{
+	struct creation n = {thread, attr, start, arg, false};
+
+	if (hook_depth)
+		return SYNC_REAL(pthread_create)(thread, attr, start, arg);
+	return create_hooked(&n, SITE);
+}
+
+HOOK_EXPORT int thrd_create(thrd_t *thread, thrd_start_t start, void *arg)
+{
+	struct creation n = {thread, NULL, (void *(*)(void *))(void (*)(void))start, arg, true};
+
+	if (hook_depth)
+		return SYNC_REAL(thrd_create)(thread, start, arg);
+	return create_hooked(&n, SITE);
+}
+
+/* Joining: `object` is the thread's handle, `cond` where its value is to go. */
+static int join_now(const struct hook_sync_call *c)
+{
+	pthread_t thread = (pthread_t)c->object;
+
+	switch (c->op) {
+	case SYNC_TRYJOIN:
+		return hook_sync_real.pthread_tryjoin_np(thread, c->cond);
+	case SYNC_TIMEDJOIN:
+		return hook_sync_real.pthread_timedjoin_np(thread, c->cond, c->until);
+	case SYNC_CLOCKJOIN:
+		return hook_sync_real.pthread_clockjoin_np(thread, c->cond, c->clock, c->until);
+	default:
+		return hook_sync_real.pthread_join(thread, c->cond);
+	}
+}
+
+/* In replay the thread looks around while it waits. */
+static int act_join(struct hook_thread *t, const struct hook_sync_call *c, int code)
+{
+	struct timespec tick;
+
+	if (code < 0)
+		return join_now(c);
+	if (code > 0)
+		return code;
+	t->state = HOOK_THREAD_WAITS;
+	do {
+		clock_gettime(CLOCK_REALTIME, &tick);
+		tick.tv_sec++;
+		code = hook_sync_real.pthread_timedjoin_np((pthread_t)c->object, c->cond, &tick);
+		if (code == ETIMEDOUT)
+			hook_sync_look(t);
+	} while (code == ETIMEDOUT);
+	t->state = HOOK_THREAD_RUNS;
+	return 0;
+}
+
+static int join(struct hook_sync_call c)
+{
+	HOOK_SYNC_ENTER(t);
+
+	return hook_sync_mode->value(t, &c, hook_sync_op_id(c.op), act_join);
+}
+
+HOOK_EXPORT int pthread_join(pthread_t thread, void **value)
+{
+	if (!hook_sync_is_on(SITE))
+		return SYNC_REAL(pthread_join)(thread, value);
+	return join((struct hook_sync_call){
+		.op = SYNC_JOIN, .object = (void *)thread, .cond = value, .site = SITE});
+}
+
+HOOK_EXPORT int pthread_tryjoin_np(pthread_t thread, void **value)
+{
+	if (!hook_sync_is_on(SITE))
+		return SYNC_REAL(pthread_tryjoin_np)(thread, value);
+	return join((struct hook_sync_call){
+		.op = SYNC_TRYJOIN, .object = (void *)thread, .cond = value, .site = SITE});
+}
+
+HOOK_EXPORT int pthread_timedjoin_np(pthread_t thread, void **value, const struct timespec *until)
+{
+	if (!hook_sync_is_on(SITE))
+		return SYNC_REAL(pthread_timedjoin_np)(thread, value, until);
+	return join((struct hook_sync_call){.op = SYNC_TIMEDJOIN,
+					    .object = (void *)thread,
+					    .cond = value,
+					    .until = until,
+					    .site = SITE});
+}
+
+HOOK_EXPORT int pthread_clockjoin_np(pthread_t thread, void **value, clockid_t clock,
+				     const struct timespec *until)
+{
+	if (!hook_sync_is_on(SITE))
+		return SYNC_REAL(pthread_clockjoin_np)(thread, value, clock, until);
+	return join((struct hook_sync_call){.op = SYNC_CLOCKJOIN,
+					    .object = (void *)thread,
+					    .cond = value,
+					    .clock = clock,
+					    .until = until,
+					    .site = SITE});
+}
+
+HOOK_EXPORT int thrd_join(thrd_t thread, int *value)
+{
+	void *result;
+
+	if (pthread_join(thread, &result) != 0)
+		return thrd_error;
+	if (value)
+		*value = (int)(intptr_t)result;
+	return thrd_success;
+}
+
+/*
+ * In replay a thread ends by itself where it was cancelled in a wait that we know; anywhere else it
+ * must first have done what it did.
+ */
+HOOK_EXPORT int pthread_cancel(pthread_t thread)
+{
+	if (hook_sync_is_on(SITE) && hook_process.mode == HOOK_REPLAY &&
+	    hook_sync_put_off_cancel((uint64_t)thread))
+		return 0;
+	return SYNC_REAL(pthread_cancel)(thread);
+}

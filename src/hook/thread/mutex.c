@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Mutexes, spin locks and condition variables, of pthreads and of C11. A condition variable has no
+ * order of its own: what a wait has waited for shows in when it takes its mutex again.
+ */
+#include <errno.h>
+#include <threads.h>
+
+#include "hook/thread/objects.h"
+#include "hook/thread/real.h"
+
+#define SITE __builtin_return_address(0)
+
+static int take(struct hook_sync_call c)
+{
+	HOOK_SYNC_ENTER(t);
+
+	return hook_sync_mode->take(t, &c);
+}
+
+static int wait(struct hook_sync_call c)
+{
+	HOOK_SYNC_ENTER(t);
+
+	return hook_sync_mode->wait(t, &c);
+}
+
+HOOK_EXPORT int pthread_mutex_lock(pthread_mutex_t *m)
+{
+	if (!hook_sync_is_on(SITE))
+		return SYNC_REAL(pthread_mutex_lock)(m);
+	return hook_sync_mode->lock(m, SITE);
+}
+
+HOOK_EXPORT int pthread_mutex_unlock(pthread_mutex_t *m)
+{
+	if (!hook_sync_is_on(SITE))
+		return SYNC_REAL(pthread_mutex_unlock)(m);
+	return hook_sync_mode->unlock(m);
+}
+
+HOOK_EXPORT int pthread_mutex_trylock(pthread_mutex_t *m)
+{
+	if (!hook_sync_is_on(SITE))
+		return SYNC_REAL(pthread_mutex_trylock)(m);
+	return take((struct hook_sync_call){.op = SYNC_MUTEX_TRYLOCK, .object = m, .site = SITE});
+}
+
+HOOK_EXPORT int pthread_mutex_timedlock(pthread_mutex_t *m, const struct timespec *until)
+{
+	if (!hook_sync_is_on(SITE))
+		return SYNC_REAL(pthread_mutex_timedlock)(m, until);
+	return take((struct hook_sync_call){
+		.op = SYNC_MUTEX_TIMEDLOCK, .object = m, .until = until, .site = SITE});
+}
+
+HOOK_EXPORT int pthread_mutex_clocklock(pthread_mutex_t *m, clockid_t clock,
+					const struct timespec *until)
+{
+	if (!hook_sync_is_on(SITE))
+		return SYNC_REAL(pthread_mutex_clocklock)(m, clock, until);
+	return take((struct hook_sync_call){.op = SYNC_MUTEX_CLOCKLOCK,
+					    .object = m,
+					    .clock = clock,
+					    .until = until,
+					    .site = SITE});
+}
+
+HOOK_EXPORT int pthread_mutex_init(pthread_mutex_t *m, const pthread_mutexattr_t *attr)
+{
+	if (!hook_depth)
+		hook_sync_forget(m);
+	return SYNC_REAL(pthread_mutex_init)(m, attr);
+}
+
+HOOK_EXPORT int pthread_mutex_destroy(pthread_mutex_t *m)
+{
+	if (!hook_depth)
+		hook_sync_forget(m);
+	return SYNC_REAL(pthread_mutex_destroy)(m);
+}
+
+HOOK_EXPORT int pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *m)
+{
+	if (!hook_sync_is_on(SITE))
+		return SYNC_REAL(pthread_cond_wait)(cond, m);
+	return wait((struct hook_sync_call){
+		.op = SYNC_COND_WAIT, .object = m, .cond = cond, .site = SITE});
+}
+
+HOOK_EXPORT int pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *m,
+				       const struct timespec *until)
+{
+	if (!hook_sync_is_on(SITE))
+		return SYNC_REAL(pthread_cond_timedwait)(cond, m, until);
+	return wait((struct hook_sync_call){.op = SYNC_COND_TIMEDWAIT,
+					    .object = m,
+					    .cond = cond,
+					    .until = until,
+					    .site = SITE});
+}
+
+HOOK_EXPORT int pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *m, clockid_t clock,
+				       const struct timespec *until)
+{
+	if (!hook_sync_is_on(SITE))
+		return SYNC_REAL(pthread_cond_clockwait)(cond, m, clock, until);
+	return wait((struct hook_sync_call){.op = SYNC_COND_CLOCKWAIT,
+					    .object = m,
+					    .cond = cond,
+					    .clock = clock,
+					    .until = until,
+					    .site = SITE});
+}
+
+HOOK_EXPORT int pthread_spin_lock(pthread_spinlock_t *l)
+{
+	if (!hook_sync_is_on(SITE))
+		return SYNC_REAL(pthread_spin_lock)(l);
+	return take(
+		(struct hook_sync_call){.op = SYNC_SPIN_LOCK, .object = (void *)l, .site = SITE});
+}
+
+HOOK_EXPORT int pthread_spin_trylock(pthread_spinlock_t *l)
+{
+	if (!hook_sync_is_on(SITE))
+		return SYNC_REAL(pthread_spin_trylock)(l);
+	return take((struct hook_sync_call){
+		.op = SYNC_SPIN_TRYLOCK, .object = (void *)l, .site = SITE});
+}
+
+HOOK_EXPORT int pthread_spin_unlock(pthread_spinlock_t *l)
+{
+	struct hook_sync_call c = {.op = SYNC_SPIN_LOCK, .object = (void *)l};
+	struct hook_thread *t;
+	int rc;
+
+	if (!hook_sync_is_on(SITE))
+		return SYNC_REAL(pthread_spin_unlock)(l);
+	t = hook_sync_enter();
+	rc = hook_sync_mode->release(t, &c);
+	hook_sync_leave(t);
+	return rc;
+}
+
+HOOK_EXPORT int pthread_spin_init(pthread_spinlock_t *l, int shared)
+{
+	if (!hook_depth)
+		hook_sync_forget((void *)l);
+	return SYNC_REAL(pthread_spin_init)(l, shared);
+}
+
+HOOK_EXPORT int pthread_spin_destroy(pthread_spinlock_t *l)
+{
+	if (!hook_depth)
+		hook_sync_forget((void *)l);
+	return SYNC_REAL(pthread_spin_destroy)(l);
+}
+
+/* An mtx_t is a pthread_mutex_t, a cnd_t a pthread_cond_t; only the numbers of errors differ. */
+static int c11(int rc)
+{
+	switch (rc) {
+	case 0:
+		return thrd_success;
+	case EBUSY:
+		return thrd_busy;
+	case ENOMEM:
+		return thrd_nomem;
+	case ETIMEDOUT:
+		return thrd_timedout;
+	default:
+		return thrd_error;
+	}
+}
+
+HOOK_EXPORT int mtx_lock(mtx_t *m)
+{
+	return c11(pthread_mutex_lock((pthread_mutex_t *)m));
+}
+
+HOOK_EXPORT int mtx_trylock(mtx_t *m)
+{
+	return c11(pthread_mutex_trylock((pthread_mutex_t *)m));
+}
+
+HOOK_EXPORT int mtx_timedlock(mtx_t *m, const struct timespec *until)
+{
+	return c11(pthread_mutex_timedlock((pthread_mutex_t *)m, until));
+}
+
+HOOK_EXPORT int mtx_unlock(mtx_t *m)
+{
+	return c11(pthread_mutex_unlock((pthread_mutex_t *)m));
+}
+
+HOOK_EXPORT int cnd_wait(cnd_t *cond, mtx_t *m)
+{
+	return c11(pthread_cond_wait((pthread_cond_t *)cond, (pthread_mutex_t *)m));
+}
+
+HOOK_EXPORT int cnd_timedwait(cnd_t *cond, mtx_t *m, const struct timespec *until)
+{
+	return c11(pthread_cond_timedwait((pthread_cond_t *)cond, (pthread_mutex_t *)m, until));
+}

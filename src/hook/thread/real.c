@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two threads may look up the same functions at once: they store the same pointers. Condition
+ * variables exist in two generations under one name; the newer one is what programs of this
+ * century mean, and a plain dlsym may give the older.
+ */
+#include "hook/thread/real.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+
+struct hook_sync_real hook_sync_real;
+
+static void *newer(const char *name)
+{
+	void *p = dlvsym(RTLD_NEXT, name, "GLIBC_2.3.2");
+
+	return p ? p : hook_real(name);
+}
+
+void hook_sync_resolve(void)
+{
+#define X(name) hook_sync_real.name = (__typeof__(name) *)hook_real(#name);
+	HOOK_SYNC_REALS(X)
+#undef X
+#define X(name) hook_sync_real.name = (__typeof__(name) *)newer(#name);
+	HOOK_SYNC_CONDS(X)
+#undef X
+}
+
+static int do_mutex(const struct hook_sync_call *c)
+{
+	pthread_mutex_t *m = c->object;
+
+	switch (c->op) {
+	case SYNC_MUTEX_TRYLOCK:
+		return hook_sync_real.pthread_mutex_trylock(m);
+	case SYNC_MUTEX_TIMEDLOCK:
+		return hook_sync_real.pthread_mutex_timedlock(m, c->until);
+	case SYNC_MUTEX_CLOCKLOCK:
+		return hook_sync_real.pthread_mutex_clocklock(m, c->clock, c->until);
+	case SYNC_COND_WAIT:
+		return hook_sync_real.pthread_cond_wait(c->cond, m);
+	case SYNC_COND_TIMEDWAIT:
+		return hook_sync_real.pthread_cond_timedwait(c->cond, m, c->until);
+	case SYNC_COND_CLOCKWAIT:
+		return hook_sync_real.pthread_cond_clockwait(c->cond, m, c->clock, c->until);
+	default:
+		return hook_sync_real.pthread_mutex_lock(m);
+	}
+}
+
+static int do_rwlock(const struct hook_sync_call *c)
+{
+	pthread_rwlock_t *l = c->object;
+
+	switch (c->op) {
+	case SYNC_TRYRDLOCK:
+		return hook_sync_real.pthread_rwlock_tryrdlock(l);
+	case SYNC_TIMEDRDLOCK:
+		return hook_sync_real.pthread_rwlock_timedrdlock(l, c->until);
+	case SYNC_CLOCKRDLOCK:
+		return hook_sync_real.pthread_rwlock_clockrdlock(l, c->clock, c->until);
+	case SYNC_WRLOCK:
+		return hook_sync_real.pthread_rwlock_wrlock(l);
+	case SYNC_TRYWRLOCK:
+		return hook_sync_real.pthread_rwlock_trywrlock(l);
+	case SYNC_TIMEDWRLOCK:
+		return hook_sync_real.pthread_rwlock_timedwrlock(l, c->until);
+	case SYNC_CLOCKWRLOCK:
+		return hook_sync_real.pthread_rwlock_clockwrlock(l, c->clock, c->until);
+	default:
+		return hook_sync_real.pthread_rwlock_rdlock(l);
+	}
+}
+
+static int do_semaphore(const struct hook_sync_call *c)
+{
+	sem_t *s = c->object;
+	int rc;
+
+	switch (c->op) {
+	case SYNC_SEM_POST:
+		rc = hook_sync_real.sem_post(s);
+		break;
+	case SYNC_SEM_TRYWAIT:
+		rc = hook_sync_real.sem_trywait(s);
+		break;
+	case SYNC_SEM_TIMEDWAIT:
+		rc = hook_sync_real.sem_timedwait(s, c->until);
+		break;
+	case SYNC_SEM_CLOCKWAIT:
+		rc = hook_sync_real.sem_clockwait(s, c->clock, c->until);
+		break;
+	default:
+		rc = hook_sync_real.sem_wait(s);
+	}
+	return rc ? errno : 0;
+}
+
+int hook_sync_do(const struct hook_sync_call *c)
+{
+	switch (c->op) {
+	case SYNC_SPIN_LOCK:
+		return hook_sync_real.pthread_spin_lock(c->object);
+	case SYNC_SPIN_TRYLOCK:
+		return hook_sync_real.pthread_spin_trylock(c->object);
+	case SYNC_FTRYLOCKFILE:
+		return hook_sync_real.ftrylockfile(c->object) ? EBUSY : 0;
+	case SYNC_STREAM:
+	case SYNC_FLOCKFILE:
+		hook_sync_real.flockfile(c->object);
+		return 0;
+	default:
+		break;
+	}
+	if (c->op <= SYNC_COND_CLOCKWAIT)
+		return do_mutex(c);
+	return c->op <= SYNC_CLOCKWRLOCK ? do_rwlock(c) : do_semaphore(c);
+}
+
+int hook_sync_undo(const struct hook_sync_call *c)
+{
+	if (c->op == SYNC_SPIN_LOCK)
+		return hook_sync_real.pthread_spin_unlock(c->object);
+	if (c->op <= SYNC_COND_CLOCKWAIT)
+		return hook_sync_real.pthread_mutex_unlock(c->object);
+	hook_sync_real.funlockfile(c->object);
+	return 0;
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Recording. A lock's version is counted by its holder, so it costs no atomic operation; what
+ * several threads can have at a time is counted by an atomic one, after it was had, but before a
+ * semaphore is posted: so any number of first versions could have happened by itself.
+ * Whoever takes version 1 gives the object its id.
+ */
+#include <errno.h>
+#include <sched.h>
+
+#include "hook/thread/objects.h"
+#include "hook/thread/once.h"
+#include "hook/thread/real.h"
+#include "hook/thread/streams.h"
+
+static void note_taken(struct hook_thread *t, const struct hook_sync_call *c, uint32_t code)
+{
+	struct hook_sync_spot spot = hook_sync_spot(c);
+	struct trace_sync_outcome out = {.takes = true, .code = code, .version = ++*spot.version};
+	enum trace_sync_class how = hook_sync_class(c->op);
+	int rc;
+
+	if (!*spot.id) {
+		__atomic_store_n(spot.id, hook_sync_new_id(t), __ATOMIC_RELEASE);
+		rc = trace_sync_put_new(&t->sync, c->op, how, *spot.id, &out);
+	} else {
+		rc = trace_sync_put_outcome(&t->sync, c->op, how, *spot.id, &out);
+	}
+	hook_sync_wrote(t, rc);
+}
+
+/* Its id is there at once: the thread that took version 1 is about to set it. */
+static uint64_t id_of(const struct hook_sync_spot *spot)
+{
+	uint64_t id;
+
+	while (!(id = __atomic_load_n(spot->id, __ATOMIC_ACQUIRE)))
+		sched_yield();
+	return id;
+}
+
+static void note_shared(struct hook_thread *t, const struct hook_sync_call *c)
+{
+	struct hook_sync_spot spot = hook_sync_spot(c);
+	struct trace_sync_outcome out = {
+		.takes = true, .version = __atomic_add_fetch(spot.version, 1, __ATOMIC_ACQ_REL)};
+	enum trace_sync_class how = hook_sync_class(c->op);
+	int rc;
+
+	if (out.version == 1 && !*spot.id) {
+		__atomic_store_n(spot.id, hook_sync_new_id(t), __ATOMIC_RELEASE);
+		rc = trace_sync_put_new(&t->sync, c->op, how, *spot.id, &out);
+	} else {
+		rc = trace_sync_put_outcome(&t->sync, c->op, how, id_of(&spot), &out);
+	}
+	hook_sync_wrote(t, rc);
+}
+
+static void note_code(struct hook_thread *t, const struct hook_sync_call *c, uint64_t id,
+		      uint32_t code)
+{
+	struct trace_sync_rec rec = {.kind = TRACE_SYNC_CODE_NEW, .code = code};
+	struct trace_sync_outcome out = {.code = code};
+	int rc;
+
+	if (id)
+		rc = trace_sync_put_outcome(&t->sync, c->op, hook_sync_class(c->op), id, &out);
+	else
+		rc = trace_sync_put(&t->sync, c->op, 0, &rec);
+	hook_sync_wrote(t, rc);
+}
+
+static void note_failed(struct hook_thread *t, const struct hook_sync_call *c, int code)
+{
+	struct hook_sync_spot spot = hook_sync_spot(c);
+
+	note_code(t, c, __atomic_load_n(spot.id, __ATOMIC_ACQUIRE), (uint32_t)code);
+}
+
+static int record_take(struct hook_thread *t, const struct hook_sync_call *c)
+{
+	int rc = hook_sync_do(c);
+
+	if (rc == 0 || rc == EOWNERDEAD)
+		note_taken(t, c, (uint32_t)rc);
+	else
+		note_failed(t, c, rc);
+	return rc;
+}
+
+static void __attribute__((noinline)) note_lock(struct hook_thread *t, pthread_mutex_t *m, int rc)
+{
+	struct hook_sync_call c = {.op = SYNC_MUTEX_LOCK, .object = m};
+
+	if (rc == 0 || rc == EOWNERDEAD)
+		note_taken(t, &c, (uint32_t)rc);
+	else
+		note_failed(t, &c, rc);
+}
+
+static int record_lock(pthread_mutex_t *m, const void *site)
+{
+	struct hook_sync_spot spot = hook_sync_mutex_spot(m);
+	struct hook_thread *t = hook_sync_enter();
+	int rc = hook_sync_real.pthread_mutex_lock(m);
+
+	(void)site;
+	if (__builtin_expect(
+		    rc == 0 && hook_sync_mutex_is_plain(m) &&
+			    trace_sync_step(&t->sync, SYNC_MUTEX_LOCK, *spot.id, *spot.version + 1),
+		    1))
+		++*spot.version;
+	else
+		note_lock(t, m, rc);
+	hook_sync_leave(t);
+	return rc;
+}
+
+static int record_release(struct hook_thread *t, const struct hook_sync_call *c)
+{
+	(void)t;
+	return hook_sync_undo(c);
+}
+
+static int record_unlock(pthread_mutex_t *m)
+{
+	return hook_sync_real.pthread_mutex_unlock(m);
+}
+
+/* An operation in which the thread may be cancelled. */
+struct waiting {
+	struct hook_thread *t; /* NULL once it is over */
+	const struct hook_sync_call *c;
+	uint64_t id; /* of its object; 0: the one of its spot */
+};
+
+/* By cancellation: a wait on a condition has taken its mutex again. */
+static void wait_ends(struct waiting *w)
+{
+	if (!w->t)
+		return;
+	if (w->c->op >= SYNC_COND_WAIT && w->c->op <= SYNC_COND_CLOCKWAIT)
+		note_taken(w->t, w->c, HOOK_SYNC_CANCELLED);
+	else if (w->id)
+		note_code(w->t, w->c, w->id, HOOK_SYNC_CANCELLED);
+	else
+		note_failed(w->t, w->c, HOOK_SYNC_CANCELLED);
+}
+
+static int do_waiting(struct hook_thread *t, const struct hook_sync_call *c)
+{
+	struct waiting w __attribute__((cleanup(wait_ends))) = {t, c, 0};
+	int rc = hook_sync_do(c);
+
+	w.t = NULL;
+	return rc;
+}
+
+static int record_wait(struct hook_thread *t, const struct hook_sync_call *c)
+{
+	int rc = do_waiting(t, c);
+
+	if (rc == 0 || rc == ETIMEDOUT || rc == EOWNERDEAD)
+		note_taken(t, c, (uint32_t)rc);
+	else
+		note_failed(t, c, rc);
+	return rc;
+}
+
+static int record_share(struct hook_thread *t, const struct hook_sync_call *c)
+{
+	int rc = do_waiting(t, c);
+
+	if (rc)
+		note_failed(t, c, rc);
+	else
+		note_shared(t, c);
+	return rc;
+}
+
+static int record_unshare(struct hook_thread *t, pthread_rwlock_t *l)
+{
+	(void)t;
+	return hook_sync_real.pthread_rwlock_unlock(l);
+}
+
+static int record_post(struct hook_thread *t, const struct hook_sync_call *c)
+{
+	note_shared(t, c);
+	return hook_sync_do(c);
+}
+
+static int record_value(struct hook_thread *t, const struct hook_sync_call *c, uint64_t id,
+			hook_sync_act *act)
+{
+	struct waiting w __attribute__((cleanup(wait_ends))) = {t, c, id};
+	int code = act(t, c, -1);
+
+	w.t = NULL;
+	note_code(t, c, id, (uint32_t)code);
+	return code;
+}
+
+const struct hook_sync_mode hook_sync_record = {
+	.take = record_take,
+	.lock = record_lock,
+	.release = record_release,
+	.unlock = record_unlock,
+	.wait = record_wait,
+	.share = record_share,
+	.unshare = record_unshare,
+	.post = record_post,
+	.value = record_value,
+	.once = hook_sync_record_once,
+};

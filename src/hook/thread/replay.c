@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Replay. An operation asks its thread's recording for its version, waits until the object has come
+ * that far, and then does the real thing, which finds nobody in its way. A lock's turn is passed on
+ * when the lock is given back, so that the next one is woken once; what several threads can have at
+ * a time is passed on as soon as it is had. Waits on conditions need no condition: their thread
+ * takes the mutex again when it did so in the recording.
+ * Invariant: *version counts the turns passed on, version[1] those taken and not yet passed on.
+ */
+#include "hook/thread/replay.h"
+
+#include <errno.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "hook/common/end.h"
+#include "hook/common/thread.h"
+#include "hook/thread/objects.h"
+#include "hook/thread/once.h"
+#include "hook/thread/real.h"
+#include "hook/thread/streams.h"
+#include "hook/thread/stuck.h"
+#include "hook/thread/wait.h"
+
+static bool is_recursive(const pthread_mutex_t *m)
+{
+	return (m->__data.__kind & MUTEX_KIND_TYPE) == PTHREAD_MUTEX_RECURSIVE;
+}
+
+static bool is_mutex(const struct hook_sync_call *c)
+{
+	return c->op <= SYNC_COND_CLOCKWAIT;
+}
+
+static bool is_stream(const struct hook_sync_call *c)
+{
+	return c->op >= SYNC_STREAM;
+}
+
+/* Taken once more by the thread that has it: no turn to wait for. */
+static bool is_nested(const struct hook_thread *t, const struct hook_sync_call *c)
+{
+	const pthread_mutex_t *m = c->object;
+
+	if (is_mutex(c))
+		return is_recursive(m) && m->__data.__owner == t->tid;
+	return is_stream(c) && hook_sync_entry(c->object)->owner == t->tid;
+}
+
+static uint64_t id_now(const struct hook_sync_spot *spot)
+{
+	return __atomic_load_n(spot->id, __ATOMIC_ACQUIRE);
+}
+
+/* The id of an object that had one in the recording. */
+static uint64_t id_awaited(struct hook_thread *t, const struct hook_sync_spot *spot)
+{
+	uint64_t id;
+
+	while (!(id = id_now(spot))) {
+		t->state = HOOK_THREAD_WAITS;
+		hook_sync_nap(t);
+	}
+	t->state = HOOK_THREAD_RUNS;
+	return id;
+}
+
+static int fails(struct hook_thread *t, const struct hook_sync_call *c,
+		 const struct hook_sync_spot *spot, const struct trace_sync_outcome *out)
+{
+	hook_sync_done(t, c, out->nameless ? 0 : id_awaited(t, spot), out);
+	return (int)out->code;
+}
+
+/* Its last holder died and passed nothing on: the kernel gives it away. */
+static void await_death(struct hook_thread *t, const struct hook_sync_spot *spot, uint32_t version)
+{
+	while (__atomic_load_n(&spot->version[0], __ATOMIC_ACQUIRE) +
+		       __atomic_load_n(&spot->version[1], __ATOMIC_ACQUIRE) !=
+	       version - 1) {
+		t->state = HOOK_THREAD_WAITS;
+		hook_sync_nap(t);
+	}
+	t->state = HOOK_THREAD_RUNS;
+}
+
+static void taken(struct hook_thread *t, const struct hook_sync_call *c,
+		  const struct hook_sync_spot *spot, const struct trace_sync_outcome *out)
+{
+	if (!*spot->id)
+		__atomic_store_n(spot->id, hook_sync_new_id(t), __ATOMIC_RELEASE);
+	hook_sync_done(t, c, *spot->id, out);
+}
+
+static void do_take(struct hook_thread *t, const struct hook_sync_call *c,
+		    const struct trace_sync_outcome *out)
+{
+	struct hook_sync_spot spot = hook_sync_spot(c);
+
+	if (out->code == EOWNERDEAD)
+		await_death(t, &spot, out->version);
+	else if (!is_nested(t, c))
+		hook_sync_await(t, spot.version, out->version - 1);
+	if (is_mutex(c)) {
+		hook_sync_real.pthread_mutex_lock(c->object);
+	} else if (is_stream(c)) {
+		struct hook_sync_entry *e = hook_sync_entry(c->object);
+
+		hook_sync_real.flockfile(c->object);
+		e->owner = t->tid;
+		e->depth++;
+	} else {
+		hook_sync_real.pthread_spin_lock(c->object);
+	}
+	__atomic_store_n(&spot.version[1], spot.version[1] + 1, __ATOMIC_RELEASE);
+	taken(t, c, &spot, out);
+}
+
+static int replay_take(struct hook_thread *t, const struct hook_sync_call *c)
+{
+	struct hook_sync_spot spot = hook_sync_spot(c);
+	struct trace_sync_outcome out;
+
+	hook_sync_expect(t, c, id_now(&spot), &out);
+	if (!out.takes)
+		return fails(t, c, &spot, &out);
+	do_take(t, c, &out);
+	return (int)out.code;
+}
+
+static int replay_lock(pthread_mutex_t *m, const void *site)
+{
+	struct hook_sync_call c = {.op = SYNC_MUTEX_LOCK, .object = m, .site = site};
+	HOOK_SYNC_ENTER(t);
+
+	return replay_take(t, &c);
+}
+
+static bool is_last_release(const struct hook_sync_call *c)
+{
+	const pthread_mutex_t *m = c->object;
+
+	if (is_mutex(c))
+		return !is_recursive(m) || m->__data.__count <= 1;
+	if (is_stream(c)) {
+		struct hook_sync_entry *e = hook_sync_entry(c->object);
+
+		if (e->depth && --e->depth)
+			return false;
+		e->owner = 0;
+	}
+	return true;
+}
+
+/* The object may be destroyed by the next thread as soon as the turn is passed on. */
+static int replay_release(struct hook_thread *t, const struct hook_sync_call *c)
+{
+	struct hook_sync_spot spot = hook_sync_spot(c);
+	bool last = is_last_release(c);
+	int rc = hook_sync_undo(c);
+	uint32_t turns = spot.version[1];
+
+	(void)t;
+	if (rc || !last || !turns)
+		return rc;
+	spot.version[1] = 0;
+	hook_sync_pass(spot.version, spot.version[0] + turns);
+	return 0;
+}
+
+static int replay_unlock(pthread_mutex_t *m)
+{
+	struct hook_sync_call c = {.op = SYNC_MUTEX_LOCK, .object = m};
+	HOOK_SYNC_ENTER(t);
+
+	return replay_release(t, &c);
+}
+
+/*
+ * As in the recording; the request that came from another thread then is not waited for. The
+ * wrapper is left by unwinding, as it was.
+ */
+static void __attribute__((noreturn)) cancelled(void)
+{
+	pthread_exit(PTHREAD_CANCELED);
+}
+
+static int replay_wait(struct hook_thread *t, const struct hook_sync_call *c)
+{
+	struct hook_sync_spot spot = hook_sync_spot(c);
+	struct trace_sync_outcome out;
+
+	hook_sync_expect(t, c, id_now(&spot), &out);
+	if (!out.takes)
+		return fails(t, c, &spot, &out);
+	replay_release(t, c);
+	do_take(t, c, &out);
+	if (out.code == HOOK_SYNC_CANCELLED)
+		cancelled();
+	return (int)out.code;
+}
+
+void hook_sync_at_end(struct hook_thread *t, const struct hook_sync_call *c)
+{
+	if (c->op >= SYNC_COND_WAIT && c->op <= SYNC_COND_CLOCKWAIT)
+		replay_release(t, c);
+	t->state = HOOK_THREAD_AT_END;
+	if (hook_end_is_own(t))
+		hook_diverged(t, hook_sync_name(c->op), "the end of the program",
+			      "a further operation");
+	hook_end_of_recording(t, hook_sync_name(c->op));
+}
+
+static bool is_write_lock(const struct hook_sync_call *c)
+{
+	return c->op >= SYNC_WRLOCK && c->op <= SYNC_CLOCKWRLOCK;
+}
+
+static void do_share(const struct hook_sync_call *c)
+{
+	if (c->op >= SYNC_SEM_POST) {
+		while (hook_sync_real.sem_wait(c->object) != 0 && errno == EINTR)
+			;
+	} else if (is_write_lock(c)) {
+		hook_sync_real.pthread_rwlock_wrlock(c->object);
+	} else {
+		hook_sync_real.pthread_rwlock_rdlock(c->object);
+	}
+}
+
+static int replay_share(struct hook_thread *t, const struct hook_sync_call *c)
+{
+	struct hook_sync_spot spot = hook_sync_spot(c);
+	struct trace_sync_outcome out;
+
+	hook_sync_expect(t, c, id_now(&spot), &out);
+	if (!out.takes && fails(t, c, &spot, &out) == HOOK_SYNC_CANCELLED)
+		cancelled();
+	if (!out.takes)
+		return (int)out.code;
+	hook_sync_await(t, spot.version, out.version - 1);
+	t->state = HOOK_THREAD_BLOCKED;
+	do_share(c);
+	t->state = HOOK_THREAD_RUNS;
+	taken(t, c, &spot, &out);
+	if (is_write_lock(c))
+		spot.version[1] = 1;
+	else
+		hook_sync_pass(spot.version, out.version);
+	return 0;
+}
+
+static int replay_unshare(struct hook_thread *t, pthread_rwlock_t *l)
+{
+	struct hook_sync_call c = {.op = SYNC_WRLOCK, .object = l};
+	struct hook_sync_spot spot = hook_sync_spot(&c);
+	bool writer = l->__data.__cur_writer == t->tid;
+	int rc = hook_sync_real.pthread_rwlock_unlock(l);
+
+	if (rc || !writer || !spot.version[1])
+		return rc;
+	spot.version[1] = 0;
+	hook_sync_pass(spot.version, spot.version[0] + 1);
+	return 0;
+}
+
+static int replay_post(struct hook_thread *t, const struct hook_sync_call *c)
+{
+	struct hook_sync_spot spot = hook_sync_spot(c);
+	struct trace_sync_outcome out;
+	int rc;
+
+	hook_sync_expect(t, c, id_now(&spot), &out);
+	hook_sync_await(t, spot.version, out.version - 1);
+	taken(t, c, &spot, &out);
+	rc = hook_sync_do(c);
+	hook_sync_pass(spot.version, out.version);
+	return rc;
+}
+
+static int replay_value(struct hook_thread *t, const struct hook_sync_call *c, uint64_t id,
+			hook_sync_act *act)
+{
+	struct trace_sync_outcome out;
+
+	hook_sync_expect(t, c, id, &out);
+	if (out.code != HOOK_SYNC_CANCELLED)
+		act(t, c, (int)out.code);
+	hook_sync_done(t, c, id, &out);
+	if (out.code == HOOK_SYNC_CANCELLED)
+		cancelled();
+	return (int)out.code;
+}
+
+const struct hook_sync_mode hook_sync_replay = {
+	.take = replay_take,
+	.lock = replay_lock,
+	.release = replay_release,
+	.unlock = replay_unlock,
+	.wait = replay_wait,
+	.share = replay_share,
+	.unshare = replay_unshare,
+	.post = replay_post,
+	.value = replay_value,
+	.once = hook_sync_replay_once,
+};

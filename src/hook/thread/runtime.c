@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A table of the code of MPI, filled anew when a thread is made after more files were loaded.
+ * Invariant: entries are complete before the number that counts them grows.
+ */
+#include "hook/thread/runtime.h"
+
+#include <link.h>
+#include <string.h>
+
+#define MOST_PARTS 512
+
+uintptr_t hook_runtime_low, hook_runtime_size;
+
+static struct {
+	uintptr_t start, end;
+} parts[MOST_PARTS];
+static size_t count;
+static unsigned long long loads_seen;
+
+static bool is_runtime(const char *path)
+{
+	static const char *const names[] = {"libmpi",  "libopen-",  "mca_",     "libuc",   "libpmi",
+					    "libpmix", "libfabric", "libhwloc", "libevent"};
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strncmp(name, names[i], strlen(names[i])) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void add(uintptr_t start, uintptr_t end)
+{
+	uintptr_t high = hook_runtime_low + hook_runtime_size;
+
+	for (size_t i = 0; i < count; i++) {
+		if (parts[i].start == start)
+			return;
+	}
+	if (count == MOST_PARTS)
+		return;
+	parts[count].start = start;
+	parts[count].end = end;
+	__atomic_store_n(&count, count + 1, __ATOMIC_RELEASE);
+	if (!hook_runtime_size || start < hook_runtime_low)
+		hook_runtime_low = start;
+	hook_runtime_size = (end > high ? end : high) - hook_runtime_low;
+}
+
+static int look_at(struct dl_phdr_info *info, size_t size, void *unused)
+{
+	(void)size;
+	(void)unused;
+	if (info->dlpi_adds == loads_seen)
+		return 1;
+	if (!is_runtime(info->dlpi_name))
+		return 0;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+		uintptr_t start = info->dlpi_addr + part->p_vaddr;
+
+		if (part->p_type == PT_LOAD && part->p_flags & PF_X)
+			add(start, start + part->p_memsz);
+	}
+	return 0;
+}
+
+static int note_loads(struct dl_phdr_info *info, size_t size, void *unused)
+{
+	(void)size;
+	(void)unused;
+	loads_seen = info->dlpi_adds;
+	return 1;
+}
+
+void hook_runtime_find(void)
+{
+	static int busy;
+
+	if (__atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE))
+		return;
+	dl_iterate_phdr(look_at, NULL);
+	dl_iterate_phdr(note_loads, NULL);
+	__atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
+}
+
+bool hook_runtime_search(uintptr_t address)
+{
+	size_t n = __atomic_load_n(&count, __ATOMIC_ACQUIRE);
+
+	for (size_t i = 0; i < n; i++) {
+		if (address - parts[i].start < parts[i].end - parts[i].start)
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Code of the MPI library is not the program's, even where libc calls it on the program's behalf:
+ * UCX takes locks whenever memory is mapped. Its operations depend on what the program does not
+ * decide.
+ */
+#ifndef HOOK_SYNC_RUNTIME_H
+#define HOOK_SYNC_RUNTIME_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+extern uintptr_t hook_runtime_low, hook_runtime_size; /* all of it lies in between */
+
+/* Looks for the files of MPI among those loaded now. */
+void hook_runtime_find(void);
+
+bool hook_runtime_search(uintptr_t address);
+
+static inline bool hook_runtime_has(const void *site)
+{
+	uintptr_t address = (uintptr_t)site;
+
+	return __builtin_expect(address - hook_runtime_low < hook_runtime_size, 0) &&
+	       hook_runtime_search(address);
+}
+
+#endif

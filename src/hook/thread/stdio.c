@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Streams of stdio have locks that no wrapper sees, so an operation on a stream is an event of its
+ * own: with several threads, lines come out in the recorded order. The lock of the stream is held
+ * from before the event to after the operation. So is one of ours around write(2) to standard
+ * output and error. Wide characters and the _unlocked functions are left alone.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#include "hook/thread/objects.h"
+#include "hook/thread/real.h"
+
+/* Called by programs built with _FORTIFY_SOURCE, or long ago; declared nowhere. */
+int __vfprintf_chk(FILE *f, int flag, const char *format, va_list ap);
+char *__fgets_chk(char *s, size_t room, int n, FILE *f);
+size_t __fread_chk(void *p, size_t room, size_t size, size_t n, FILE *f);
+int __printf_chk(int flag, const char *format, ...);
+int __fprintf_chk(FILE *f, int flag, const char *format, ...);
+int __vprintf_chk(int flag, const char *format, va_list ap);
+int _IO_putc(int c, FILE *f);
+int _IO_getc(FILE *f);
+int _IO_puts(const char *s);
+__ssize_t __getdelim(char **line, size_t *n, int delimiter, FILE *f);
+
+#undef putc
+#undef getc
+#undef putchar
+#undef getchar
+
+/* clang-format off */
+#define REALS(X) \
+	X(vfprintf) X(__vfprintf_chk) X(puts) X(fputs) X(fputc) \
+	X(fwrite) X(fread) X(__fread_chk) X(fgets) X(__fgets_chk) X(fgetc) X(ungetc) X(fflush) \
+	X(getdelim) X(perror) X(fclose) X(pclose) X(fseek) X(fseeko) X(ftell) X(ftello) X(rewind) \
+	X(write) X(writev)
+/* clang-format on */
+
+static struct {
+#define X(name) __typeof__(name) *name;
+	REALS(X)
+#undef X
+	int (*vfscanf)(FILE *f, const char *format, va_list ap);
+} real;
+
+static void resolve(void)
+{
+#define X(name) real.name = (__typeof__(name) *)hook_real(#name);
+	REALS(X)
+#undef X
+	/* The name that stdio.h gives to vfscanf, and to our wrappers of its kin. */
+	real.vfscanf = (int (*)(FILE *, const char *, va_list))hook_real("__isoc99_vfscanf");
+}
+
+/* Before constructors have run, in inert processes, and with one thread: the way is this short. */
+#define REAL(name)                                                                                 \
+	({                                                                                         \
+		if (__builtin_expect(!real.name, 0))                                               \
+			resolve();                                                                 \
+		real.name;                                                                         \
+	})
+
+/*
+ * The operation at work, from its event to its end, which cancellation can bring about, too. What
+ * it allocates, as getline does, and what it calls of the program is the program's.
+ */
+struct use {
+	struct hook_thread *t;
+	struct hook_sync_call c;
+};
+
+static struct use use_begins(void *object, enum hook_sync_op op, const void *site)
+{
+	struct use u = {.c = {.op = op, .object = object, .site = site}};
+
+	if (!hook_sync_is_on(site))
+		return u;
+	u.t = hook_sync_enter();
+	hook_sync_mode->take(u.t, &u.c);
+	hook_sync_leave(u.t);
+	return u;
+}
+
+static void use_ends(struct use *u)
+{
+	int saved = errno;
+
+	if (!u->t)
+		return;
+	hook_depth = 1;
+	hook_sync_mode->release(u->t, &u->c);
+	hook_sync_leave(u->t);
+	errno = saved;
+}
+
+#define USE(object, op)                                                                            \
+	struct use use_at_work __attribute__((cleanup(use_ends), unused)) =                        \
+		use_begins(object, op, __builtin_return_address(0))
+
+#define WRAP(type, name, stream, parameters, arguments)                                            \
+	HOOK_EXPORT type name parameters                                                           \
+	{                                                                                          \
+		USE(stream, SYNC_STREAM);                                                          \
+		return REAL(name) arguments;                                                       \
+	}
+
+/* The same by another function, which takes the stream, or the arguments, by name. */
+#define WRAP_AS(type, name, other, stream, parameters, arguments)                                  \
+	HOOK_EXPORT type name parameters                                                           \
+	{                                                                                          \
+		USE(stream, SYNC_STREAM);                                                          \
+		return REAL(other) arguments;                                                      \
+	}
+
+#define WRAP_VARIADIC(name, other, stream, parameters, arguments)                                  \
+	HOOK_EXPORT int name parameters                                                            \
+	{                                                                                          \
+		USE(stream, SYNC_STREAM);                                                          \
+		va_list ap;                                                                        \
+		int n;                                                                             \
+                                                                                                   \
+		va_start(ap, format);                                                              \
+		n = REAL(other) arguments;                                                         \
+		va_end(ap);                                                                        \
+		return n;                                                                          \
+	}
+
+WRAP_VARIADIC(printf, vfprintf, stdout, (const char *format, ...), (stdout, format, ap))
+WRAP_VARIADIC(fprintf, vfprintf, f, (FILE * f, const char *format, ...), (f, format, ap))
+WRAP_VARIADIC(__printf_chk, __vfprintf_chk, stdout, (int flag, const char *format, ...),
+	      (stdout, flag, format, ap))
+WRAP_VARIADIC(__fprintf_chk, __vfprintf_chk, f, (FILE * f, int flag, const char *format, ...),
+	      (f, flag, format, ap))
+WRAP_VARIADIC(scanf, vfscanf, stdin, (const char *format, ...), (stdin, format, ap))
+WRAP_VARIADIC(fscanf, vfscanf, f, (FILE * f, const char *format, ...), (f, format, ap))
+WRAP(int, vfprintf, f, (FILE * f, const char *format, va_list ap), (f, format, ap))
+WRAP(int, __vfprintf_chk, f, (FILE * f, int flag, const char *format, va_list ap),
+     (f, flag, format, ap))
+WRAP_AS(int, vprintf, vfprintf, stdout, (const char *format, va_list ap), (stdout, format, ap))
+WRAP_AS(int, __vprintf_chk, __vfprintf_chk, stdout, (int flag, const char *format, va_list ap),
+	(stdout, flag, format, ap))
+WRAP(int, vfscanf, f, (FILE * f, const char *format, va_list ap), (f, format, ap))
+WRAP_AS(int, vscanf, vfscanf, stdin, (const char *format, va_list ap), (stdin, format, ap))
+
+WRAP(int, puts, stdout, (const char *s), (s))
+WRAP_AS(int, _IO_puts, puts, stdout, (const char *s), (s))
+WRAP(int, fputs, f, (const char *s, FILE *f), (s, f))
+WRAP(int, fputc, f, (int c, FILE *f), (c, f))
+WRAP_AS(int, putc, fputc, f, (int c, FILE *f), (c, f))
+WRAP_AS(int, _IO_putc, fputc, f, (int c, FILE *f), (c, f))
+WRAP_AS(int, putchar, fputc, stdout, (int c), (c, stdout))
+WRAP(size_t, fwrite, f, (const void *p, size_t size, size_t n, FILE *f), (p, size, n, f))
+WRAP(void, perror, stderr, (const char *s), (s))
+
+WRAP(size_t, fread, f, (void *p, size_t size, size_t n, FILE *f), (p, size, n, f))
+WRAP(size_t, __fread_chk, f, (void *p, size_t room, size_t size, size_t n, FILE *f),
+     (p, room, size, n, f))
+WRAP(char *, fgets, f, (char *s, int n, FILE *f), (s, n, f))
+WRAP(char *, __fgets_chk, f, (char *s, size_t room, int n, FILE *f), (s, room, n, f))
+WRAP(int, fgetc, f, (FILE * f), (f))
+WRAP_AS(int, getc, fgetc, f, (FILE * f), (f))
+WRAP_AS(int, _IO_getc, fgetc, f, (FILE * f), (f))
+WRAP_AS(int, getchar, fgetc, stdin, (void), (stdin))
+WRAP(int, ungetc, f, (int c, FILE *f), (c, f))
+WRAP(ssize_t, getdelim, f, (char **line, size_t *n, int delimiter, FILE *f),
+     (line, n, delimiter, f))
+WRAP_AS(ssize_t, __getdelim, getdelim, f, (char **line, size_t *n, int delimiter, FILE *f),
+	(line, n, delimiter, f))
+WRAP_AS(ssize_t, getline, getdelim, f, (char **line, size_t *n, FILE *f), (line, n, '\n', f))
+WRAP(int, fseek, f, (FILE * f, long offset, int whence), (f, offset, whence))
+WRAP(int, fseeko, f, (FILE * f, off_t offset, int whence), (f, offset, whence))
+WRAP(long, ftell, f, (FILE * f), (f))
+WRAP(off_t, ftello, f, (FILE * f), (f))
+WRAP(void, rewind, f, (FILE * f), (f))
+
+/* All streams at once stand for standard output. */
+WRAP(int, fflush, f ? f : stdout, (FILE * f), (f))
+
+/* The next stream at this place is another one; it may be there before this call returns. */
+static int close_stream(FILE *f, int (*how)(FILE *), const void *site)
+{
+	struct hook_sync_call c = {.op = SYNC_STREAM, .object = f, .site = site};
+	struct hook_thread *t;
+
+	if (!hook_sync_is_on(site))
+		return how(f);
+	t = hook_sync_enter();
+	hook_sync_mode->take(t, &c);
+	hook_sync_forget(f);
+	hook_sync_leave(t);
+	return how(f);
+}
+
+HOOK_EXPORT int fclose(FILE *f)
+{
+	return close_stream(f, REAL(fclose), __builtin_return_address(0));
+}
+
+HOOK_EXPORT int pclose(FILE *f)
+{
+	return close_stream(f, REAL(pclose), __builtin_return_address(0));
+}
+
+HOOK_EXPORT void flockfile(FILE *f)
+{
+	struct hook_sync_call c = {
+		.op = SYNC_FLOCKFILE, .object = f, .site = __builtin_return_address(0)};
+	struct hook_thread *t;
+
+	if (!hook_sync_is_on(c.site)) {
+		SYNC_REAL(flockfile)(f);
+		return;
+	}
+	t = hook_sync_enter();
+	hook_sync_mode->take(t, &c);
+	hook_sync_leave(t);
+}
+
+HOOK_EXPORT int ftrylockfile(FILE *f)
+{
+	struct hook_sync_call c = {
+		.op = SYNC_FTRYLOCKFILE, .object = f, .site = __builtin_return_address(0)};
+	struct hook_thread *t;
+	int rc;
+
+	if (!hook_sync_is_on(c.site))
+		return SYNC_REAL(ftrylockfile)(f);
+	t = hook_sync_enter();
+	rc = hook_sync_mode->take(t, &c);
+	hook_sync_leave(t);
+	return rc ? -1 : 0;
+}
+
+HOOK_EXPORT void funlockfile(FILE *f)
+{
+	struct hook_sync_call c = {
+		.op = SYNC_FLOCKFILE, .object = f, .site = __builtin_return_address(0)};
+	struct hook_thread *t;
+
+	if (!hook_sync_is_on(c.site)) {
+		SYNC_REAL(funlockfile)(f);
+		return;
+	}
+	t = hook_sync_enter();
+	hook_sync_mode->release(t, &c);
+	hook_sync_leave(t);
+}
+
+static pthread_mutex_t outputs[2] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
+
+static bool is_output(int fd)
+{
+	return fd == STDOUT_FILENO || fd == STDERR_FILENO;
+}
+
+HOOK_EXPORT ssize_t write(int fd, const void *p, size_t n)
+{
+	if (!is_output(fd))
+		return REAL(write)(fd, p, n);
+	USE(&outputs[fd - STDOUT_FILENO], SYNC_WRITE);
+	return REAL(write)(fd, p, n);
+}
+
+HOOK_EXPORT ssize_t writev(int fd, const struct iovec *parts, int n)
+{
+	if (!is_output(fd))
+		return REAL(writev)(fd, parts, n);
+	USE(&outputs[fd - STDOUT_FILENO], SYNC_WRITE);
+	return REAL(writev)(fd, parts, n);
+}

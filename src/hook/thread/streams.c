@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Between an operation and its record. A stream is made when the thread begins, so that no
+ * operation has to look whether there is one.
+ */
+#include "hook/thread/streams.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "hook/common/text.h"
+#include "hook/thread/real.h"
+#include "hook/thread/replay.h"
+
+static void record_open(struct hook_thread *t)
+{
+	char name[TRACE_NAME_BYTES + 16];
+	int rc;
+
+	hook_stream_name(t, "sync", name, sizeof(name));
+	rc = trace_stream_create(&t->sync.stream, hook_process.rank_fd, name, TRACE_STREAM_SYNC,
+				 hook_process.rank, hook_process.process, t->name);
+	trace_sync_writer_init(&t->sync);
+	hook_sync_wrote(t, rc);
+}
+
+/* A thread that was killed before its first operation may have no stream. */
+static void replay_open(struct hook_thread *t)
+{
+	char name[TRACE_NAME_BYTES + 16], text[256];
+	struct hook_text out = hook_text_in(text, sizeof(text));
+	const char *why = "makes no sense";
+	int rc;
+
+	hook_stream_name(t, "sync", name, sizeof(name));
+	rc = trace_view_open(&t->sync_view, hook_process.rank_fd, name, &why);
+	if (rc == -ENOENT)
+		memset(&t->sync_view, 0, sizeof(t->sync_view));
+	if (!rc || rc == -ENOENT)
+		rc = trace_sync_reader_init(&t->sync_reader, &t->sync_view);
+	if (!rc)
+		return;
+	hook_text_add(&out, name);
+	hook_text_add(&out, " ");
+	hook_text_add(&out, why);
+	hook_failed(t, text);
+}
+
+void hook_sync_open(struct hook_thread *t)
+{
+	for (const char *p = t->name; *p && hook_process.noise; p++)
+		t->noise = (t->noise ^ (uint8_t)*p) * 0x100000001b3ull;
+	if (t->passive)
+		return;
+	if (hook_process.mode == HOOK_RECORD)
+		record_open(t);
+	else
+		replay_open(t);
+}
+
+static void __attribute__((noreturn))
+diverged(struct hook_thread *t, const char *call, const char *expected, const char *found)
+{
+	char text[320];
+	struct hook_text out = hook_text_in(text, sizeof(text));
+
+	hook_text_add(&out, found);
+	hook_text_add(&out, " as operation ");
+	hook_text_number(&out, (int64_t)t->sync_reader.ops);
+	hook_text_add(&out, " of the thread; if threads share data without locks, 'reprise races'"
+			    " shows where");
+	hook_diverged(t, call, expected, text);
+}
+
+void hook_sync_close(struct hook_thread *t)
+{
+	char text[96];
+	struct hook_text out = hook_text_in(text, sizeof(text));
+
+	if (hook_process.mode == HOOK_RECORD) {
+		if (t->sync.ops)
+			trace_sync_put_last(&t->sync, TRACE_SYNC_CHECK,
+					    (uint32_t)(t->sync.digest >> 48), 0);
+		trace_stream_close(&t->sync.stream);
+		return;
+	}
+	if (!t->passive && t->sync_reader.ops < t->sync_reader.total) {
+		hook_text_number(&out, (int64_t)t->sync_reader.total);
+		hook_text_add(&out, " synchronisation operations");
+		diverged(t, "end of the thread", text, "its end");
+	}
+	trace_view_close(&t->sync_view);
+}
+
+void hook_sync_wrote(struct hook_thread *t, int rc)
+{
+	if (__builtin_expect(!rc, 1))
+		return;
+	trace_sync_put_last(&t->sync, TRACE_SYNC_STOP, TRACE_STOP_NOSPACE, (uint32_t)-rc);
+	trace_stream_close(&t->sync.stream);
+	hook_stop_recording(t, TRACE_STOP_NOSPACE, (uint64_t)-rc, strerror(-rc));
+}
+
+static void check(struct hook_thread *t, const struct hook_sync_call *c,
+		  const struct trace_sync_rec *rec)
+{
+	if (rec->code != (uint32_t)(t->sync_digest >> 48))
+		diverged(t, hook_sync_name(c->op),
+			 "the recorded operations on the recorded objects", "others");
+}
+
+/* The record of this operation; true if it is a predicted one. */
+static bool next(struct hook_thread *t, const struct hook_sync_call *c, struct trace_sync_rec *rec)
+{
+	for (;;) {
+		int rc = trace_sync_next(&t->sync_reader, rec);
+
+		if (rc < 0)
+			hook_failed(t, "the recorded synchronisation makes no sense");
+		if (rc == 1)
+			return true;
+		if (rc == 2 && rec->kind < TRACE_SYNC_CHECK)
+			return false;
+		if (rc == 2 && rec->kind == TRACE_SYNC_CHECK)
+			check(t, c, rec);
+		else
+			hook_sync_at_end(t, c);
+	}
+}
+
+void hook_sync_expect(struct hook_thread *t, const struct hook_sync_call *c, uint64_t id,
+		      struct trace_sync_outcome *out)
+{
+	struct trace_sync_rec rec;
+	bool predicted;
+
+	t->waits_in = hook_sync_name(c->op);
+	predicted = next(t, c, &rec);
+	if (!trace_sync_expect(&t->sync_reader, hook_sync_class(c->op), id, predicted ? NULL : &rec,
+			       out))
+		diverged(t, hook_sync_name(c->op),
+			 "another operation, or one on an object the thread has used before",
+			 "this one");
+}
+
+void hook_sync_done(struct hook_thread *t, const struct hook_sync_call *c, uint64_t id,
+		    const struct trace_sync_outcome *out)
+{
+	trace_sync_expected(&t->sync_reader, hook_sync_class(c->op), id, out);
+	t->sync_digest = trace_sync_digest(t->sync_digest, c->op, out->nameless ? 0 : id);
+	if (t->sync_reader.ops % 256 == 0)
+		hook_slot->sync++;
+	if (t->sync_reader.ops == t->sync_reader.total &&
+	    __atomic_load_n(&t->cancel_at_end, __ATOMIC_SEQ_CST))
+		hook_sync_real.pthread_cancel(pthread_self());
+}

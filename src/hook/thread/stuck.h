@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Replay: the program's threads as a whole: can they still come any further? */
+#ifndef HOOK_SYNC_STUCK_H
+#define HOOK_SYNC_STUCK_H
+
+#include "hook/thread/sync.h"
+
+/* The list of the program's threads, in both modes. */
+void hook_sync_list_add(struct hook_thread *t);
+void hook_sync_list_remove(struct hook_thread *t);
+void hook_sync_list_clear(void);
+
+/*
+ * Called every now and then by a thread that waits. If all wait and nothing has happened between
+ * two calls, it is the end: of the recording, if the run was cut off, or a divergence.
+ */
+void hook_sync_look(struct hook_thread *t);
+
+/* Naps for a moment in place of a wait that nobody would end, and looks. */
+void hook_sync_nap(struct hook_thread *t);
+
+/* Returns when no other thread can come any further in its recording. */
+void hook_sync_await_others(struct hook_thread *t);
+
+/* The thread with this handle is to be cancelled: true if it has yet to do what it did. */
+bool hook_sync_put_off_cancel(uint64_t handle);
+
+#endif

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What both modes share, and the switch: before the program makes its first thread nothing has an
+ * order that could differ, so nothing is counted, neither in the recording nor in the replay.
+ */
+#include "hook/thread/sync.h"
+
+#include <sched.h>
+#include <string.h>
+
+#include "hook/common/end.h"
+#include "hook/thread/real.h"
+#include "hook/thread/streams.h"
+#include "hook/thread/stuck.h"
+
+const struct hook_sync_mode *hook_sync_mode;
+
+static const struct {
+	const char *name;
+	enum trace_sync_class how;
+} ops[SYNC_OPS] = {
+	[SYNC_MUTEX_LOCK] = {"pthread_mutex_lock", TRACE_SYNC_PLAIN},
+	[SYNC_MUTEX_TRYLOCK] = {"pthread_mutex_trylock", TRACE_SYNC_TRY},
+	[SYNC_MUTEX_TIMEDLOCK] = {"pthread_mutex_timedlock", TRACE_SYNC_TRY},
+	[SYNC_MUTEX_CLOCKLOCK] = {"pthread_mutex_clocklock", TRACE_SYNC_TRY},
+	[SYNC_COND_WAIT] = {"pthread_cond_wait", TRACE_SYNC_PLAIN},
+	[SYNC_COND_TIMEDWAIT] = {"pthread_cond_timedwait", TRACE_SYNC_TIMED},
+	[SYNC_COND_CLOCKWAIT] = {"pthread_cond_clockwait", TRACE_SYNC_TIMED},
+	[SYNC_SPIN_LOCK] = {"pthread_spin_lock", TRACE_SYNC_PLAIN},
+	[SYNC_SPIN_TRYLOCK] = {"pthread_spin_trylock", TRACE_SYNC_TRY},
+	[SYNC_RDLOCK] = {"pthread_rwlock_rdlock", TRACE_SYNC_PLAIN},
+	[SYNC_TRYRDLOCK] = {"pthread_rwlock_tryrdlock", TRACE_SYNC_TRY},
+	[SYNC_TIMEDRDLOCK] = {"pthread_rwlock_timedrdlock", TRACE_SYNC_TRY},
+	[SYNC_CLOCKRDLOCK] = {"pthread_rwlock_clockrdlock", TRACE_SYNC_TRY},
+	[SYNC_WRLOCK] = {"pthread_rwlock_wrlock", TRACE_SYNC_PLAIN},
+	[SYNC_TRYWRLOCK] = {"pthread_rwlock_trywrlock", TRACE_SYNC_TRY},
+	[SYNC_TIMEDWRLOCK] = {"pthread_rwlock_timedwrlock", TRACE_SYNC_TRY},
+	[SYNC_CLOCKWRLOCK] = {"pthread_rwlock_clockwrlock", TRACE_SYNC_TRY},
+	[SYNC_SEM_POST] = {"sem_post", TRACE_SYNC_PLAIN},
+	[SYNC_SEM_WAIT] = {"sem_wait", TRACE_SYNC_TRY},
+	[SYNC_SEM_TRYWAIT] = {"sem_trywait", TRACE_SYNC_TRY},
+	[SYNC_SEM_TIMEDWAIT] = {"sem_timedwait", TRACE_SYNC_TRY},
+	[SYNC_SEM_CLOCKWAIT] = {"sem_clockwait", TRACE_SYNC_TRY},
+	[SYNC_SEM_GETVALUE] = {"sem_getvalue", TRACE_SYNC_VALUE},
+	[SYNC_BARRIER_WAIT] = {"pthread_barrier_wait", TRACE_SYNC_VALUE},
+	[SYNC_ONCE] = {"pthread_once", TRACE_SYNC_VALUE},
+	[SYNC_CREATE] = {"pthread_create", TRACE_SYNC_VALUE},
+	[SYNC_JOIN] = {"pthread_join", TRACE_SYNC_VALUE},
+	[SYNC_TRYJOIN] = {"pthread_tryjoin_np", TRACE_SYNC_VALUE},
+	[SYNC_TIMEDJOIN] = {"pthread_timedjoin_np", TRACE_SYNC_VALUE},
+	[SYNC_CLOCKJOIN] = {"pthread_clockjoin_np", TRACE_SYNC_VALUE},
+	[SYNC_STREAM] = {"an operation on a stream (stdio)", TRACE_SYNC_PLAIN},
+	[SYNC_FLOCKFILE] = {"flockfile", TRACE_SYNC_PLAIN},
+	[SYNC_FTRYLOCKFILE] = {"ftrylockfile", TRACE_SYNC_TRY},
+	[SYNC_WRITE] = {"write", TRACE_SYNC_PLAIN},
+};
+
+const char *hook_sync_name(enum hook_sync_op op)
+{
+	return ops[op].name;
+}
+
+enum trace_sync_class hook_sync_class(enum hook_sync_op op)
+{
+	return ops[op].how;
+}
+
+void hook_sync_start(void)
+{
+	if (hook_sync_mode)
+		return;
+	hook_sync_resolve();
+#ifdef HOOK_FLAVOUR_PLAIN
+	hook_end_watch_signals();
+#endif
+	hook_sync_open(hook_thread_self());
+	hook_sync_mode = hook_process.mode == HOOK_RECORD ? &hook_sync_record : &hook_sync_replay;
+}
+
+void hook_sync_stop(void)
+{
+	hook_sync_mode = NULL;
+	hook_sync_list_clear();
+}
+
+/* Never 0; the same in every run, and with near certainty no other object's. */
+uint64_t hook_sync_new_id(struct hook_thread *t)
+{
+	uint64_t id;
+
+	if (!t->id_base) {
+		t->id_base = 0xcbf29ce484222325ull;
+		for (const char *p = t->name; *p; p++)
+			t->id_base = (t->id_base ^ (uint8_t)*p) * 0x100000001b3ull;
+	}
+	id = (t->id_base + ++t->ids) * 0x9e3779b97f4a7c15ull;
+
+	return id ? id : 1;
+}
+
+void hook_sync_noise(struct hook_thread *t)
+{
+	struct timespec ts = {0, 0};
+	uint64_t x = t->noise;
+
+	x ^= x << 13;
+	x ^= x >> 7;
+	x ^= x << 17;
+	t->noise = x;
+	if (x % 16 == 1)
+		sched_yield();
+	if (x % 64)
+		return;
+	ts.tv_nsec = (long)((x >> 8) % 200000);
+	nanosleep(&ts, NULL);
+}

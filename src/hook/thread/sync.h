@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Synchronisation of threads. Wrappers describe an operation on an object; the mode (one table of
+ * functions, none before the program makes its first thread) records in which order the operations
+ * on each object came, or makes them come in the recorded order.
+ *
+ * An object has a version, the number of times it was taken, and an id, given when it is taken for
+ * the first time; both lie in bytes of the object that libc does not use, or in a table by address
+ * (objects.c). doc/internals/threads.md says why replay ends up in the same order.
+ */
+#ifndef HOOK_SYNC_H
+#define HOOK_SYNC_H
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <time.h>
+
+#include "hook/common/hook.h"
+#include "hook/thread/runtime.h"
+
+enum hook_sync_op {
+	SYNC_MUTEX_LOCK,
+	SYNC_MUTEX_TRYLOCK,
+	SYNC_MUTEX_TIMEDLOCK,
+	SYNC_MUTEX_CLOCKLOCK,
+	SYNC_WRITE, /* to standard output or error: a mutex of ours */
+	SYNC_COND_WAIT,
+	SYNC_COND_TIMEDWAIT,
+	SYNC_COND_CLOCKWAIT,
+	SYNC_SPIN_LOCK,
+	SYNC_SPIN_TRYLOCK,
+	SYNC_RDLOCK,
+	SYNC_TRYRDLOCK,
+	SYNC_TIMEDRDLOCK,
+	SYNC_CLOCKRDLOCK,
+	SYNC_WRLOCK,
+	SYNC_TRYWRLOCK,
+	SYNC_TIMEDWRLOCK,
+	SYNC_CLOCKWRLOCK,
+	SYNC_SEM_POST,
+	SYNC_SEM_WAIT,
+	SYNC_SEM_TRYWAIT,
+	SYNC_SEM_TIMEDWAIT,
+	SYNC_SEM_CLOCKWAIT,
+	SYNC_SEM_GETVALUE,
+	SYNC_BARRIER_WAIT,
+	SYNC_ONCE,
+	SYNC_CREATE,
+	SYNC_JOIN,
+	SYNC_TRYJOIN,
+	SYNC_TIMEDJOIN,
+	SYNC_CLOCKJOIN,
+	SYNC_STREAM,
+	SYNC_FLOCKFILE,
+	SYNC_FTRYLOCKFILE,
+	SYNC_OPS,
+};
+
+/* An operation as the program asked for it. */
+struct hook_sync_call {
+	enum hook_sync_op op;
+	void *object; /* the mutex, also of a wait on a condition */
+	void *cond;   /* the condition; of other operations whatever their action needs */
+	clockid_t clock;
+	const struct timespec *until;
+	const void *site; /* where the program called it */
+};
+
+/* Where an object's id and version are; version[1] belongs to replay. */
+struct hook_sync_spot {
+	uint64_t *id;
+	uint32_t *version;
+};
+
+/* Does an operation; `code` is -1 when recording, and what it has to come to in replay. */
+typedef int hook_sync_act(struct hook_thread *t, const struct hook_sync_call *c, int code);
+
+struct hook_sync_mode {
+	/* a lock that one thread holds at a time: mutexes, spin locks, streams */
+	int (*take)(struct hook_thread *t, const struct hook_sync_call *c);
+	/* the same for pthread_mutex_lock alone: it must be cheap */
+	int (*lock)(pthread_mutex_t *m, const void *site);
+	int (*release)(struct hook_thread *t, const struct hook_sync_call *c);
+	int (*unlock)(pthread_mutex_t *m);
+	/* releases a mutex, waits, takes it again */
+	int (*wait)(struct hook_thread *t, const struct hook_sync_call *c);
+	/* read-write locks and semaphores: taken by several at a time */
+	int (*share)(struct hook_thread *t, const struct hook_sync_call *c);
+	int (*unshare)(struct hook_thread *t, pthread_rwlock_t *l);
+	int (*post)(struct hook_thread *t, const struct hook_sync_call *c);
+	/*
+	 * An operation that takes nothing; its code is an outcome. `id` stands for its object.
+	 */
+	int (*value)(struct hook_thread *t, const struct hook_sync_call *c, uint64_t id,
+		     hook_sync_act *act);
+	void (*once)(struct hook_thread *t, const struct hook_sync_call *c);
+};
+
+extern const struct hook_sync_mode *hook_sync_mode; /* NULL: nothing is to be done */
+extern const struct hook_sync_mode hook_sync_record, hook_sync_replay;
+
+/* The id of an operation that has no object of its own. */
+static inline uint64_t hook_sync_op_id(enum hook_sync_op op)
+{
+	return (uint64_t)(op + 1) << 54;
+}
+
+/* The code of a wait that ended by cancellation. */
+#define HOOK_SYNC_CANCELLED 0xffff
+
+const char *hook_sync_name(enum hook_sync_op op);
+enum trace_sync_class hook_sync_class(enum hook_sync_op op);
+
+/* The program makes its first thread. */
+void hook_sync_start(void);
+
+/* In a forked child: there are no other threads. */
+void hook_sync_stop(void);
+
+/* The id of the next object that this thread is the first to take. */
+uint64_t hook_sync_new_id(struct hook_thread *t);
+
+/* Entry of every wrapper but pthread_mutex_lock's; only where hook_sync_is_on(). */
+static inline bool hook_sync_is_on(const void *site)
+{
+	return hook_depth == 0 && hook_sync_mode && !hook_runtime_has(site);
+}
+
+void hook_sync_noise(struct hook_thread *t);
+
+static inline struct hook_thread *hook_sync_enter(void)
+{
+	struct hook_thread *t = hook_self;
+
+	hook_depth = 1;
+	if (__builtin_expect(hook_process.noise != 0, 0))
+		hook_sync_noise(t);
+	return t;
+}
+
+static inline void hook_sync_leave(struct hook_thread *t)
+{
+	hook_depth = t->passive;
+}
+
+/* Leaves, too, when the thread is cancelled inside: for __attribute__((cleanup)). */
+static inline void hook_sync_leaving(struct hook_thread **t)
+{
+	hook_sync_leave(*t);
+}
+
+#define HOOK_SYNC_ENTER(t)                                                                         \
+	struct hook_thread *t __attribute__((cleanup(hook_sync_leaving))) = hook_sync_enter()
+
+#endif

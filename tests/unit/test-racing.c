@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Clocks and window against an oracle. Random histories of a few ranks that send, post, receive in
+ * and out of order and synchronise; the oracle knows the whole order of events and compares every
+ * wildcard with every message that it could have taken instead.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "hook/mpi/clock.h"
+#include "hook/mpi/window.h"
+
+#define RANKS 5
+#define MESSAGES 400
+#define RECEIVES 400
+#define ANY (-1)
+
+struct message {
+	int from, to, tag;
+	bool arrived;
+	uint64_t past[RANKS]; /* observations that happened before its send, by rank */
+	uint8_t clock[256];
+};
+
+struct receive {
+	int source, tag;
+	int message;       /* that it got, or -1 */
+	uint64_t observed; /* n-th observation of the rank, or 0 */
+	bool seen, traced, blocking;
+	uint64_t key;
+};
+
+struct rank {
+	struct receive receive[RECEIVES]; /* in the order of their posts */
+	int receives;
+	int unexpected[MESSAGES], unexpecteds;
+	uint64_t past[RANKS];
+	uint64_t observations, posts;
+	struct hook_clock clock;
+	struct hook_clock_peer peer[RANKS];
+	struct hook_window *window;
+};
+
+struct world {
+	int ranks;
+	struct rank rank[RANKS];
+	struct message message[MESSAGES];
+	int messages;
+};
+
+static struct world world;
+
+static void traced(void *arg, const struct hook_outcome *outcome, uint32_t slot)
+{
+	struct rank *r = arg;
+
+	(void)slot;
+	r->receive[outcome->number].traced = true;
+}
+
+static void forgotten(void *arg, uint32_t slot)
+{
+	(void)arg, (void)slot;
+}
+
+static void start(int ranks, enum hook_clock_kind kind)
+{
+	world.ranks = ranks;
+	world.messages = 0;
+	for (int i = 0; i < ranks; i++) {
+		struct rank *r = &world.rank[i];
+		struct hook_window *window = r->window;
+
+		memset(r, 0, sizeof(*r));
+		r->window = window ? window : calloc(1, sizeof(*window));
+		hook_window_evict(r->window, window ? WINDOW_ENTRIES : 0);
+		if (!window)
+			hook_window_init(r->window);
+		r->window->write = traced;
+		r->window->forget = forgotten;
+		r->window->arg = r;
+		hook_clock_init(&r->clock, kind, (uint32_t)i, (uint32_t)ranks, r->peer);
+	}
+}
+
+static int below(int n)
+{
+	return (int)((unsigned)rand() % (unsigned)n);
+}
+
+static void send_one(int from, int to, int tag)
+{
+	struct message *m = &world.message[world.messages];
+	struct rank *r = &world.rank[from];
+
+	if (world.messages == MESSAGES)
+		return;
+	world.messages++;
+	*m = (struct message){.from = from, .to = to, .tag = tag};
+	memcpy(m->past, r->past, sizeof(m->past));
+	assert_true(hook_clock_bytes(r->clock.kind, r->clock.ranks) <= sizeof(m->clock));
+	hook_clock_stamp(&r->clock, (uint32_t)to, m->clock);
+	hook_clock_sent(&r->clock, (uint32_t)to);
+}
+
+static bool fits(const struct receive *v, const struct message *m)
+{
+	return (v->source == ANY || v->source == m->from) && (v->tag == ANY || v->tag == m->tag);
+}
+
+/* The next message from one rank to another arrives: the first receive that fits takes it. */
+static void arrive(int from, int to)
+{
+	struct rank *r = &world.rank[to];
+
+	for (int i = 0; i < world.messages; i++) {
+		struct message *m = &world.message[i];
+
+		if (m->from != from || m->to != to || m->arrived)
+			continue;
+		m->arrived = true;
+		for (int k = 0; k < r->receives; k++) {
+			if (r->receive[k].message < 0 && fits(&r->receive[k], m)) {
+				r->receive[k].message = i;
+				return;
+			}
+		}
+		r->unexpected[r->unexpecteds++] = i;
+		return;
+	}
+}
+
+static struct receive *post(struct rank *r, int source, int tag, bool blocking)
+{
+	struct receive *v = &r->receive[r->receives];
+
+	if (r->receives == RECEIVES)
+		return NULL;
+	r->receives++;
+	*v = (struct receive){.source = source, .tag = tag, .message = -1, .blocking = blocking};
+	v->key = blocking ? 2 * r->posts : 2 * r->posts++ + 1;
+	for (int i = 0; i < r->unexpecteds; i++) {
+		if (fits(v, &world.message[r->unexpected[i]])) {
+			v->message = r->unexpected[i];
+			memmove(&r->unexpected[i], &r->unexpected[i + 1],
+				sizeof(int) * (size_t)(--r->unexpecteds - i));
+			break;
+		}
+	}
+	return v;
+}
+
+/* What hook/mpi/racing.c does when the program sees a receive complete. */
+static void follow(struct rank *r, struct receive *v)
+{
+	struct message *m = &world.message[v->message];
+	uint64_t covers = hook_clock_receive(&r->clock, m->clock);
+	struct hook_outcome outcome = {.number = (uint64_t)(v - r->receive), .key = v->key};
+
+	hook_window_message(r->window, 7, m->tag, (uint32_t)m->from, v->key, covers);
+	for (struct receive *o = r->receive; o < v; o++) {
+		if (o->source == ANY && !o->seen && (o->tag == ANY || o->tag == m->tag) &&
+		    world.message[o->message].from != m->from)
+			o->traced = true;
+	}
+	if (v->source != ANY || v->traced)
+		return;
+	outcome.done = hook_clock_observe(&r->clock);
+	outcome.source = outcome.sender = (uint32_t)m->from;
+	hook_window_add(r->window, 7, v->tag == ANY ? WINDOW_ANY_TAG : v->tag, &outcome);
+}
+
+static void observe(int rank, struct receive *v)
+{
+	struct rank *r = &world.rank[rank];
+	const struct message *m = &world.message[v->message];
+
+	follow(r, v);
+	v->seen = true;
+	for (int i = 0; i < world.ranks; i++) {
+		if (m->past[i] > r->past[i])
+			r->past[i] = m->past[i];
+	}
+	v->observed = r->past[rank] = ++r->observations;
+}
+
+static void observe_any(int rank)
+{
+	struct rank *r = &world.rank[rank];
+	int first = r->receives ? below(r->receives) : 0;
+
+	for (int i = 0; i < r->receives; i++) {
+		struct receive *v = &r->receive[(first + i) % r->receives];
+
+		if (v->message >= 0 && !v->seen) {
+			observe(rank, v);
+			return;
+		}
+	}
+}
+
+static void synchronise(void)
+{
+	uint64_t past[RANKS] = {0};
+
+	for (int i = 0; i < world.ranks; i++) {
+		for (int k = 0; k < world.ranks; k++)
+			past[k] = world.rank[i].past[k] > past[k] ? world.rank[i].past[k] : past[k];
+	}
+	for (int i = 0; i < world.ranks; i++) {
+		memcpy(world.rank[i].past, past, sizeof(past));
+		hook_clock_sync(&world.rank[i].clock);
+	}
+}
+
+static void tell_all(void)
+{
+	synchronise();
+	for (int i = 0; i < world.ranks; i++) {
+		for (int k = 0; k < world.ranks; k++)
+			hook_clock_told(&world.rank[i].clock, (uint32_t)k,
+					world.rank[k].peer[i].sent);
+	}
+}
+
+static void retire(struct rank *r)
+{
+	uint64_t lowest, second;
+	uint32_t who;
+
+	hook_clock_floor(&r->clock, &lowest, &who, &second);
+	hook_window_retire(r->window, lowest, who, second);
+}
+
+static bool has_room(const struct rank *r)
+{
+	return r->receives < RECEIVES;
+}
+
+static void step(bool retires)
+{
+	int rank = below(world.ranks), tag = below(3) ? below(2) : ANY;
+	struct rank *r = &world.rank[rank];
+	struct receive *v;
+
+	switch (below(12)) {
+	case 0:
+	case 1:
+	case 2:
+		send_one(rank, below(world.ranks), below(2));
+		break;
+	case 3:
+	case 4:
+	case 5:
+		arrive(below(world.ranks), rank);
+		break;
+	case 6:
+	case 7:
+		if (has_room(r) && r->unexpecteds) {
+			v = post(r, below(4) ? ANY : below(world.ranks), tag, true);
+			if (v->message >= 0)
+				observe(rank, v);
+			else
+				v->key = 2 * r->posts++ + 1; /* then it was not a blocking one */
+		}
+		break;
+	case 8:
+		if (has_room(r))
+			post(r, below(4) ? ANY : below(world.ranks), tag, false);
+		break;
+	case 9:
+	case 10:
+		observe_any(rank);
+		break;
+	default:
+		if (below(6) == 0)
+			synchronise();
+		else if (below(6) == 0)
+			tell_all();
+		else if (retires)
+			retire(r);
+	}
+}
+
+/* Everything that was sent arrives and is received; receives that are left over get messages. */
+static void finish(void)
+{
+	for (int i = 0; i < world.ranks; i++) {
+		for (int k = 0; k < world.ranks; k++) {
+			for (int n = 0; n < world.messages; n++)
+				arrive(k, i);
+		}
+	}
+	for (int i = 0; i < world.ranks; i++) {
+		struct rank *r = &world.rank[i];
+
+		while (r->unexpecteds && has_room(r)) {
+			struct receive *v = post(r, ANY, ANY, true);
+
+			assert_true(v->message >= 0);
+			observe(i, v);
+		}
+		for (int k = 0; k < r->receives; k++)
+			observe_any(i);
+	}
+}
+
+/* Could `v` have got the message of a later receive `o`? */
+static bool races(int rank, const struct receive *v, const struct receive *o)
+{
+	const struct message *m = &world.message[o->message];
+
+	return o->seen && (v->tag == ANY || v->tag == m->tag) &&
+	       m->from != world.message[v->message].from && m->past[rank] < v->observed;
+}
+
+static unsigned check(bool exact, unsigned *all)
+{
+	unsigned found = 0;
+
+	for (int i = 0; i < world.ranks; i++) {
+		struct rank *r = &world.rank[i];
+
+		for (int k = 0; k < r->receives; k++) {
+			struct receive *v = &r->receive[k];
+			bool raced = false;
+
+			if (v->source != ANY || !v->seen)
+				continue;
+			for (int n = k + 1; n < r->receives && !raced; n++)
+				raced = races(i, v, &r->receive[n]);
+			assert_true(v->traced || !raced);
+			if (exact)
+				assert_true(raced || !v->traced);
+			found += v->traced;
+			++*all;
+		}
+	}
+	return found;
+}
+
+static void histories(enum hook_clock_kind kind, bool exact, bool retires, unsigned *share)
+{
+	unsigned found = 0, all = 0;
+
+	for (unsigned seed = 1; seed <= 1500; seed++) {
+		srand(seed);
+		start(2 + below(RANKS - 1), kind);
+		for (int i = 0; i < 300; i++)
+			step(retires);
+		finish();
+		found += check(exact, &all);
+	}
+	assert_true(found > 0 && found < all);
+	*share = (unsigned)(100ull * found / all);
+}
+
+static void test_clocks_against_oracle(void **state)
+{
+	unsigned full, incremental, fixed;
+
+	(void)state;
+	histories(CLOCK_FULL, true, false, &full);
+	histories(CLOCK_FULL, true, true, &full);
+	histories(CLOCK_INCREMENTAL, false, true, &incremental);
+	histories(CLOCK_FIXED, false, true, &fixed);
+	assert_true(full <= incremental && incremental <= fixed);
+}
+
+/* A sender that answers each message knows of all outcomes: nothing races, nothing stays. */
+static void test_nothing_races(void **state)
+{
+	(void)state;
+	for (int kind = CLOCK_FIXED; kind <= CLOCK_FULL; kind++) {
+		start(3, (enum hook_clock_kind)kind);
+		for (int i = 0; i < 60; i++) {
+			int from = 1 + i % 2;
+			struct receive *v;
+
+			send_one(from, 0, 0);
+			arrive(from, 0);
+			v = post(&world.rank[0], ANY, 0, true);
+			observe(0, v);
+			for (int to = 1; to < 3; to++) {
+				send_one(0, to, 1);
+				arrive(0, to);
+				v = post(&world.rank[to], 0, 1, true);
+				observe(to, v);
+			}
+		}
+		retire(&world.rank[0]);
+		assert_true(world.rank[0].window->used <= 2);
+		for (int i = 0; i < world.rank[0].receives; i++)
+			assert_false(world.rank[0].receive[i].traced);
+	}
+}
+
+static unsigned written;
+static uint64_t last_written;
+
+static void count_written(void *arg, const struct hook_outcome *outcome, uint32_t slot)
+{
+	(void)arg, (void)slot;
+	assert_true(!written || outcome->number == last_written + 1);
+	last_written = outcome->number;
+	written++;
+}
+
+/* Full: the oldest go, and the rest can still be told from each other. */
+static void test_full_window(void **state)
+{
+	struct hook_window *w = calloc(1, sizeof(*w));
+
+	(void)state;
+	w->write = count_written;
+	w->forget = forgotten;
+	hook_window_init(w);
+	for (uint64_t i = 0; i < 3 * WINDOW_ENTRIES; i++) {
+		struct hook_outcome o = {.number = i, .key = 0, .done = i + 1, .source = i / 7 % 3};
+
+		if (hook_window_is_full(w))
+			hook_window_evict(w, WINDOW_ENTRIES / 8);
+		hook_window_add(w, 1, (int32_t)(i % 5), &o);
+	}
+	assert_int_equal(written, 2 * WINDOW_ENTRIES);
+	hook_window_retire(w, UINT64_MAX, 0, UINT64_MAX);
+	assert_int_equal(w->used, 0);
+	free(w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_clocks_against_oracle),
+		cmocka_unit_test(test_nothing_races),
+		cmocka_unit_test(test_full_window),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

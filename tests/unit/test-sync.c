@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Synchronisation records: whatever threads do to objects, each stream tells its thread's outcomes
+ * again, in any order of the threads that the versions allow; also when the writer was killed.
+ */
+#include "trace/sync.h"
+
+#include <errno.h>
+
+#include "base/mem.h"
+#include "scratch.h"
+
+#define OBJECTS 2000
+#define THREADS 4
+#define OPS 30000
+
+struct op {
+	uint32_t thread, object, code_op;
+	enum trace_sync_class how;
+	struct trace_sync_outcome out;
+	uint64_t id;
+	bool first; /* the object had no id before */
+};
+
+static uint64_t seed_now;
+
+static uint64_t rnd(uint64_t n)
+{
+	return random_next(&seed_now) % n;
+}
+
+static struct {
+	uint64_t id;
+	uint32_t version;
+} object[OBJECTS];
+static struct op ops[OPS];
+
+/* Few objects are used often, many seldom; a thread stays with what it does for a while. */
+static void make_op(struct op *op, const struct op *before)
+{
+	static const enum trace_sync_class classes[] = {TRACE_SYNC_PLAIN, TRACE_SYNC_PLAIN,
+							TRACE_SYNC_TRY, TRACE_SYNC_TIMED};
+	uint32_t o;
+
+	*op = (struct op){.thread = (uint32_t)rnd(THREADS), .code_op = (uint32_t)rnd(30)};
+	if (before && rnd(4)) {
+		op->thread = before->thread;
+		op->object = before->object;
+	} else {
+		op->object = (uint32_t)(rnd(3) ? rnd(5) : rnd(OBJECTS));
+	}
+	o = op->object;
+	op->how = classes[rnd(4)];
+	op->out.takes = op->how != TRACE_SYNC_TRY || rnd(3);
+	if (!op->out.takes || (op->how == TRACE_SYNC_TIMED && rnd(2)))
+		op->out.code = (uint32_t)(rnd(2) ? EBUSY : ETIMEDOUT);
+	op->first = !object[o].id;
+	if (op->out.takes) {
+		op->out.version = ++object[o].version;
+		if (op->first)
+			object[o].id = (o + 1) * 0x9e3779b97f4a7c15ull;
+	} else {
+		op->out.nameless = op->first;
+	}
+	op->id = object[o].id;
+}
+
+static int put(struct trace_sync_writer *w, const struct op *op)
+{
+	struct trace_sync_rec rec = {.kind = TRACE_SYNC_CODE_NEW, .code = op->out.code};
+
+	if (op->out.nameless)
+		return trace_sync_put(w, op->code_op, 0, &rec);
+	if (op->first)
+		return trace_sync_put_new(w, op->code_op, op->how, op->id, &op->out);
+	return trace_sync_put_outcome(w, op->code_op, op->how, op->id, &op->out);
+}
+
+/* Reads one operation; the object may not have its id yet if this thread comes early. */
+static void check_op(struct trace_sync_reader *r, const struct op *op, uint64_t *digest, bool early)
+{
+	struct trace_sync_outcome out;
+	struct trace_sync_rec rec;
+	int rc;
+
+	while ((rc = trace_sync_next(r, &rec)) == 2 && rec.kind == TRACE_SYNC_CHECK)
+		assert_int_equal(rec.code, *digest >> 48);
+	assert_in_range(rc, 1, 2);
+	assert_true(trace_sync_expect(r, op->how, op->first || early ? 0 : op->id,
+				      rc == 1 ? NULL : &rec, &out));
+	assert_int_equal(out.takes, op->out.takes);
+	assert_int_equal(out.code, op->out.code);
+	assert_int_equal(out.nameless, op->out.nameless);
+	if (out.takes)
+		assert_int_equal(out.version, op->out.version);
+	trace_sync_expected(r, op->how, op->id, &out);
+	*digest = trace_sync_digest(*digest, op->code_op, out.nameless ? 0 : op->id);
+}
+
+static void read_thread(int dirfd, uint32_t thread, size_t count)
+{
+	struct trace_sync_reader *r = rp_alloc(1, sizeof(*r));
+	bool *used = rp_alloc(OBJECTS, sizeof(*used));
+	struct trace_sync_rec rec;
+	struct trace_view view;
+	uint64_t digest = 0;
+	const char *why;
+	char name[8];
+
+	snprintf(name, sizeof(name), "%u", thread);
+	assert_int_equal(trace_view_open(&view, dirfd, name, &why), 0);
+	assert_int_equal(trace_sync_reader_init(r, &view), 0);
+	for (size_t i = 0; i < count; i++) {
+		if (ops[i].thread != thread)
+			continue;
+		/* What this thread has never had may have no id yet when it comes. */
+		check_op(r, &ops[i], &digest, !used[ops[i].object] && ops[i].out.takes);
+		used[ops[i].object] = true;
+	}
+	while (trace_sync_next(r, &rec) == 2)
+		assert_int_equal(rec.kind, TRACE_SYNC_CHECK);
+	assert_int_equal(r->ops, r->total);
+	trace_view_close(&view);
+	free(used);
+	free(r);
+}
+
+static void round_trip(int dirfd, uint64_t seed, size_t count, bool closed)
+{
+	struct trace_sync_writer *w[THREADS];
+	char name[8];
+
+	seed_now = seed;
+	memset(object, 0, sizeof(object));
+	for (uint32_t i = 0; i < THREADS; i++) {
+		w[i] = rp_alloc(1, sizeof(*w[i]));
+		snprintf(name, sizeof(name), "%u", i);
+		assert_int_equal(trace_stream_create(&w[i]->stream, dirfd, name, TRACE_STREAM_SYNC,
+						     0, 0, "0"),
+				 0);
+		trace_sync_writer_init(w[i]);
+	}
+	for (size_t i = 0; i < count; i++) {
+		make_op(&ops[i], i ? &ops[i - 1] : NULL);
+		assert_int_equal(put(w[ops[i].thread], &ops[i]), 0);
+	}
+	for (uint32_t i = 0; i < THREADS; i++) {
+		if (closed)
+			trace_stream_close(&w[i]->stream);
+		else
+			trace_stream_forget(&w[i]->stream);
+		free(w[i]);
+		read_thread(dirfd, i, count);
+		snprintf(name, sizeof(name), "%u", i);
+		unlinkat(dirfd, name, 0);
+	}
+}
+
+static void random_operations(void **state)
+{
+	const struct scratch *s = *state;
+
+	for (uint64_t seed = 1; seed <= 20; seed++)
+		round_trip(s->fd, seed * 7919, 3000, true);
+	round_trip(s->fd, 5, OPS, true);
+}
+
+static void killed_anywhere(void **state)
+{
+	const struct scratch *s = *state;
+
+	for (uint64_t seed = 1; seed <= 200; seed++)
+		round_trip(s->fd, seed * 104729, seed, false);
+}
+
+static void same_step_costs_nothing(void **state)
+{
+	const struct scratch *s = *state;
+	struct trace_sync_writer *w = rp_alloc(1, sizeof(*w));
+	struct trace_sync_outcome out = {.takes = true, .version = 1};
+
+	assert_int_equal(trace_stream_create(&w->stream, s->fd, "s", TRACE_STREAM_SYNC, 0, 0, "0"),
+			 0);
+	trace_sync_writer_init(w);
+	w->check_at = UINT64_MAX;
+	assert_int_equal(trace_sync_put_new(w, 1, TRACE_SYNC_PLAIN, 77, &out), 0);
+	for (uint32_t v = 2; v < 100000; v++)
+		assert_true(trace_sync_step(w, 1, 77, v));
+	assert_int_equal(w->stream.length, 0);
+	assert_false(trace_sync_step(w, 1, 77, 100007));
+	out.version = 100007;
+	assert_int_equal(trace_sync_put_outcome(w, 1, TRACE_SYNC_PLAIN, 77, &out), 0);
+	assert_in_range(w->stream.length, 1, 5);
+	trace_stream_close(&w->stream);
+	free(w);
+}
+
+static void bytes_without_sense(void **unused)
+{
+	static const uint8_t bad[][4] = {
+		{0xff, 1, 1, 1}, {0xc0, 0x80, 0x80, 0x80}, {0xc1, 1, 1, 0x80}};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct trace_sync_reader *r = rp_alloc(1, sizeof(*r));
+		struct trace_view view = {.bytes = bad[i], .length = 4};
+
+		assert_int_equal(trace_sync_reader_init(r, &view), -EBADMSG);
+		free(r);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		scratch_test(random_operations),
+		scratch_test(killed_anywhere),
+		scratch_test(same_step_costs_nothing),
+		cmocka_unit_test(bytes_without_sense),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
