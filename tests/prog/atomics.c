@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Threads that synchronise by atomic operations alone, between calls that a recorder sees: they spin
- * on a flag with sched_yield, with usleep and with a lock of their own, hand out numbers by an
+ * Threads that synchronise by atomic operations alone, between calls that a recorder sees: they
+ * spin on a flag with sched_yield, with usleep and with a lock of their own, hand out numbers by an
  * atomic counter, and end when a flag is set that no lock protects. Prints who got which number,
  * and how often each looked at the flag.
  */

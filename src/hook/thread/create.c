@@ -287,8 +287,11 @@ HOOK_EXPORT int thrd_join(thrd_t thread, int *value)
  */
 HOOK_EXPORT int pthread_cancel(pthread_t thread)
 {
-	if (hook_sync_is_on(SITE) && hook_process.mode == HOOK_REPLAY &&
-	    hook_sync_put_off_cancel((uint64_t)thread))
+	if (!hook_sync_is_on(SITE))
+		return SYNC_REAL(pthread_cancel)(thread);
+	HOOK_SYNC_ENTER(t);
+	if (hook_process.mode == HOOK_REPLAY && hook_sync_put_off_cancel((uint64_t)thread))
 		return 0;
-	return SYNC_REAL(pthread_cancel)(thread);
+	/* It loads the unwinder, and what that allocates is not the program's. */
+	return hook_sync_real.pthread_cancel(thread);
 }
