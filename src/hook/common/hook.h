@@ -103,6 +103,7 @@ struct hook_thread {
 	const char *waits_in;    /* the operation at work */
 	const uint32_t *version; /* of the object whose turn it waits for, or NULL */
 	uint32_t version_wanted;
+	uint64_t ops_at_last_look; /* of all threads, if none ran; see hook/thread/stuck.c */
 	uint64_t sync_digest;
 	struct trace_sync_writer sync;
 	struct trace_view sync_view;
