@@ -140,6 +140,7 @@ compile() {
 	if [[ $flavour == plain ]]; then
 		tool=${tool#mpi}
 		tool=${tool/#cxx/c++}
+		tool=${tool/#f90/gfortran}
 	else
 		tool=$tool.$flavour
 	fi

@@ -42,6 +42,15 @@ void *hook_gomp_find(const char *name)
 	return found;
 }
 
+void hook_gomp_warn(void)
+{
+	if (hook_real("__kmpc_fork_call"))
+		hook_say_once("openmp",
+			      "the program uses OpenMP by another library than gcc's libgomp: the "
+			      "order of its threads is not kept; build it with gcc -fopenmp",
+			      NULL);
+}
+
 static int act_known(struct hook_thread *t, const struct hook_sync_call *c, int code)
 {
 	(void)t;

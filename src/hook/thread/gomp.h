@@ -59,6 +59,9 @@ struct hook_gomp_frame *hook_gomp_here(void);
 /* libgomp's function, or that of a library in its place. */
 void *hook_gomp_find(const char *name);
 
+/* Recording: says so if the program uses another library for OpenMP. */
+void hook_gomp_warn(void);
+
 #define GOMP_REAL(name)                                                                            \
 	({                                                                                         \
 		static __typeof__(name) *real_##name;                                              \

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "hook/common/end.h"
+#include "hook/thread/gomp.h"
 #include "hook/thread/real.h"
 #include "hook/thread/streams.h"
 #include "hook/thread/stuck.h"
@@ -87,6 +88,8 @@ void hook_sync_start(void)
 	hook_end_watch_signals();
 #endif
 	hook_sync_open(hook_thread_self());
+	if (hook_process.mode == HOOK_RECORD)
+		hook_gomp_warn();
 	hook_sync_mode = hook_process.mode == HOOK_RECORD ? &hook_sync_record : &hook_sync_replay;
 }
 
