@@ -156,6 +156,26 @@ static void across(void)
 	}
 }
 
+/* Only if OMP_CANCELLATION is set. */
+static void cancelled(void)
+{
+	for (int round = 0; round < 5; round++) {
+#pragma omp parallel
+		{
+#pragma omp for schedule(dynamic)
+			for (int i = 0; i < N; i++) {
+#pragma omp cancellation point for
+				work("until cancelled", i);
+				if (i == 20) {
+#pragma omp cancel for
+				}
+			}
+#pragma omp single
+			printf("single: %d\n", omp_get_thread_num());
+		}
+	}
+}
+
 int main(void)
 {
 	omp_set_num_threads(4);
@@ -170,5 +190,6 @@ int main(void)
 	nested();
 	omp_set_num_threads(4);
 	across();
+	cancelled();
 	return 0;
 }

@@ -25,6 +25,9 @@ enum {
 	FLAG_STRICT = 1 << 14,
 };
 
+/* What comes next at a place where tasks can run. */
+enum { RUN_OVER, RUN_MET, RUN_TASK /* and the maker of the task is added */ };
+
 typedef void copier(void *to, void *from);
 
 struct hook_gomp_task {
@@ -32,6 +35,7 @@ struct hook_gomp_task {
 	struct hook_gomp_team *team;
 	unsigned int maker;
 	uint64_t number;
+	uint32_t meetings; /* before it was made */
 	unsigned int flags;
 	hook_gomp_body *body;
 	void *data; /* behind this struct */
@@ -141,7 +145,8 @@ static void order_share(struct hook_thread *t, struct hook_gomp_team *team, stru
 /* The program's part of a task. */
 static void run_body(struct hook_thread *t, struct hook_gomp_task *task)
 {
-	struct hook_gomp_frame f = {.outer = hook_gomp_frame, .team = task->team};
+	struct hook_gomp_frame f = {
+		.outer = hook_gomp_frame, .team = task->team, .meetings = task->meetings};
 
 	hook_gomp_frame = &f;
 	hook_depth = t->passive;
@@ -152,6 +157,21 @@ static void run_body(struct hook_thread *t, struct hook_gomp_task *task)
 	free(task);
 }
 
+/*
+ * A thread that has not yet left a barrier may run what one that has left it made: then the barrier
+ * is over, and in replay nobody must wait there for this thread.
+ */
+static void note_met(struct hook_thread *t, const struct hook_gomp_task *task)
+{
+	struct hook_gomp_frame *f = hook_gomp_here();
+
+	if (!f->meet || f->team != task->team || task->meetings == f->meetings)
+		return;
+	hook_gomp_number(t, SYNC_GOMP_RUN, RUN_MET, (const void *)task->body);
+	f->meet = NULL;
+	f->meetings++;
+}
+
 static void run_recorded(void *arg)
 {
 	struct hook_gomp_task *task = *(struct hook_gomp_task **)arg;
@@ -159,7 +179,8 @@ static void run_recorded(void *arg)
 	int depth = hook_depth;
 	struct hook_thread *t = hook_sync_enter();
 
-	hook_gomp_number(t, SYNC_GOMP_RUN, task->maker + 1, site);
+	note_met(t, task);
+	hook_gomp_number(t, SYNC_GOMP_RUN, RUN_TASK + task->maker, site);
 	hook_gomp_number(t, SYNC_GOMP_NUMBER, task->number, site);
 	order_share(t, task->team, NULL, site);
 	run_body(t, task);
@@ -185,15 +206,25 @@ static void run_now(struct hook_thread *t, struct hook_gomp_team *team, unsigned
 			s.taken->flags & FLAG_FINAL, NULL, 0, NULL);
 }
 
+/* Replay: does what comes next; false if it is over. */
+static bool run_next(struct hook_thread *t, const void *site)
+{
+	struct hook_gomp_frame *f = hook_gomp_here();
+	uint64_t n = hook_gomp_number(t, SYNC_GOMP_RUN, RUN_OVER, site);
+
+	if (n == RUN_MET && f->meet)
+		hook_gomp_meet(t, f);
+	else if (n >= RUN_TASK)
+		run_now(t, f->team, (unsigned int)n - RUN_TASK, site);
+	return n != RUN_OVER;
+}
+
 void hook_gomp_run(struct hook_thread *t, const void *site)
 {
-	struct hook_gomp_team *team = hook_gomp_here()->team;
-	uint64_t n;
-
-	if (!team)
+	if (!hook_gomp_here()->team)
 		return;
-	while ((n = hook_gomp_number(t, SYNC_GOMP_RUN, 0, site)))
-		run_now(t, team, (unsigned int)n - 1, site);
+	while (run_next(t, site))
+		;
 }
 
 /* Replay: where a thread that libgomp made was killed or let go, nothing says that it is out. */
@@ -208,18 +239,14 @@ static bool is_last_body(const struct hook_thread *t)
  */
 void hook_gomp_body_ends(struct hook_thread *t)
 {
-	struct hook_gomp_team *team = hook_gomp_here()->team;
-	const void *site = (const void *)team->body;
-	uint64_t n = 1;
+	const void *site = (const void *)hook_gomp_here()->team->body;
 
 	hook_depth = 1;
 	if (hook_process.mode == HOOK_RECORD)
 		left_body = true;
-	while (hook_process.mode == HOOK_REPLAY && n && !is_last_body(t)) {
-		n = hook_gomp_number(t, SYNC_GOMP_RUN, 0, site);
-		if (n)
-			run_now(t, team, (unsigned int)n - 1, site);
-	}
+	else
+		while (!is_last_body(t) && run_next(t, site))
+			;
 	hook_depth = t->passive;
 }
 
@@ -229,7 +256,7 @@ void hook_gomp_body_left(struct hook_thread *t)
 		return;
 	left_body = false;
 	hook_depth = 1;
-	hook_gomp_number(t, SYNC_GOMP_RUN, 0, NULL);
+	hook_gomp_number(t, SYNC_GOMP_RUN, RUN_OVER, NULL);
 	hook_depth = t->passive;
 }
 
@@ -244,6 +271,7 @@ static struct hook_gomp_task *task_new(struct hook_thread *t, const struct makin
 	*task = (struct hook_gomp_task){.team = hook_gomp_here()->team,
 					.maker = (unsigned int)GOMP_REAL(omp_get_thread_num)(),
 					.number = ++made,
+					.meetings = hook_gomp_here()->meetings,
 					.flags = m->flags,
 					.body = m->body,
 					.data = (void *)data};

@@ -76,52 +76,77 @@ bool GOMP_single_start(void)
 	return hook_gomp_number(t, SYNC_GOMP_SINGLE, first, SITE);
 }
 
-/* A call that only the other threads of the team can end. */
-#define BLOCKED(t, call)                                                                           \
-	do {                                                                                       \
-		(t)->state = HOOK_THREAD_BLOCKED;                                                  \
-		call;                                                                              \
-		(t)->state = HOOK_THREAD_RUNS;                                                     \
-	} while (0)
+void hook_gomp_meet(struct hook_thread *t, struct hook_gomp_frame *f)
+{
+	void (*meet)(void) = f->meet;
+
+	f->meet = NULL;
+	f->meetings++;
+	t->state = HOOK_THREAD_BLOCKED;
+	meet();
+	t->state = HOOK_THREAD_RUNS;
+}
+
+/* The end of a barrier: `met` if this thread took part in it, and nobody was absent. */
+static void meeting_ends(struct hook_thread *t, struct hook_gomp_frame *f, bool met)
+{
+	if (!f->meet)
+		return;
+	if (met && hook_process.mode == HOOK_REPLAY) {
+		hook_gomp_meet(t, f);
+		return;
+	}
+	f->meet = NULL;
+	f->meetings += met;
+}
 
 /* In replay the data goes through the team, not through libgomp, which might choose another. */
 void *GOMP_single_copy_start(void)
 {
-	struct hook_gomp_team *team = hook_gomp_here()->team;
+	struct hook_gomp_frame *f = hook_gomp_here();
 	void *data = NULL;
+	bool first;
 
-	if (!hook_sync_is_on(SITE) || !team)
+	if (!hook_sync_is_on(SITE) || !f->team)
 		return GOMP_REAL(GOMP_single_copy_start)();
 	HOOK_SYNC_ENTER(t);
+	f->meet = GOMP_REAL(GOMP_barrier);
 	if (hook_process.mode == HOOK_RECORD)
 		data = GOMP_REAL(GOMP_single_copy_start)();
 	hook_gomp_run(t, SITE);
-	if (hook_gomp_number(t, SYNC_GOMP_SINGLE, !data, SITE))
-		return NULL;
-	if (hook_process.mode == HOOK_REPLAY) {
-		BLOCKED(t, GOMP_REAL(GOMP_barrier)());
-		data = team->copied;
-	}
-	return data;
+	first = hook_gomp_number(t, SYNC_GOMP_SINGLE, !data, SITE);
+	meeting_ends(t, f, !first);
+	return first || hook_process.mode == HOOK_RECORD ? data : f->team->copied;
 }
 
 void GOMP_single_copy_end(void *data)
 {
-	struct hook_gomp_team *team = hook_gomp_here()->team;
+	struct hook_gomp_frame *f = hook_gomp_here();
 
-	if (!hook_sync_is_on(SITE) || !team) {
+	if (!hook_sync_is_on(SITE) || !f->team) {
 		GOMP_REAL(GOMP_single_copy_end)(data);
 		return;
 	}
 	HOOK_SYNC_ENTER(t);
-	if (hook_process.mode == HOOK_RECORD) {
+	f->meet = GOMP_REAL(GOMP_barrier);
+	f->team->copied = data;
+	if (hook_process.mode == HOOK_RECORD)
 		GOMP_REAL(GOMP_single_copy_end)(data);
-		hook_gomp_run(t, SITE);
-		return;
-	}
 	hook_gomp_run(t, SITE);
-	team->copied = data;
-	BLOCKED(t, GOMP_REAL(GOMP_barrier)());
+	meeting_ends(t, f, true);
+}
+
+static void meet(void (*real)(void), const void *site)
+{
+	struct hook_gomp_frame *f = hook_gomp_here();
+	HOOK_SYNC_ENTER(t);
+
+	f->loop.schedule = GOMP_FIXED;
+	f->meet = real;
+	if (hook_process.mode == HOOK_RECORD)
+		real();
+	hook_gomp_run(t, site);
+	meeting_ends(t, f, true);
 }
 
 /* The end of a construct, or a barrier: all threads of the team meet. */
@@ -129,17 +154,10 @@ void GOMP_single_copy_end(void *data)
 	HOOK_EXPORT void name(void);                                                               \
 	void name(void)                                                                            \
 	{                                                                                          \
-		if (!hook_sync_is_on(SITE)) {                                                      \
+		if (hook_sync_is_on(SITE))                                                         \
+			meet(GOMP_REAL(name), SITE);                                               \
+		else                                                                               \
 			GOMP_REAL(name)();                                                         \
-			return;                                                                    \
-		}                                                                                  \
-		HOOK_SYNC_ENTER(t);                                                                \
-		hook_gomp_here()->loop.schedule = GOMP_FIXED;                                      \
-		if (hook_process.mode == HOOK_REPLAY)                                              \
-			hook_gomp_run(t, SITE);                                                    \
-		BLOCKED(t, GOMP_REAL(name)());                                                     \
-		if (hook_process.mode == HOOK_RECORD)                                              \
-			hook_gomp_run(t, SITE);                                                    \
 	}
 
 MEETING(GOMP_barrier)
@@ -150,35 +168,40 @@ MEETING(GOMP_sections_end)
  * Cancellation: what a thread is told is recorded; in replay libgomp hears nothing of it, and who
  * was told so goes to the end of the construct without meeting the others.
  */
-#define MEETING_CANCEL(name, plain, skip)                                                          \
+static bool meet_or_not(bool (*real)(void), void (*plain)(void), void (*leave)(void),
+			const void *site)
+{
+	struct hook_gomp_frame *f = hook_gomp_here();
+	bool cancelled = false;
+	HOOK_SYNC_ENTER(t);
+
+	f->loop.schedule = GOMP_FIXED;
+	f->meet = plain;
+	if (hook_process.mode == HOOK_RECORD)
+		cancelled = real();
+	hook_gomp_run(t, site);
+	cancelled = hook_gomp_number(t, SYNC_GOMP_CANCEL, cancelled, site);
+	meeting_ends(t, f, !cancelled);
+	if (cancelled && leave && hook_process.mode == HOOK_REPLAY)
+		leave();
+	return cancelled;
+}
+
+#define MEETING_CANCEL(name, plain, leave)                                                         \
 	HOOK_EXPORT bool name(void);                                                               \
 	bool name(void)                                                                            \
 	{                                                                                          \
-		bool cancelled = false;                                                            \
-                                                                                                   \
 		if (!hook_sync_is_on(SITE))                                                        \
 			return GOMP_REAL(name)();                                                  \
-		HOOK_SYNC_ENTER(t);                                                                \
-		hook_gomp_here()->loop.schedule = GOMP_FIXED;                                      \
-		if (hook_process.mode == HOOK_RECORD)                                              \
-			cancelled = GOMP_REAL(name)();                                             \
-		hook_gomp_run(t, SITE);                                                            \
-		cancelled = hook_gomp_number(t, SYNC_GOMP_CANCEL, cancelled, SITE);                \
-		if (hook_process.mode == HOOK_REPLAY) {                                            \
-			if (cancelled)                                                             \
-				skip;                                                              \
-			else                                                                       \
-				BLOCKED(t, GOMP_REAL(plain)());                                    \
-		}                                                                                  \
-		return cancelled;                                                                  \
+		return meet_or_not(GOMP_REAL(name), GOMP_REAL(plain), leave, SITE);                \
 	}
 
 void GOMP_loop_end_nowait(void);
 void GOMP_sections_end_nowait(void);
 
-MEETING_CANCEL(GOMP_barrier_cancel, GOMP_barrier, (void)0)
-MEETING_CANCEL(GOMP_loop_end_cancel, GOMP_loop_end, GOMP_REAL(GOMP_loop_end_nowait)())
-MEETING_CANCEL(GOMP_sections_end_cancel, GOMP_sections_end, GOMP_REAL(GOMP_sections_end_nowait)())
+MEETING_CANCEL(GOMP_barrier_cancel, GOMP_barrier, NULL)
+MEETING_CANCEL(GOMP_loop_end_cancel, GOMP_loop_end, GOMP_REAL(GOMP_loop_end_nowait))
+MEETING_CANCEL(GOMP_sections_end_cancel, GOMP_sections_end, GOMP_REAL(GOMP_sections_end_nowait))
 
 HOOK_EXPORT bool GOMP_cancel(int which, bool really);
 HOOK_EXPORT bool GOMP_cancellation_point(int which);

@@ -49,7 +49,9 @@ struct hook_gomp_frame {
 	struct hook_gomp_frame *outer;
 	struct hook_gomp_team *team; /* NULL outside of regions */
 	struct hook_gomp_loop loop;
-	uint32_t ordered; /* iterations of ordered loops so far */
+	uint32_t ordered;   /* iterations of ordered loops so far */
+	void (*meet)(void); /* in a barrier that is not known to be over */
+	uint32_t meetings;  /* barriers that are over */
 };
 
 extern __thread struct hook_gomp_frame *hook_gomp_frame; /* NULL: use hook_gomp_here() */
@@ -89,6 +91,9 @@ struct hook_sync_spot hook_gomp_spot(const struct hook_sync_call *c);
  * and the tasks that ran there do so now.
  */
 void hook_gomp_run(struct hook_thread *t, const void *site);
+
+/* Replay: all threads of the team meet in the barrier that the frame is in. */
+void hook_gomp_meet(struct hook_thread *t, struct hook_gomp_frame *f);
 
 /* libgomp calls it in each thread of a region with a struct hook_gomp_team. */
 void hook_gomp_region(void *team);
