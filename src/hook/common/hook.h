@@ -85,7 +85,9 @@ struct hook_thread {
 	void *guide;      /* see hook/mpi/guide.c; NULL until its first event */
 	struct trace_view input_view;
 	struct trace_input_reader input_reader;
+	/* evaluating */
 	struct evaluate *evaluate; /* hook/mpi/evaluate.h */
+	struct hook_stacks *stacks;
 	/* along a prelude */
 	bool past;       /* past the cut: nothing is decided any more */
 	bool last_begun; /* the last event before it has begun, and posted what it posts */
