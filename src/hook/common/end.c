@@ -22,6 +22,7 @@
 #include "hook/common/text.h"
 #include "hook/common/thread.h"
 #include "hook/input/input.h"
+#include "hook/thread/account.h"
 #include "hook/thread/streams.h"
 #include "hook/thread/stuck.h"
 
@@ -78,6 +79,7 @@ static void say_word(const struct hook_thread *t, const char *why, const char *c
 	int n = backtrace(frames, MAX_FRAMES);
 
 	flush();
+	hook_account_write_all();
 	hook_session_last_word(t, why, call, value, text, frames, n);
 }
 
@@ -94,6 +96,7 @@ static void say_word_in_handler(const struct hook_thread *t, const char *why, co
 	frame = (void *)(uintptr_t)(uc->uc_mcontext.pc + 1);
 #endif
 	flush();
+	hook_account_write_all();
 	hook_session_last_word(t, why, call, sig, text, &frame, frame != NULL);
 }
 
@@ -243,6 +246,7 @@ void hook_end_by_exit(int status)
 	hook_sync_await_others(t);
 	check_end(t, "exit", early ? TRACE_END_EARLY : TRACE_END_EXIT, status);
 	flush();
+	hook_account_write_all();
 	hook_session_last_word(t, REPLAY_WHY_EXIT, "", status, "", NULL, 0);
 	if (status != 0 || early)
 		wait_for_all(t, true);

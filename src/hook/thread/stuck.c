@@ -64,6 +64,14 @@ void hook_sync_list_clear(void)
 	locked = 0;
 }
 
+void hook_sync_list_each(void (*act)(struct hook_thread *t))
+{
+	list_lock();
+	for (struct hook_thread *p = first; p; p = p->next_thread)
+		act(p);
+	list_unlock();
+}
+
 struct overview {
 	uint64_t ops;      /* of all threads */
 	size_t running;    /* threads */
