@@ -203,7 +203,7 @@ static void clear_line(void)
 static void show_progress(const struct replay_front *f)
 {
 	static uint64_t last;
-	uint64_t done = 0, all = 0;
+	uint64_t done = 0, all = 0, syncs = 0, all_syncs = 0;
 
 	if (now(CLOCK_MONOTONIC) - last < REDRAW_NS)
 		return;
@@ -211,9 +211,12 @@ static void show_progress(const struct replay_front *f)
 	for (size_t i = 0; i < f->ranks; i++) {
 		done += f->state->slot[i].events >> 1;
 		all += f->run->rank[i].events;
+		syncs += f->state->slot[i].sync * REPLAY_SYNC_UNIT;
+		all_syncs += f->run->rank[i].syncs;
 	}
-	fprintf(stderr, "\r\033[Kreprise: evaluating %s: %" PRIu64 " of %" PRIu64 " events",
-		f->run->dir.show, done, all);
+	fprintf(stderr, "\r\033[Kreprise: evaluating %s: %" PRIu64 " of %" PRIu64 " %s",
+		f->run->dir.show, all ? done : syncs, all ? all : all_syncs,
+		all ? "events" : "operations of threads");
 }
 
 /* The exit code of a replay that was to be complete. */

@@ -218,13 +218,16 @@ static bool ends_otherwise(struct hook_thread *t, uint32_t how, int64_t value,
 
 static void check_end(struct hook_thread *t, const char *call, uint32_t how, int64_t value)
 {
-	char expected[96], found[96];
+	bool early = t->sync_reader.ops < t->sync_reader.total;
+	char expected[96], found[192];
 	struct hook_text e = hook_text_in(expected, sizeof(expected));
 	struct hook_text f = hook_text_in(found, sizeof(found));
 
 	if (!ends_otherwise(t, how, value, &e))
 		return;
 	hook_end_describe(&f, how, value);
+	if (early)
+		hook_text_add(&f, HOOK_SYNC_HINT);
 	hook_diverged(t, call, expected, found);
 }
 
@@ -369,10 +372,14 @@ static void say_end_by_signal(struct hook_thread *t, int sig, void *context)
 	char text[256];
 	struct hook_text out = hook_text_in(text, sizeof(text));
 
+	bool early = t->sync_reader.ops < t->sync_reader.total;
+
 	hook_text_add(&out, "expected ");
 	if (ends_otherwise(t, TRACE_END_SIGNAL, sig, &out)) {
 		hook_text_add(&out, ", found signal ");
 		hook_text_number(&out, sig);
+		if (early)
+			hook_text_add(&out, HOOK_SYNC_HINT);
 		say_word_in_handler(t, REPLAY_WHY_DIVERGED, "signal", 0, text, context);
 		stay_and_leave(RP_EXIT_DIVERGED);
 	}

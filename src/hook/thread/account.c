@@ -281,7 +281,8 @@ static int put_head(struct hook_account *a, const struct hook_thread *t)
 		if (!a->op[op])
 			continue;
 		rec = (struct trace_objects_rec){.kind = TRACE_OBJECTS_OP, .op.number = op};
-		strncpy(rec.text[0], hook_sync_name(op), TRACE_OBJECTS_TEXT - 1);
+		strncpy(rec.text[0], op == SYNC_STREAM ? "stdio call" : hook_sync_name(op),
+			TRACE_OBJECTS_TEXT - 1);
 		strncpy(rec.text[1], kind_of(op), TRACE_OBJECTS_TEXT - 1);
 		rc = trace_objects_put(&a->stream, &rec);
 	}

@@ -68,8 +68,7 @@ diverged(struct hook_thread *t, const char *call, const char *expected, const ch
 	hook_text_add(&out, found);
 	hook_text_add(&out, " as operation ");
 	hook_text_number(&out, (int64_t)t->sync_reader.ops);
-	hook_text_add(&out, " of the thread; if threads share data without locks, 'reprise races'"
-			    " shows where");
+	hook_text_add(&out, " of the thread" HOOK_SYNC_HINT);
 	hook_diverged(t, call, expected, text);
 }
 
@@ -163,7 +162,7 @@ void hook_sync_done(struct hook_thread *t, const struct hook_sync_call *c, uint6
 {
 	trace_sync_expected(&t->sync_reader, hook_sync_class(c->op), id, out);
 	t->sync_digest = trace_sync_digest(t->sync_digest, c->op, out->nameless ? 0 : id);
-	if (t->sync_reader.ops % 256 == 0)
+	if (t->sync_reader.ops % REPLAY_SYNC_UNIT == 0)
 		hook_slot->sync++;
 	if (__builtin_expect(hook_process.evaluate, 0))
 		account(t, c, id, out);

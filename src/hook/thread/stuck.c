@@ -134,7 +134,7 @@ static void __attribute__((noreturn)) say_stuck(struct hook_thread *t)
 	}
 	list_unlock();
 	out.end = found + sizeof(found) - 1;
-	hook_text_add(&out, "; if threads share data without locks, 'reprise races' shows where");
+	hook_text_add(&out, HOOK_SYNC_HINT);
 	hook_diverged(t, t->waits_in, "a thread that goes on", found);
 }
 
