@@ -79,6 +79,8 @@ static void print_run(const struct trace_run *run)
 			print_field("trace", rp_strdup(trace_mode_words(run->meta.tracing)));
 		if (run->meta.noisy)
 			print_field("noise", rp_format("seed %" PRIu64, run->meta.noise));
+		if (run->meta.system_heap)
+			print_field("heap", rp_strdup("system"));
 		if (run->meta.origin)
 			print_field("origin", cmd_show_text(run->meta.origin));
 		free(start);

@@ -16,15 +16,11 @@
 static int run(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{"trace", required_argument, NULL, 't'},
-		{"session", required_argument, NULL, 's'},
-		{"noise", required_argument, NULL, 'n'},
-		{"mpi", required_argument, NULL, 'm'},
-		{"force", no_argument, NULL, 'f'},
-		{"varied", no_argument, NULL, 'g'},
-		{"output", required_argument, NULL, 'o'},
-		{"tracing", required_argument, NULL, 'c'},
-		{NULL, 0, NULL, 0},
+		{"trace", required_argument, NULL, 't'},  {"session", required_argument, NULL, 's'},
+		{"noise", required_argument, NULL, 'n'},  {"mpi", required_argument, NULL, 'm'},
+		{"force", no_argument, NULL, 'f'},        {"varied", no_argument, NULL, 'g'},
+		{"output", required_argument, NULL, 'o'}, {"tracing", required_argument, NULL, 'c'},
+		{"system-heap", no_argument, NULL, 'h'},  {NULL, 0, NULL, 0},
 	};
 	struct launch_rank how = {0};
 	int c;
@@ -40,6 +36,8 @@ static int run(int argc, char **argv)
 			how.noise = strtoull(optarg, NULL, 10);
 		} else if (c == 'f') {
 			how.force = true;
+		} else if (c == 'h') {
+			how.system_heap = true;
 		} else if (c == 'c') {
 			how.tracing = (unsigned)strtoul(optarg, NULL, 10);
 		} else if (c == 'g') {

@@ -21,6 +21,7 @@
 #include "hook/common/session.h"
 #include "hook/common/text.h"
 #include "hook/common/thread.h"
+#include "hook/heap/heap.h"
 #include "hook/input/input.h"
 #include "hook/thread/account.h"
 #include "hook/thread/streams.h"
@@ -111,6 +112,7 @@ static void finish_record(struct hook_thread *t, uint32_t how, uint64_t value)
 	trace_stream_close(&t->order.stream);
 	trace_stream_close(&t->input.stream);
 	hook_sync_close(t);
+	hook_heap_close();
 	t->passive = 1;
 }
 
@@ -280,6 +282,7 @@ void hook_stop_recording(struct hook_thread *t, uint32_t reason, uint64_t detail
 	trace_order_put_last(&t->order, TRACE_STOP, reason, detail);
 	trace_stream_close(&t->order.stream);
 	trace_stream_close(&t->input.stream);
+	hook_heap_close();
 	t->passive = 1;
 	if (__atomic_exchange_n(&said, true, __ATOMIC_ACQ_REL))
 		return;

@@ -60,6 +60,7 @@ struct hook_thread {
 	bool opened; /* its order stream is open */
 	void *(*start)(void *);
 	void *start_arg;
+	uint32_t heap_slot; /* see hook/heap/slots.h */
 	uint64_t noise;
 	/* the MPI call at work */
 	uint32_t call;

@@ -64,7 +64,10 @@ static void resolve(void)
 		real.name;                                                                         \
 	})
 
-/* The operation at work, from its event to its end, which cancellation can bring about, too. */
+/*
+ * The operation at work, from its event to its end, which cancellation can bring about, too. What
+ * it allocates, as getline does, and what it calls of the program is the program's.
+ */
 struct use {
 	struct hook_thread *t;
 	struct hook_sync_call c;
@@ -78,6 +81,7 @@ static struct use use_begins(void *object, enum hook_sync_op op, const void *sit
 		return u;
 	u.t = hook_sync_enter();
 	hook_sync_mode->take(u.t, &u.c);
+	hook_sync_leave(u.t);
 	return u;
 }
 
@@ -87,6 +91,7 @@ static void use_ends(struct use *u)
 
 	if (!u->t)
 		return;
+	hook_depth = 1;
 	hook_sync_mode->release(u->t, &u->c);
 	hook_sync_leave(u->t);
 	errno = saved;
@@ -180,16 +185,14 @@ static int close_stream(FILE *f, int (*how)(FILE *), const void *site)
 {
 	struct hook_sync_call c = {.op = SYNC_STREAM, .object = f, .site = site};
 	struct hook_thread *t;
-	int rc;
 
 	if (!hook_sync_is_on(site))
 		return how(f);
 	t = hook_sync_enter();
 	hook_sync_mode->take(t, &c);
 	hook_sync_forget(f);
-	rc = how(f);
 	hook_sync_leave(t);
-	return rc;
+	return how(f);
 }
 
 HOOK_EXPORT int fclose(FILE *f)
