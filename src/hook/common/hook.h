@@ -86,7 +86,10 @@ struct hook_thread {
 	void *guide;      /* see hook/mpi/guide.c; NULL until its first event */
 	struct trace_view input_view;
 	struct trace_input_reader input_reader;
+	/* evaluating */
 	struct evaluate *evaluate; /* hook/mpi/evaluate.h */
+	struct hook_stacks *stacks;
+	struct hook_account *account; /* hook/thread/account.h */
 	/* along a prelude */
 	bool past;       /* past the cut: nothing is decided any more */
 	bool last_begun; /* the last event before it has begun, and posted what it posts */
@@ -105,6 +108,7 @@ struct hook_thread {
 	uint32_t version_wanted;
 	uint64_t ops_at_last_look; /* of all threads, if none ran; see hook/thread/stuck.c */
 	uint64_t sync_digest;
+	size_t record_bytes; /* of the operation at work, 0 if it is a predicted one */
 	struct trace_sync_writer sync;
 	struct trace_view sync_view;
 	struct trace_sync_reader sync_reader;
