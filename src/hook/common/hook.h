@@ -37,6 +37,7 @@ struct hook_process {
 	bool ended;       /* the end of this process is written */
 	bool evaluate;    /* a replay that writes down all events */
 	uint64_t noise;   /* seed, 0 for none */
+	bool serial;      /* one thread runs at a time, see hook/thread/baton.h */
 	uint32_t trace;   /* enum trace_mode that was asked for */
 	char dir[1024];
 	char session[1024];
@@ -109,6 +110,7 @@ struct hook_thread {
 	uint64_t ops_at_last_look; /* of all threads, if none ran; see hook/thread/stuck.c */
 	uint64_t sync_digest;
 	size_t record_bytes; /* of the operation at work, 0 if it is a predicted one */
+	uint32_t baton;      /* its last turn to run */
 	struct trace_sync_writer sync;
 	struct trace_view sync_view;
 	struct trace_sync_reader sync_reader;

@@ -232,7 +232,7 @@ static void turn_take(struct hook_thread *t)
 		rec = t->next;
 		advance(t);
 	}
-	hook_turn_wait(t->turn + rec.a);
+	hook_turn_wait(t, t->turn + rec.a);
 	t->turn += rec.a + 1;
 }
 

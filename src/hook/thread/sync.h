@@ -66,6 +66,7 @@ enum hook_sync_op {
 	SYNC_STREAM,
 	SYNC_FLOCKFILE,
 	SYNC_FTRYLOCKFILE,
+	SYNC_BATON, /* the right to run, see hook/thread/baton.h */
 	SYNC_OPS,
 };
 
