@@ -168,14 +168,15 @@ void *carry_pack(struct hook_mpi_exchange *x, size_t before, size_t *bytes)
 int carry_open(enum hook_clock_kind kind, int rank, int ranks)
 {
 	struct hook_clock_peer *peer = fresh((size_t)ranks * sizeof(*peer));
+	uint32_t *known = fresh((size_t)ranks * sizeof(*known));
 
 	carry_head = hook_clock_bytes(kind, (uint32_t)ranks);
 	send_room = fresh(carry_head + CARRY_COPY);
 	recv_room = fresh(carry_head + CARRY_COPY);
 	carry_counts = fresh(2 * (size_t)ranks * sizeof(uint32_t));
-	if (!peer || !send_room || !recv_room || !carry_counts)
+	if (!peer || !known || !send_room || !recv_room || !carry_counts)
 		return -ENOMEM;
-	hook_clock_init(&carry_clock, kind, (uint32_t)rank, (uint32_t)ranks, peer);
+	hook_clock_init(&carry_clock, kind, (uint32_t)rank, (uint32_t)ranks, peer, known);
 	return 0;
 }
 

@@ -27,18 +27,23 @@ static void write_outcome(struct hook_thread *t, uint64_t number, uint32_t sourc
 	t->last_wild = number + 1;
 }
 
-/* First the record, then the slot: at any moment one of them has it. */
-static void raced(void *unused, const struct hook_outcome *outcome, uint32_t slot)
+/* A slot is cleared only afterwards: at any moment the stream or the window has them. */
+static void raced(void *unused, const struct hook_outcome *outcome)
 {
+	struct hook_thread *t = hook_self;
+
 	(void)unused;
-	write_outcome(hook_thread_self(), outcome->number, outcome->source);
-	trace_window_clear(&file, slot - 1);
+	for (uint32_t i = 0; i < outcome->count; i++)
+		write_outcome(t, outcome->number + i, outcome->source);
 }
 
-static void decided(void *unused, uint32_t slot)
+static void store(void *unused, uint32_t slot, const struct hook_outcome *outcome)
 {
 	(void)unused;
-	trace_window_clear(&file, slot - 1);
+	if (outcome)
+		trace_window_set(&file, slot, outcome->number, outcome->source, outcome->count);
+	else
+		trace_window_clear(&file, slot);
 }
 
 /*
@@ -115,7 +120,6 @@ static void saw(struct hook_thread *t, uint64_t number, uint64_t key, MPI_Comm c
 {
 	int world = carry_comm_world(comm, source);
 	struct hook_outcome outcome = {.number = number, .key = key};
-	uint32_t slot;
 
 	if (source < 0)
 		return;
@@ -128,9 +132,8 @@ static void saw(struct hook_thread *t, uint64_t number, uint64_t key, MPI_Comm c
 	outcome.done = hook_clock_observe(&carry_clock);
 	outcome.source = (uint32_t)source;
 	outcome.sender = (uint32_t)world;
-	slot = hook_window_add(window, (uint64_t)(uintptr_t)comm,
-			       tag == MPI_ANY_TAG ? WINDOW_ANY_TAG : tag, &outcome);
-	trace_window_set(&file, slot - 1, number, (uint32_t)source);
+	hook_window_add(window, (uint64_t)(uintptr_t)comm,
+			tag == MPI_ANY_TAG ? WINDOW_ANY_TAG : tag, &outcome);
 }
 
 /*
@@ -252,11 +255,11 @@ static bool prepare(struct hook_thread *t, uint32_t mode, int world)
 	if (window == MAP_FAILED)
 		return false;
 	window->write = raced;
-	window->forget = decided;
+	window->store = store;
 	hook_window_init(window);
 	hook_stream_name(t, "window", name, sizeof(name));
 	return carry_open(kinds[mode], rank, world) == 0 &&
-	       trace_window_create(&file, hook_process.rank_fd, name, WINDOW_ENTRIES) == 0;
+	       trace_window_create(&file, hook_process.rank_fd, name, WINDOW_ENTRIES + 1) == 0;
 }
 
 /* No clocks ride after all. */
