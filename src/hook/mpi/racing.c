@@ -62,29 +62,47 @@ static uint32_t arrivals;
 static uint64_t arrived_at; /* event of them */
 static uint64_t crowded;    /* the last event in which they were too many */
 
-static void settle(void)
+static void compare(uint64_t comm, int tag, int source, uint64_t key, uint64_t covers)
+{
+	if (tag == MPI_ANY_TAG || source < 0)
+		hook_window_evict(window, UINT32_MAX);
+	else
+		hook_window_message(window, comm, tag, (uint32_t)source, key, covers);
+}
+
+static void settle_all(void)
 {
 	for (uint32_t i = 0; i < arrivals; i++) {
 		const struct arrival *a = &arrival[i];
 
-		if (a->tag == MPI_ANY_TAG || a->source < 0)
-			hook_window_evict(window, WINDOW_ENTRIES);
-		else
-			hook_window_message(window, a->comm, a->tag, (uint32_t)a->source, a->key,
-					    a->covers);
+		compare(a->comm, a->tag, a->source, a->key, a->covers);
 	}
 	arrivals = 0;
 }
 
-/* Where so many come in one call, the outcomes of this call so far are taken for racing. */
+static inline void settle(void)
+{
+	if (__builtin_expect(arrivals, 0))
+		settle_all();
+}
+
+/*
+ * What comes to a call that blocks comes alone. Where too many come in one call, the outcomes of
+ * this call so far are taken for racing.
+ */
 static void message_came(MPI_Comm comm, int tag, int source, uint64_t key, uint64_t covers)
 {
 	uint64_t event = hook_self->order.events;
 
+	if (!(key & 1)) {
+		settle();
+		compare((uint64_t)(uintptr_t)comm, tag, source, key, covers);
+		return;
+	}
 	if (event != arrived_at)
 		settle();
 	if (arrivals == ARRIVALS) {
-		settle();
+		settle_all();
 		crowded = event + 1; /* a poll is counted after it has succeeded */
 	}
 	arrived_at = event;
@@ -94,14 +112,13 @@ static void message_came(MPI_Comm comm, int tag, int source, uint64_t key, uint6
 /* A window that is swept often stays in the cache; one that cannot be swept is tried less often. */
 #define SWEEP_FIRST 256
 
+static uint32_t sweep_at = SWEEP_FIRST;
+
 static void make_room(void)
 {
-	static uint32_t sweep_at = SWEEP_FIRST;
 	uint64_t lowest, second;
 	uint32_t who;
 
-	if (window->used < sweep_at)
-		return;
 	settle();
 	hook_clock_floor(&carry_clock, &lowest, &who, &second);
 	hook_window_retire(window, lowest, who, second);
@@ -119,7 +136,8 @@ static void saw(struct hook_thread *t, uint64_t number, uint64_t key, MPI_Comm c
 		int source)
 {
 	int world = carry_comm_world(comm, source);
-	struct hook_outcome outcome = {.number = number, .key = key};
+	struct hook_outcome outcome;
+	uint64_t done;
 
 	if (source < 0)
 		return;
@@ -128,12 +146,16 @@ static void saw(struct hook_thread *t, uint64_t number, uint64_t key, MPI_Comm c
 		write_outcome(t, number, (uint32_t)source);
 		return;
 	}
-	make_room();
-	outcome.done = hook_clock_observe(&carry_clock);
-	outcome.source = (uint32_t)source;
-	outcome.sender = (uint32_t)world;
-	hook_window_add(window, (uint64_t)(uintptr_t)comm,
-			tag == MPI_ANY_TAG ? WINDOW_ANY_TAG : tag, &outcome);
+	if (window->used >= sweep_at)
+		make_room();
+	if (tag == MPI_ANY_TAG)
+		tag = WINDOW_ANY_TAG;
+	done = hook_clock_observe(&carry_clock);
+	if (hook_window_extend(window, (uint64_t)(uintptr_t)comm, tag, (uint32_t)source, key,
+			       number, done))
+		return;
+	outcome = (struct hook_outcome){number, key, done, (uint32_t)source, (uint32_t)world, 1};
+	hook_window_add(window, (uint64_t)(uintptr_t)comm, tag, &outcome);
 }
 
 /*

@@ -175,22 +175,16 @@ static void move_latest(struct hook_window *w)
 void hook_window_add(struct hook_window *w, uint64_t comm, int32_t tag,
 		     const struct hook_outcome *outcome)
 {
-	struct hook_outcome *latest = &w->latest;
-	uint32_t n = latest->count;
-
-	if (n && n < UINT32_MAX && latest->source == outcome->source &&
-	    latest->key == outcome->key && latest->number + n == outcome->number &&
-	    latest->done + n == outcome->done && w->latest_comm == comm && w->latest_tag == tag) {
-		latest->count++;
-	} else {
-		if (n)
-			move_latest(w);
-		*latest = *outcome;
-		latest->count = 1;
-		w->latest_comm = comm;
-		w->latest_tag = tag;
-	}
-	w->store(w->arg, 0, latest);
+	if (hook_window_extend(w, comm, tag, outcome->source, outcome->key, outcome->number,
+			       outcome->done))
+		return;
+	if (w->latest.count)
+		move_latest(w);
+	w->latest = *outcome;
+	w->latest.count = 1;
+	w->latest_comm = comm;
+	w->latest_tag = tag;
+	w->store(w->arg, 0, &w->latest);
 }
 
 static uint64_t last_done(const struct hook_outcome *o)

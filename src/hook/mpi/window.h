@@ -82,6 +82,22 @@ bool hook_window_is_full(const struct hook_window *w);
 void hook_window_add(struct hook_window *w, uint64_t comm, int32_t tag,
 		     const struct hook_outcome *outcome);
 
+/* Does such an outcome follow the last one? Then it is added. */
+static inline bool hook_window_extend(struct hook_window *w, uint64_t comm, int32_t tag,
+				      uint32_t source, uint64_t key, uint64_t number, uint64_t done)
+{
+	struct hook_outcome *latest = &w->latest;
+	uint32_t n = latest->count;
+
+	if (!n || n == UINT32_MAX || latest->source != source || latest->key != key ||
+	    latest->number + n != number || latest->done + n != done || w->latest_comm != comm ||
+	    w->latest_tag != tag)
+		return false;
+	latest->count = n + 1;
+	w->store(w->arg, 0, latest);
+	return true;
+}
+
 /* A message came to a receive with this key, and covers so many outcomes: what raced with it? */
 void hook_window_message(struct hook_window *w, uint64_t comm, int32_t tag, uint32_t source,
 			 uint64_t key, uint64_t covers);
