@@ -35,7 +35,6 @@ struct trace_model {
 
 struct trace_order_writer {
 	struct trace_stream stream;
-	struct trace_model model;
 	uint64_t events;     /* events begun */
 	uint64_t last_event; /* event of the last record */
 	uint32_t run;
@@ -43,6 +42,7 @@ struct trace_order_writer {
 	uint8_t literals;                /* how many of them are one byte each */
 	uint32_t polls;
 	bool busy; /* a record is being put: a signal handler must keep out */
+	struct trace_model model;
 };
 
 /* The record's event is the current one. 0 or -errno; on failure nothing was written. */
