@@ -256,25 +256,15 @@ void trace_stream_append_spare(struct trace_stream *s, const void *bytes, size_t
 		trace_stream_append(s, bytes, n);
 }
 
-static uint64_t tail_word(uint32_t count, uint64_t tag)
-{
-	return trace_word_pack((uint64_t)count << 16 | (tag & 0xffff));
-}
-
 /* Every record changes the low byte of the length or that of the run: see format.h. */
 static uint64_t polls_tag(uint64_t length, uint32_t run)
 {
 	return (length & 0xff) << 8 | (run & 0xff);
 }
 
-void trace_stream_set_run(struct trace_stream *s, uint32_t run)
-{
-	store(&s->header->run, tail_word(run, s->length));
-}
-
 void trace_stream_set_polls(struct trace_stream *s, uint32_t polls, uint32_t run)
 {
-	store(&s->header->polls, tail_word(polls, polls_tag(s->length, run)));
+	store(&s->header->polls, trace_word_tail(polls, polls_tag(s->length, run)));
 }
 
 void trace_stream_forget(struct trace_stream *s)

@@ -63,7 +63,18 @@ static inline void trace_stream_set_events(struct trace_stream *s, uint64_t even
 			 __ATOMIC_RELEASE);
 }
 
-void trace_stream_set_run(struct trace_stream *s, uint32_t run);
+
+/* A counter that holds only for a certain state of the stream. */
+static inline uint64_t trace_word_tail(uint32_t count, uint64_t tag)
+{
+	return trace_word_pack((uint64_t)count << 16 | (tag & 0xffff));
+}
+
+static inline void trace_stream_set_run(struct trace_stream *s, uint32_t run)
+{
+	__atomic_store_n(&s->header->run, trace_word_tail(run, s->length), __ATOMIC_RELEASE);
+}
+
 void trace_stream_set_polls(struct trace_stream *s, uint32_t polls, uint32_t run);
 
 /* Cuts the file to what counts and unmaps it. */

@@ -140,7 +140,8 @@ void record_received(struct hook_thread *t, uint32_t kind, int source, MPI_Comm 
 {
 	if (record_tracing && record_tracing->received(t, kind, source, comm, status))
 		return;
-	if (source == MPI_ANY_SOURCE)
+	if (source == MPI_ANY_SOURCE &&
+	    (t->passive || !trace_order_run(&t->order, kind, (uint32_t)status->MPI_SOURCE)))
 		record_note(t, kind, (uint32_t)status->MPI_SOURCE, 0);
 	if (!hook_requests_count())
 		return;
