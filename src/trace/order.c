@@ -273,8 +273,11 @@ static int decode(struct trace_order_reader *r, struct trace_rec *rec)
 
 int trace_order_next(struct trace_order_reader *r, struct trace_rec *rec)
 {
-	int rc = decode(r, rec);
+	int rc;
 
+	if (trace_order_next_of_run(r, rec))
+		return 1;
+	rc = decode(r, rec);
 	if (rc <= 0)
 		return rc;
 	model_learn(&r->model, rec);

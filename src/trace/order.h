@@ -132,6 +132,18 @@ void trace_order_reader_init(struct trace_order_reader *r, const struct trace_vi
 int trace_order_next(struct trace_order_reader *r, struct trace_rec *rec)
 	__attribute__((warn_unused_result));
 
+/* The same in line, as far as a run goes on; false: nothing was done. */
+static inline bool trace_order_next_of_run(struct trace_order_reader *r, struct trace_rec *rec)
+{
+	if (!r->run)
+		return false;
+	r->run--;
+	*rec = *trace_model_predicted(&r->model);
+	trace_model_step(&r->model, rec);
+	r->last_event += rec->delta;
+	return true;
+}
+
 /* The event number of the record that trace_order_next gave last. */
 static inline uint64_t trace_order_event(const struct trace_order_reader *r)
 {

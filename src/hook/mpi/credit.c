@@ -32,7 +32,7 @@
 #define LOOK_EVERY 16 /* messages between two looks at the counters, which others write */
 #define LONGEST_PAUSE_NS 20000000
 #define NAP_NS 20000
-#define PAUSES 32 /* a microsecond or two */
+#define LOOKS_PER_PAUSE 8 /* for messages of our own: a few microseconds */
 
 static uint32_t *matrix;     /* NULL: nothing is counted */
 static uint32_t *sent;       /* by receiver */
@@ -109,28 +109,38 @@ void hook_credit_lost(MPI_Comm comm)
 		*lost_by((int)hook_process.rank) = 1;
 }
 
-/* Too far ahead of the receiver, as things stand? */
-static bool is_ahead(int dest, uint32_t mine, const struct replay_slot *receiver)
+/*
+ * Too far ahead of the receiver, as things stand? Its slot, which it writes at every event, is
+ * looked at only where that decides.
+ */
+static bool is_ahead(int dest, uint32_t mine, uint32_t taken, const struct replay_slot *receiver)
 {
-	const uint32_t *taken = &matrix[(size_t)dest * (size_t)ranks + hook_process.rank];
-	int32_t peer = __atomic_load_n(&receiver->peer, __ATOMIC_RELAXED);
-	uint32_t limit = peer == (int32_t)hook_process.rank ? FAR : CLOSE;
-	uint32_t ahead = mine - __atomic_load_n(taken, __ATOMIC_RELAXED);
+	int32_t ahead = (int32_t)(mine - taken - indulgence[dest]);
 
-	return (int32_t)ahead > (int32_t)(limit + indulgence[dest]) && !*lost_by(dest);
+	if (ahead <= CLOSE)
+		return false;
+	if (ahead <= FAR && __atomic_load_n(&receiver->peer, __ATOMIC_RELAXED) ==
+				    (int32_t)hook_process.rank)
+		return false;
+	return !*lost_by(dest);
+}
+
+static uint32_t taken_by(int dest)
+{
+	return __atomic_load_n(&matrix[(size_t)dest * (size_t)ranks + hook_process.rank],
+			       __ATOMIC_RELAXED);
 }
 
 /* Waking up takes as long as the receiver needs for hundreds of messages. */
 static void pause_a_little(void)
 {
 	struct timespec nap = {0, NAP_NS};
+	int looks = crowded ? 1 : LOOKS_PER_PAUSE;
 
-	if (crowded) {
+	for (int i = 0; i < looks && hook_end_progress; i++)
+		hook_end_progress();
+	if (crowded)
 		nanosleep(&nap, NULL);
-		return;
-	}
-	for (int i = 0; i < PAUSES; i++)
-		__builtin_ia32_pause();
 }
 
 /*
@@ -139,21 +149,21 @@ static void pause_a_little(void)
  */
 static void step_aside(int dest, uint32_t mine, const struct replay_slot *receiver)
 {
-	uint64_t seen = __atomic_load_n(&receiver->events, __ATOMIC_RELAXED);
-	uint64_t since = now_ns();
+	uint32_t taken = taken_by(dest), before = taken;
+	uint64_t seen = 0, since = now_ns();
 
-	while (is_ahead(dest, mine, receiver)) {
-		uint64_t events = __atomic_load_n(&receiver->events, __ATOMIC_RELAXED);
+	for (; is_ahead(dest, mine, taken, receiver); before = taken, taken = taken_by(dest)) {
+		uint64_t events = seen;
 
-		if (events != seen) {
+		if (taken == before)
+			events = __atomic_load_n(&receiver->events, __ATOMIC_RELAXED);
+		if (taken != before || events != seen) {
 			seen = events;
 			since = now_ns();
 		} else if (now_ns() - since > LONGEST_PAUSE_NS) {
 			indulgence[dest] = indulgence[dest] * 2 + CLOSE;
 			return;
 		}
-		if (hook_end_progress)
-			hook_end_progress();
 		pause_a_little();
 	}
 	indulgence[dest] /= 2;
@@ -172,7 +182,7 @@ void hook_credit_sending(struct hook_thread *t, int dest, MPI_Comm comm)
 	if (mine % LOOK_EVERY)
 		return;
 	receiver = hook_session_slot((uint32_t)dest);
-	if (is_ahead(dest, mine, receiver))
+	if (is_ahead(dest, mine, taken_by(dest), receiver))
 		step_aside(dest, mine, receiver);
 }
 
