@@ -23,6 +23,7 @@
 #include "hook/common/thread.h"
 #include "hook/heap/heap.h"
 #include "hook/input/input.h"
+#include "hook/thread/account.h"
 #include "hook/thread/baton.h"
 #include "hook/thread/streams.h"
 #include "hook/thread/stuck.h"
@@ -80,6 +81,7 @@ static void say_word(const struct hook_thread *t, const char *why, const char *c
 	int n = backtrace(frames, MAX_FRAMES);
 
 	flush();
+	hook_account_write_all();
 	hook_session_last_word(t, why, call, value, text, frames, n);
 }
 
@@ -96,6 +98,7 @@ static void say_word_in_handler(const struct hook_thread *t, const char *why, co
 	frame = (void *)(uintptr_t)(uc->uc_mcontext.pc + 1);
 #endif
 	flush();
+	hook_account_write_all();
 	hook_session_last_word(t, why, call, sig, text, &frame, frame != NULL);
 }
 
@@ -219,13 +222,16 @@ static bool ends_otherwise(struct hook_thread *t, uint32_t how, int64_t value,
 
 static void check_end(struct hook_thread *t, const char *call, uint32_t how, int64_t value)
 {
-	char expected[96], found[96];
+	bool early = t->sync_reader.ops < t->sync_reader.total;
+	char expected[96], found[192];
 	struct hook_text e = hook_text_in(expected, sizeof(expected));
 	struct hook_text f = hook_text_in(found, sizeof(found));
 
 	if (!ends_otherwise(t, how, value, &e))
 		return;
 	hook_end_describe(&f, how, value);
+	if (early)
+		hook_text_add(&f, HOOK_SYNC_HINT);
 	hook_diverged(t, call, expected, found);
 }
 
@@ -248,6 +254,7 @@ void hook_end_by_exit(int status)
 	hook_sync_await_others(t);
 	check_end(t, "exit", early ? TRACE_END_EARLY : TRACE_END_EXIT, status);
 	flush();
+	hook_account_write_all();
 	hook_session_last_word(t, REPLAY_WHY_EXIT, "", status, "", NULL, 0);
 	if (status != 0 || early)
 		wait_for_all(t, true);
@@ -374,10 +381,14 @@ static void say_end_by_signal(struct hook_thread *t, int sig, void *context)
 	char text[256];
 	struct hook_text out = hook_text_in(text, sizeof(text));
 
+	bool early = t->sync_reader.ops < t->sync_reader.total;
+
 	hook_text_add(&out, "expected ");
 	if (ends_otherwise(t, TRACE_END_SIGNAL, sig, &out)) {
 		hook_text_add(&out, ", found signal ");
 		hook_text_number(&out, sig);
+		if (early)
+			hook_text_add(&out, HOOK_SYNC_HINT);
 		say_word_in_handler(t, REPLAY_WHY_DIVERGED, "signal", 0, text, context);
 		stay_and_leave(RP_EXIT_DIVERGED);
 	}

@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 
+#include "hook/thread/gomp.h"
 #include "hook/thread/baton.h"
 
 struct hook_sync_real hook_sync_real;
@@ -118,6 +119,8 @@ static int do_now(const struct hook_sync_call *c)
 	}
 	if (c->op <= SYNC_COND_CLOCKWAIT)
 		return do_mutex(c);
+	if (c->op >= SYNC_GOMP_TASK)
+		return hook_gomp_do(c);
 	return c->op <= SYNC_CLOCKWRLOCK ? do_rwlock(c) : do_semaphore(c);
 }
 
@@ -173,6 +176,8 @@ int hook_sync_undo(const struct hook_sync_call *c)
 		return hook_sync_real.pthread_spin_unlock(c->object);
 	if (c->op <= SYNC_COND_CLOCKWAIT)
 		return hook_sync_real.pthread_mutex_unlock(c->object);
+	if (c->op < SYNC_STREAM)
+		return hook_gomp_undo(c);
 	hook_sync_real.funlockfile(c->object);
 	return 0;
 }
