@@ -79,6 +79,8 @@ static void print_run(const struct trace_run *run)
 			print_field("trace", rp_strdup(trace_mode_words(run->meta.tracing)));
 		if (run->meta.noisy)
 			print_field("noise", rp_format("seed %" PRIu64, run->meta.noise));
+		if (run->meta.serial)
+			print_field("threads", rp_strdup("one at a time (--serial)"));
 		if (run->meta.system_heap)
 			print_field("heap", rp_strdup("system"));
 		if (run->meta.origin)

@@ -43,7 +43,7 @@ static int check_program(const struct cmd_graph *graph, bool json)
 
 static int show(const char *trace, bool json, size_t top)
 {
-	struct graph_report report;
+	struct graph_report report = {0};
 	struct cmd_graph graph;
 	struct cmd_races races;
 	int code = cmd_graph_open(&graph, trace);

@@ -24,6 +24,7 @@
 #include "hook/heap/heap.h"
 #include "hook/input/input.h"
 #include "hook/thread/account.h"
+#include "hook/thread/baton.h"
 #include "hook/thread/streams.h"
 #include "hook/thread/stuck.h"
 
@@ -113,6 +114,7 @@ static void finish_record(struct hook_thread *t, uint32_t how, uint64_t value)
 	trace_stream_close(&t->input.stream);
 	hook_sync_close(t);
 	hook_heap_close();
+	hook_baton_leave(t);
 	t->passive = 1;
 }
 
@@ -248,6 +250,7 @@ void hook_end_by_exit(int status)
 			hook_discard();
 		return;
 	}
+	hook_baton_leave(t);
 	hook_sync_await_others(t);
 	check_end(t, "exit", early ? TRACE_END_EARLY : TRACE_END_EXIT, status);
 	flush();
@@ -266,6 +269,7 @@ void hook_end_by_abort(struct hook_thread *t, int code)
 		finish_record(t, TRACE_END_ABORT, (uint64_t)code);
 		return;
 	}
+	hook_baton_leave(t);
 	hook_sync_await_others(t);
 	check_end(t, "MPI_Abort", TRACE_END_ABORT, code);
 	say_word(t, REPLAY_WHY_ABORT, "MPI_Abort", code, "");
@@ -283,6 +287,7 @@ void hook_stop_recording(struct hook_thread *t, uint32_t reason, uint64_t detail
 	trace_stream_close(&t->order.stream);
 	trace_stream_close(&t->input.stream);
 	hook_heap_close();
+	hook_baton_leave(t);
 	t->passive = 1;
 	if (__atomic_exchange_n(&said, true, __ATOMIC_ACQ_REL))
 		return;
@@ -349,6 +354,7 @@ void hook_end_of_recording(struct hook_thread *t, const char *call)
 	t->state = HOOK_THREAD_AT_END;
 	t->waits_in = call;
 	if (hook_thread_is_main(t) && (hook_slot->flags & REPLAY_CUT)) {
+		hook_baton_leave(t);
 		hook_sync_await_others(t);
 		say_word(t, why_ended(t), call, (int64_t)t->next.a, "before");
 	} else {
@@ -409,6 +415,7 @@ static void on_fatal(int sig, siginfo_t *info, void *context)
 				hook_thread_open(t);
 			trace_order_put_last(&t->order, TRACE_END, TRACE_END_SIGNAL, (uint64_t)sig);
 		} else {
+			hook_baton_leave(t);
 			hook_sync_await_others(t);
 			say_end_by_signal(t, sig, context);
 			wait_for_all(t, outside);

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <sys/mman.h>
 
+#include "hook/thread/gomp.h"
+
 #define ENTRIES (1u << 16)
 
 _Static_assert(offsetof(pthread_mutex_t, __data.__list) == 24, "words of a mutex");
@@ -114,6 +116,8 @@ struct hook_sync_spot hook_sync_spot(const struct hook_sync_call *c)
 {
 	if (c->op <= SYNC_COND_CLOCKWAIT && hook_sync_mutex_is_plain(c->object))
 		return hook_sync_mutex_spot(c->object);
+	if (c->op == SYNC_GOMP_TASK)
+		return hook_gomp_spot(c);
 	if (c->op >= SYNC_RDLOCK && c->op <= SYNC_CLOCKWRLOCK)
 		return rwlock_spot(c->object);
 	if (c->op >= SYNC_SEM_POST && c->op <= SYNC_SEM_GETVALUE)

@@ -5,6 +5,9 @@
  * from before the event to after the operation. So is one of ours around write(2) to standard
  * output and error. Wide characters and the _unlocked functions are left alone.
  */
+/* No definitions in stdio.h of what is defined here. */
+#define __NO_INLINE__ 1
+
 #include "hook/thread/stdio.h"
 
 #include <errno.h>
