@@ -81,14 +81,18 @@ static bool find_call(Dwarf_Die *cu, Dwarf_Die *scope, struct symbol_place *plac
 /* A lock of C++ is inlined from the system's headers; what counts is who used it. */
 static void leave_headers(const struct module *m, GElf_Addr address, struct symbol_place *place)
 {
-	Dwarf_Die *scopes = NULL, *cu;
+	Dwarf_Die *innermost = NULL, *scopes = NULL, *cu;
 	Dwarf_Addr bias;
-	int n;
+	int n = 0;
 
 	cu = dwfl_module_addrdie(m->dwfl_module, address, &bias);
-	n = cu ? dwarf_getscopes(cu, address - bias, &scopes) : 0;
+	/* The first list leaves the function where it is defined, the second where it is inlined.
+	 */
+	if (cu && dwarf_getscopes(cu, address - bias, &innermost) > 0)
+		n = dwarf_getscopes_die(&innermost[0], &scopes);
 	for (int i = 0; i < n && !strncmp(place->file, "/usr/", 5); i++)
 		find_call(cu, &scopes[i], place);
+	free(innermost);
 	free(scopes);
 }
 
