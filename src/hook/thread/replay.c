@@ -216,7 +216,7 @@ void hook_sync_at_end(struct hook_thread *t, const struct hook_sync_call *c)
 	t->state = HOOK_THREAD_AT_END;
 	if (hook_end_is_own(t))
 		hook_diverged(t, hook_sync_name(c->op), "the end of the program",
-			      "a further operation");
+			      "a further operation" HOOK_SYNC_HINT);
 	hook_end_of_recording(t, hook_sync_name(c->op));
 }
 

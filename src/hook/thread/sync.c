@@ -10,7 +10,9 @@
 
 #include "hook/common/end.h"
 #include "hook/thread/gomp.h"
+#include "hook/thread/baton.h"
 #include "hook/thread/real.h"
+#include "hook/thread/serial.h"
 #include "hook/thread/streams.h"
 #include "hook/thread/stuck.h"
 
@@ -66,6 +68,7 @@ static const struct {
 	[SYNC_STREAM] = {"an operation on a stream (stdio)", TRACE_SYNC_PLAIN},
 	[SYNC_FLOCKFILE] = {"flockfile", TRACE_SYNC_PLAIN},
 	[SYNC_FTRYLOCKFILE] = {"ftrylockfile", TRACE_SYNC_TRY},
+	[SYNC_BATON] = {"the turn to run", TRACE_SYNC_TIMED},
 	[SYNC_WRITE] = {"write", TRACE_SYNC_PLAIN},
 };
 
@@ -91,11 +94,16 @@ void hook_sync_start(void)
 	if (hook_process.mode == HOOK_RECORD)
 		hook_gomp_warn();
 	hook_sync_mode = hook_process.mode == HOOK_RECORD ? &hook_sync_record : &hook_sync_replay;
+	if (!hook_process.serial)
+		return;
+	hook_baton_start(hook_thread_self());
+	hook_sync_mode = hook_sync_serial(hook_sync_mode);
 }
 
 void hook_sync_stop(void)
 {
 	hook_sync_mode = NULL;
+	hook_baton_stop();
 	hook_sync_list_clear();
 }
 

@@ -66,6 +66,7 @@ enum hook_sync_op {
 	SYNC_STREAM,
 	SYNC_FLOCKFILE,
 	SYNC_FTRYLOCKFILE,
+	SYNC_BATON, /* the right to run, see hook/thread/baton.h */
 	SYNC_OPS,
 };
 
@@ -123,6 +124,9 @@ static inline uint64_t hook_sync_op_id(enum hook_sync_op op)
 
 const char *hook_sync_name(enum hook_sync_op op);
 enum trace_sync_class hook_sync_class(enum hook_sync_op op);
+
+/* How a report of a divergence of threads ends. */
+#define HOOK_SYNC_HINT "; threads that share data without locks can do that: see 'reprise races'"
 
 /* The program makes its first thread. */
 void hook_sync_start(void);
