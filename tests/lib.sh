@@ -126,9 +126,10 @@ compile_once() {
 	) 9>"$out.lock"
 }
 
-# compile NAME [FLAVOUR]: prints the path of the program; "plain" is without MPI
+# compile NAME [FLAVOUR]: prints the path of the program; "plain" is without MPI. A source may ask for
+# more options in its first lines: /* flags: -fopenmp */
 compile() {
-	local name=$1 flavour=${2:-$FLAVOUR} out source tool
+	local name=$1 flavour=${2:-$FLAVOUR} out source tool flags
 	local warn=(-Wall -Wextra -Wno-stringop-overflow -Wno-stringop-overread)
 
 	out=$BUILD/tests/$flavour/$name
@@ -144,11 +145,13 @@ compile() {
 	if [[ $flavour == plain ]]; then
 		tool=${tool#mpi}
 		tool=${tool/#cxx/c++}
+		tool=${tool/#f90/gfortran}
 	else
 		tool=$tool.$flavour
 	fi
+	read -r -a flags < <(sed -n '1,4s/.*flags: \([^*]*\).*/\1/p' "$source"; echo)
 	compile_once "$out" "$source" "$TESTS"/prog/*.h -- \
-		"$tool" -g -O1 "${warn[@]}" -D_GNU_SOURCE -pthread "$source"
+		"$tool" -g -O1 "${warn[@]}" -D_GNU_SOURCE -pthread "${flags[@]}" "$source"
 	echo "$out"
 }
 
