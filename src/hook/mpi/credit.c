@@ -119,8 +119,8 @@ static bool is_ahead(int dest, uint32_t mine, uint32_t taken, const struct repla
 
 	if (ahead <= CLOSE)
 		return false;
-	if (ahead <= FAR && __atomic_load_n(&receiver->peer, __ATOMIC_RELAXED) ==
-				    (int32_t)hook_process.rank)
+	if (ahead <= FAR &&
+	    __atomic_load_n(&receiver->peer, __ATOMIC_RELAXED) == (int32_t)hook_process.rank)
 		return false;
 	return !*lost_by(dest);
 }
