@@ -67,10 +67,11 @@ struct graph_traffic_process {
 /* Where each process got to know of a communicator. */
 struct graph_traffic_comm {
 	uint64_t name;
-	uint32_t size, born; /* members, and those of them that have it: some may have died before */
+	uint32_t size,
+		born;      /* members, and those of them that have it: some may have died before */
 	bool made_by_call; /* in all processes the event is the call that made it */
 	bool is_idup;
-	bool held;         /* it carries messages that are held back */
+	bool held; /* it carries messages that are held back */
 };
 
 struct graph_traffic_birth {
