@@ -23,6 +23,7 @@ struct waiter {
 	uint32_t *version;
 	uint32_t turn;
 	int go;
+	enum hook_thread_state *state;
 };
 
 static struct {
@@ -83,27 +84,25 @@ static void sleep_until_go(struct hook_thread *t, struct waiter *w)
 {
 	const struct timespec tick = {0, TICK_NS};
 
-	t->version = w->version;
-	t->version_wanted = w->turn;
-	t->state = HOOK_THREAD_WAITS;
 	while (!__atomic_load_n(&w->go, __ATOMIC_ACQUIRE) && !is_turn(w->version, w->turn)) {
 		if (syscall(SYS_futex, &w->go, FUTEX_WAIT_PRIVATE, 0, &tick, NULL, 0) == 0)
 			continue;
 		hook_sync_look(t);
 	}
-	t->state = HOOK_THREAD_RUNS;
-	t->version = NULL;
 }
 
 void hook_sync_await(struct hook_thread *t, uint32_t *version, uint32_t turn)
 {
-	struct waiter w = {.version = version, .turn = turn};
+	struct waiter w = {.version = version, .turn = turn, .state = &t->state};
 	size_t b = bucket_of(version);
 
 	if (is_turn(version, turn) || spin(version, turn))
 		return;
+	t->version = version;
+	t->version_wanted = turn;
 	while (!is_turn(version, turn)) {
 		w.go = 0;
+		t->state = HOOK_THREAD_WAITS;
 		lock(&buckets[b].locked);
 		w.next = buckets[b].first;
 		buckets[b].first = &w;
@@ -113,6 +112,8 @@ void hook_sync_await(struct hook_thread *t, uint32_t *version, uint32_t turn)
 		sleep_until_go(t, &w);
 		leave_bucket(&w, b);
 	}
+	t->state = HOOK_THREAD_RUNS;
+	t->version = NULL;
 }
 
 void hook_sync_pass(uint32_t *version, uint32_t turn)
@@ -128,6 +129,7 @@ void hook_sync_pass(uint32_t *version, uint32_t turn)
 	for (struct waiter *w = buckets[b].first; w; w = w->next) {
 		if (w->version == version && w->turn == turn) {
 			wake = &w->go;
+			*w->state = HOOK_THREAD_RUNS;
 			__atomic_store_n(wake, 1, __ATOMIC_RELEASE);
 			break;
 		}
