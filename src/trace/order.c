@@ -96,7 +96,8 @@ static int put(struct trace_order_writer *w, const struct trace_rec *rec, bool l
 	size_t n;
 	int rc;
 
-	if (has_pattern(rec->kind) && w->run < UINT32_MAX && same(trace_model_predicted(&w->model), rec)) {
+	if (has_pattern(rec->kind) && w->run < UINT32_MAX &&
+	    same(trace_model_predicted(&w->model), rec)) {
 		count(w, rec);
 		trace_model_step(&w->model, rec);
 		return 0;

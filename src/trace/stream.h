@@ -63,7 +63,6 @@ static inline void trace_stream_set_events(struct trace_stream *s, uint64_t even
 			 __ATOMIC_RELEASE);
 }
 
-
 /* A counter that holds only for a certain state of the stream. */
 static inline uint64_t trace_word_tail(uint32_t count, uint64_t tag)
 {
