@@ -40,6 +40,7 @@ struct options {
 	bool noisy, seeded;
 	uint64_t noise;
 	bool system_heap;
+	bool serial;
 	enum launch_mpi mpi;
 	const char *trace, *clocks;
 	enum trace_mode tracing;
@@ -89,6 +90,7 @@ static int parse(int argc, char **argv, struct options *o)
 		{"noise", optional_argument, NULL, 'n'},
 		{"mpi", required_argument, NULL, 'm'},
 		{"heap", required_argument, NULL, 'h'},
+		{"serial", no_argument, NULL, '1'},
 		{"trace", required_argument, NULL, 't'},
 		{"clocks", required_argument, NULL, 'c'},
 		{NULL, 0, NULL, 0},
@@ -106,6 +108,8 @@ static int parse(int argc, char **argv, struct options *o)
 			o->seeded = optarg != NULL;
 			if (optarg && cmd_show_seed(optarg, &o->noise))
 				return RP_EXIT_BAD_INPUT;
+		} else if (c == '1') {
+			o->serial = true;
 		} else if (c == 't') {
 			o->trace = optarg;
 		} else if (c == 'c') {
@@ -168,6 +172,7 @@ static void fill_meta(struct trace_meta *meta, const struct options *o,
 		.noisy = o->noisy,
 		.noise = o->noise,
 		.system_heap = o->system_heap,
+		.serial = o->serial,
 		.tracing = o->tracing,
 	};
 }
@@ -242,7 +247,7 @@ static int check_programs(const struct options *o, const struct launch_command *
 static char **rank_command(const struct options *o, const struct launch_command *command,
 			   const struct trace_dir *dir)
 {
-	char *prefix[10] = {launch_self(), "rank", "--trace", dir->path};
+	char *prefix[11] = {launch_self(), "rank", "--trace", dir->path};
 	size_t n = 4;
 
 	if (o->noisy)
@@ -253,6 +258,8 @@ static char **rank_command(const struct options *o, const struct launch_command 
 		prefix[n++] = rp_format("--tracing=%d", (int)o->tracing);
 	if (o->system_heap)
 		prefix[n++] = "--system-heap";
+	if (o->serial)
+		prefix[n++] = "--serial";
 	prefix[n++] = "--";
 	return launch_command_rewrite(command, o->argv, prefix);
 }
@@ -270,6 +277,7 @@ static int run_command(const struct options *o, const struct launch_command *com
 		.noisy = o->noisy,
 		.noise = o->noise,
 		.system_heap = o->system_heap,
+		.serial = o->serial,
 		.tracing = o->tracing,
 		.mpi = o->mpi,
 		.argv = o->argv,
@@ -429,6 +437,7 @@ static int run_behind(struct options *o, const struct launch_command *command, u
 		.discard = o->discard,
 		.noisy = o->noisy,
 		.system_heap = o->system_heap,
+		.serial = o->serial,
 		.tracing = o->tracing,
 		.mpi = o->mpi,
 		.argv = o->argv,
@@ -509,6 +518,9 @@ const struct cmd_verb cmd_record = {
 		"  --clocks=KIND           with --trace=racing: fixed (the default), incremental "
 		"or "
 		"full\n"
+		"  --serial                run one thread of a process at a time: what threads "
+		"share\n"
+		"                          without locks has an order then, too\n"
 		"  --heap=HEAP             own: pointers are the same in every replay (default);\n"
 		"                          system: malloc is libc's\n"
 		"  --mpi=MPI               openmpi, mpich or none, where it cannot be seen\n",

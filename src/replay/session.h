@@ -35,6 +35,8 @@ enum replay_state {
 /* The rank's recording has no end: the run was killed. Set by the front. */
 #define REPLAY_CUT 1
 
+#define REPLAY_SYNC_UNIT 256
+
 struct replay_slot {
 	uint64_t events; /* 2 * events + (1 while inside the last one) */
 	uint64_t limit;  /* the same for the whole recording of the main thread */
@@ -43,11 +45,12 @@ struct replay_slot {
 	int32_t peer;  /* what it waits for: a rank, or INT32_MIN */
 	int32_t tag;
 	int32_t pid;
-	uint32_t flags;       /* REPLAY_CUT */
-	uint64_t site;        /* the address it was called from */
-	uint64_t parked;      /* threads beside the main one that have come to their end */
-	uint64_t polls;       /* failed ones past the cut; only along a prelude */
-	uint64_t sync;        /* grows with the threads' synchronisation */
+	uint32_t flags;  /* REPLAY_CUT */
+	uint64_t site;   /* the address it was called from */
+	uint64_t parked; /* threads beside the main one that have come to their end */
+	uint64_t polls;  /* failed ones past the cut; only along a prelude */
+	uint64_t sync;   /* what threads beside the main one did, in REPLAY_SYNC_UNIT operations or,
+			    along a prelude, events */
 	uint64_t reserved[7]; /* fills the cache line */
 };
 

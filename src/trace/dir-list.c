@@ -145,6 +145,8 @@ static bool parse_stream(const char *name, struct trace_stream_name *stream)
 			stream->kind = TRACE_STREAM_EVENTS;
 		else if (!strcmp(end, ".sites"))
 			stream->kind = TRACE_STREAM_SITES;
+		else if (!strcmp(end, ".objects"))
+			stream->kind = TRACE_STREAM_OBJECTS;
 		else
 			return false;
 	}

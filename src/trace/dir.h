@@ -68,7 +68,7 @@ void trace_ranks_free(struct trace_ranks *ranks);
 
 /*
  * One stream file of a rank directory: "0.order", "0.2.input", "0.heap", "p1-0.order", "stdin";
- * below graph/, opened as a trace_dir of its own, "0.events", "0.sites".
+ * below graph/, opened as a trace_dir of its own, "0.events", "0.sites", "0.objects".
  */
 struct trace_stream_name {
 	char *name;

@@ -30,15 +30,16 @@
 #define TRACE_NAME_BYTES 64
 
 enum trace_stream_kind {
-	TRACE_STREAM_ORDER = 1,  /* outcomes of MPI events */
-	TRACE_STREAM_INPUT = 2,  /* values the outside world gave */
-	TRACE_STREAM_STDIN = 3,  /* bytes of standard input, nothing else */
-	TRACE_STREAM_EVENTS = 4, /* evaluate: events in columns (trace/events.h) */
-	TRACE_STREAM_SITES = 5,  /* evaluate: stacks that events name */
-	TRACE_STREAM_GUIDE = 6,  /* how a reduced trace is replayed */
-	TRACE_STREAM_SYNC = 7,   /* order of a thread's synchronisation (trace/sync.h) */
-	TRACE_STREAM_HEAP = 8,   /* what is not determined of the heap's addresses */
-	TRACE_STREAM_KINDS = 9,
+	TRACE_STREAM_ORDER = 1,   /* outcomes of MPI events */
+	TRACE_STREAM_INPUT = 2,   /* values the outside world gave */
+	TRACE_STREAM_STDIN = 3,   /* bytes of standard input, nothing else */
+	TRACE_STREAM_EVENTS = 4,  /* evaluate: events in columns (trace/events.h) */
+	TRACE_STREAM_SITES = 5,   /* evaluate: stacks that events name */
+	TRACE_STREAM_GUIDE = 6,   /* how a reduced trace is replayed */
+	TRACE_STREAM_SYNC = 7,    /* order of a thread's synchronisation (trace/sync.h) */
+	TRACE_STREAM_HEAP = 8,    /* what is not determined of the heap's addresses */
+	TRACE_STREAM_OBJECTS = 9, /* evaluate: what a thread synchronised on (trace/objects.h) */
+	TRACE_STREAM_KINDS = 10,
 };
 
 struct trace_header {

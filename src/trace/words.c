@@ -54,7 +54,7 @@ const char *trace_stream_word(uint32_t kind)
 		[TRACE_STREAM_ORDER] = "order", [TRACE_STREAM_INPUT] = "input",
 		[TRACE_STREAM_STDIN] = "stdin", [TRACE_STREAM_EVENTS] = "events",
 		[TRACE_STREAM_SITES] = "sites", [TRACE_STREAM_SYNC] = "sync",
-		[TRACE_STREAM_HEAP] = "heap"};
+		[TRACE_STREAM_HEAP] = "heap",   [TRACE_STREAM_OBJECTS] = "objects"};
 
 	return word(words, COUNT(words), kind);
 }

@@ -306,7 +306,7 @@ static void spans_change_class(void **state)
 
 static size_t resident(void)
 {
-	unsigned long size, pages;
+	unsigned long size, pages = 0;
 	FILE *f = fopen("/proc/self/statm", "r");
 
 	CHECK(f && fscanf(f, "%lu %lu", &size, &pages) == 2);

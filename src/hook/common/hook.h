@@ -37,6 +37,7 @@ struct hook_process {
 	bool ended;       /* the end of this process is written */
 	bool evaluate;    /* a replay that writes down all events */
 	uint64_t noise;   /* seed, 0 for none */
+	bool serial;      /* one thread runs at a time, see hook/thread/baton.h */
 	uint32_t trace;   /* enum trace_mode that was asked for */
 	char dir[1024];
 	char session[1024];
@@ -71,6 +72,7 @@ struct hook_thread {
 	void *scratch[HOOK_SCRATCHES];
 	size_t scratch_size[HOOK_SCRATCHES];
 	/* recording */
+	uint64_t attention; /* the next event with which there is more to do than to count it */
 	struct trace_order_writer order;
 	struct trace_input_writer input;
 	uint64_t last_wild; /* number of the wildcard post last written, plus 1 */
@@ -86,7 +88,10 @@ struct hook_thread {
 	void *guide;      /* see hook/mpi/guide.c; NULL until its first event */
 	struct trace_view input_view;
 	struct trace_input_reader input_reader;
+	/* evaluating */
 	struct evaluate *evaluate; /* hook/mpi/evaluate.h */
+	struct hook_stacks *stacks;
+	struct hook_account *account; /* hook/thread/account.h */
 	/* along a prelude */
 	bool past;       /* past the cut: nothing is decided any more */
 	bool last_begun; /* the last event before it has begun, and posted what it posts */
@@ -105,6 +110,8 @@ struct hook_thread {
 	uint32_t version_wanted;
 	uint64_t ops_at_last_look; /* of all threads, if none ran; see hook/thread/stuck.c */
 	uint64_t sync_digest;
+	size_t record_bytes; /* of the operation at work, 0 if it is a predicted one */
+	uint32_t baton;      /* its last turn to run */
 	struct trace_sync_writer sync;
 	struct trace_view sync_view;
 	struct trace_sync_reader sync_reader;

@@ -12,6 +12,7 @@
 
 #include "hook/common/modules.h"
 #include "hook/common/session.h"
+#include "hook/common/stacks.h"
 #include "hook/heap/heap.h"
 
 __thread struct hook_thread *hook_self;
@@ -127,6 +128,7 @@ void hook_thread_close(struct hook_thread *t)
 {
 	if (hook_thread_closing)
 		hook_thread_closing(t);
+	hook_stacks_close(t->stacks);
 	trace_stream_close(&t->order.stream);
 	trace_stream_close(&t->input.stream);
 	trace_view_close(&t->order_view);

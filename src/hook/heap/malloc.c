@@ -19,6 +19,7 @@
 #include "hook/heap/note.h"
 #include "hook/heap/slots.h"
 #include "hook/heap/system.h"
+#include "hook/thread/baton.h"
 
 #define LIKELY(x) __builtin_expect(!!(x), 1)
 
@@ -71,10 +72,26 @@ static __attribute__((noinline)) void *malloc_slow(size_t n)
 	return p ? p : call_malloc(n);
 }
 
+/* In serial mode another thread may run on from here. */
+static __attribute__((noinline, cold)) void point(void)
+{
+	int saved = errno;
+
+	if (hook_depth || !hook_self)
+		return;
+	hook_depth = 1;
+	hook_baton_point(hook_self);
+	hook_depth = hook_self->passive;
+	errno = saved;
+}
+
 static void *own_malloc(size_t n)
 {
 	struct heap *h = self;
 	void *p;
+
+	if (__builtin_expect(hook_baton_on, 0))
+		point();
 
 	if (LIKELY(h && !hook_depth)) {
 		p = heap_alloc(h, n);
@@ -97,6 +114,8 @@ static __attribute__((noinline)) void free_elsewhere(void *p)
 
 static void own_free(void *p)
 {
+	if (__builtin_expect(hook_baton_on, 0))
+		point();
 	if (LIKELY(heap_is_small(p)))
 		heap_free_small(self, p);
 	else

@@ -14,6 +14,7 @@
 #include "hook/common/end.h"
 #include "hook/common/text.h"
 #include "hook/input/steer.h"
+#include "hook/thread/baton.h"
 
 struct mode {
 	int (*number)(struct hook_thread *t, uint32_t kind, const char *call,
@@ -233,6 +234,8 @@ int hook_input_number(uint32_t kind, const char *call, hook_input_number_fn *fet
 	hook_depth = depth + 1;
 	t = hook_thread_self();
 	rc = mode()->number(t, kind, call, fetch, ctx, value);
+	if (!depth)
+		hook_baton_point(t);
 	hook_depth = depth ? depth : t->passive;
 	errno = rc ? -rc : error;
 	return rc ? -1 : 0;
@@ -247,7 +250,11 @@ ssize_t hook_input_bytes(uint32_t kind, const char *call, hook_input_bytes_fn *f
 
 	hook_depth = depth + 1;
 	t = hook_thread_self();
+	if (!depth)
+		hook_baton_leave(t);
 	n = mode()->bytes(t, kind, call, fetch, ctx, buffer, size);
+	if (!depth)
+		hook_baton_enter(t);
 	hook_depth = depth ? depth : t->passive;
 	errno = n < 0 ? (int)-n : error;
 	return n < 0 ? -1 : n;

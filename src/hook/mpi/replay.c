@@ -20,6 +20,7 @@
 #include "hook/mpi/turn.h"
 
 #define NOWHERE_TAG 1
+#define NOISY_POLLS 1000
 
 static MPI_Comm nowhere; /* a communicator on which nobody sends */
 static bool sparse;      /* wildcards without a record stay wildcards */
@@ -94,9 +95,12 @@ void replay_diverged(struct hook_thread *t)
 /* Posts and cancellations were read in advance. */
 static void advance(struct hook_thread *t)
 {
-	do
-		hook_thread_advance(t);
-	while (t->more && trace_kind_is_keyed(t->next.kind));
+	do {
+		if (trace_order_next_of_run(&t->order_reader, &t->next))
+			t->next_event = trace_order_event(&t->order_reader);
+		else
+			hook_thread_advance(t);
+	} while (t->more && trace_kind_is_keyed(t->next.kind));
 }
 
 static void skip_posts(struct hook_thread *t)
@@ -132,11 +136,18 @@ bool replay_poll_would_fail(struct hook_thread *t)
 	return t->more && t->next.kind == TRACE_FAIL;
 }
 
+/* A program may have polled a million times in vain: only the last of them are worth the time. */
+static bool is_noisy_poll(const struct hook_thread *t)
+{
+	return hook_process.noise &&
+	       !(t->more && t->next.kind == TRACE_FAIL && t->next.a > NOISY_POLLS);
+}
+
 bool replay_poll_fails(struct hook_thread *t)
 {
-	if (hook_process.noise)
-		hook_mpi_noise(t);
 	skip_posts(t);
+	if (is_noisy_poll(t))
+		hook_mpi_noise(t);
 	if (t->more && t->next.kind == TRACE_FAIL) {
 		if (--t->next.a == 0)
 			advance(t);
@@ -224,7 +235,7 @@ static void turn_take(struct hook_thread *t)
 		rec = t->next;
 		advance(t);
 	}
-	hook_turn_wait(t->turn + rec.a);
+	hook_turn_wait(t, t->turn + rec.a);
 	t->turn += rec.a + 1;
 }
 
@@ -370,12 +381,18 @@ static int replay_Recv(struct hook_thread *t, void *buf, MPI_Count count, MPI_Da
 		       int source, int tag, MPI_Comm comm, MPI_Status *status)
 {
 	MPI_Status local;
+	MPI_Comm there;
 	int rc;
 
 	hook_mpi_begin(t, source, tag, (uint64_t)count);
+	there = receive_on(t, comm);
 	if (status == MPI_STATUS_IGNORE)
 		status = &local;
-	rc = hook_mpi_do_recv(t, buf, count, type, source, tag, receive_on(t, comm), status);
+	if (hook_mpi_turns || hook_polite)
+		rc = hook_mpi_do_recv(t, buf, count, type, source, tag, there, status);
+	else
+		rc = hook_mpi_recv(buf, count, type, source_from(t, TRACE_SRC, source), tag, there,
+				   status);
 	if (rc == MPI_SUCCESS)
 		hook_credit_received(status->MPI_SOURCE, comm);
 	hook_mpi_end(t);

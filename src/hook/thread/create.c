@@ -15,6 +15,7 @@
 #include "hook/common/text.h"
 #include "hook/common/thread.h"
 #include "hook/heap/heap.h"
+#include "hook/thread/baton.h"
 #include "hook/thread/real.h"
 #include "hook/thread/streams.h"
 #include "hook/thread/stuck.h"
@@ -36,6 +37,7 @@ static void ends(void *arg)
 	hook_depth = 1;
 	hook_heap_leave();
 	hook_sync_close(t);
+	hook_baton_leave(t);
 	hook_sync_list_remove(t);
 	if (!hook_thread_is_main(t))
 		hook_thread_close(t);
@@ -56,6 +58,7 @@ static void begins(struct hook_thread *t)
 	if (hook_process.mode == HOOK_RECORD)
 		hook_sync_open(t);
 	pthread_setspecific(key, t);
+	hook_baton_enter(t);
 	hook_depth = t->passive;
 }
 
@@ -284,8 +287,11 @@ HOOK_EXPORT int thrd_join(thrd_t thread, int *value)
  */
 HOOK_EXPORT int pthread_cancel(pthread_t thread)
 {
-	if (hook_sync_is_on(SITE) && hook_process.mode == HOOK_REPLAY &&
-	    hook_sync_put_off_cancel((uint64_t)thread))
+	if (!hook_sync_is_on(SITE))
+		return SYNC_REAL(pthread_cancel)(thread);
+	HOOK_SYNC_ENTER(t);
+	if (hook_process.mode == HOOK_REPLAY && hook_sync_put_off_cancel((uint64_t)thread))
 		return 0;
-	return SYNC_REAL(pthread_cancel)(thread);
+	/* It loads the unwinder, and what that allocates is not the program's. */
+	return hook_sync_real.pthread_cancel(thread);
 }

@@ -5,6 +5,11 @@
  * from before the event to after the operation. So is one of ours around write(2) to standard
  * output and error. Wide characters and the _unlocked functions are left alone.
  */
+/* No definitions in stdio.h of what is defined here. */
+#define __NO_INLINE__ 1
+
+#include "hook/thread/stdio.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <string.h>
@@ -249,6 +254,15 @@ HOOK_EXPORT void funlockfile(FILE *f)
 }
 
 static pthread_mutex_t outputs[2] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
+
+const char *hook_stdio_name(const void *object)
+{
+	if (object == stdin)
+		return "standard input";
+	if (object == stdout || object == &outputs[0])
+		return "standard output";
+	return object == stderr || object == &outputs[1] ? "standard error" : NULL;
+}
 
 static bool is_output(int fd)
 {

@@ -64,6 +64,14 @@ void hook_sync_list_clear(void)
 	locked = 0;
 }
 
+void hook_sync_list_each(void (*act)(struct hook_thread *t))
+{
+	list_lock();
+	for (struct hook_thread *p = first; p; p = p->next_thread)
+		act(p);
+	list_unlock();
+}
+
 struct overview {
 	uint64_t ops;      /* of all threads */
 	size_t running;    /* threads */
@@ -126,7 +134,7 @@ static void __attribute__((noreturn)) say_stuck(struct hook_thread *t)
 	}
 	list_unlock();
 	out.end = found + sizeof(found) - 1;
-	hook_text_add(&out, "; if threads share data without locks, 'reprise races' shows where");
+	hook_text_add(&out, HOOK_SYNC_HINT);
 	hook_diverged(t, t->waits_in, "a thread that goes on", found);
 }
 
