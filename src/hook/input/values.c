@@ -33,6 +33,11 @@ static const char *const kind_names[TRACE_IN_KINDS] = {
 	[TRACE_IN_ERRNO] = "a call that fails",
 	[TRACE_IN_RANDOM] = "random bytes",
 	[TRACE_IN_STRUCT] = "getrusage or times",
+	[TRACE_IN_MODULE] = "nothing",
+	[TRACE_IN_NOTE] = "nothing",
+	[TRACE_IN_RESULT] = "a call on a descriptor",
+	[TRACE_IN_DATA] = "bytes from a descriptor",
+	[TRACE_IN_SIGNAL] = "a signal",
 };
 
 static int record_open(struct hook_thread *t)
@@ -83,6 +88,26 @@ static ssize_t record_bytes(struct hook_thread *t, uint32_t kind, const char *ca
 	return n;
 }
 
+void hook_input_put_number(struct hook_thread *t, uint32_t kind, uint64_t value)
+{
+	int rc;
+
+	if (t->passive)
+		return;
+	rc = record_open(t);
+	record_done(t, rc ? rc : trace_input_put_number(&t->input, kind, value));
+}
+
+void hook_input_put_bytes(struct hook_thread *t, uint32_t kind, const void *bytes, size_t n)
+{
+	int rc;
+
+	if (t->passive)
+		return;
+	rc = record_open(t);
+	record_done(t, rc ? rc : trace_input_put_bytes(&t->input, kind, bytes, n));
+}
+
 /* A thread that asked for no input has no stream: its view stays empty. */
 static void replay_open(struct hook_thread *t)
 {
@@ -104,9 +129,8 @@ static void replay_open(struct hook_thread *t)
 	trace_input_reader_init(&t->input_reader, &t->input_view);
 }
 
-/* false: there are no more, and the thread may go on with real values. */
-static bool replay_next(struct hook_thread *t, uint32_t kind, const char *call,
-			struct trace_input_rec *rec)
+bool hook_input_take(struct hook_thread *t, uint32_t kind, const char *call,
+		     struct trace_input_rec *rec)
 {
 	int rc;
 
@@ -114,15 +138,21 @@ static bool replay_next(struct hook_thread *t, uint32_t kind, const char *call,
 	do
 		rc = trace_input_next(&t->input_reader, rec);
 	while (rc == 1 && (rec->kind == TRACE_IN_MODULE || rec->kind == TRACE_IN_NOTE));
-	if (rc == 0) {
-		hook_end_past(t, call);
-		return false;
-	}
 	if (rc < 0)
 		hook_failed(t, "the recorded inputs make no sense");
-	if (rec->kind != kind && rec->kind != TRACE_IN_ERRNO)
+	if (rc == 1 && rec->kind != kind && rec->kind != TRACE_IN_ERRNO)
 		hook_diverged(t, call, kind_names[rec->kind], kind_names[kind]);
-	return true;
+	return rc == 1;
+}
+
+/* false: there are no more, and the thread may go on with real values. */
+static bool replay_next(struct hook_thread *t, uint32_t kind, const char *call,
+			struct trace_input_rec *rec)
+{
+	if (hook_input_take(t, kind, call, rec))
+		return true;
+	hook_end_past(t, call);
+	return false;
 }
 
 static int replay_error(const struct trace_input_rec *rec)

@@ -212,4 +212,5 @@ const struct hook_sync_mode hook_sync_record = {
 	.post = record_post,
 	.value = record_value,
 	.once = hook_sync_record_once,
+	.step = note_shared,
 };

@@ -292,6 +292,17 @@ static int replay_value(struct hook_thread *t, const struct hook_sync_call *c, u
 	return (int)out.code;
 }
 
+static void replay_step(struct hook_thread *t, const struct hook_sync_call *c)
+{
+	struct hook_sync_spot spot = hook_sync_spot(c);
+	struct trace_sync_outcome out;
+
+	hook_sync_expect(t, c, id_now(&spot), &out);
+	hook_sync_await(t, spot.version, out.version - 1);
+	taken(t, c, &spot, &out);
+	hook_sync_pass(spot.version, out.version);
+}
+
 const struct hook_sync_mode hook_sync_replay = {
 	.take = replay_take,
 	.lock = replay_lock,
@@ -303,4 +314,5 @@ const struct hook_sync_mode hook_sync_replay = {
 	.post = replay_post,
 	.value = replay_value,
 	.once = hook_sync_replay_once,
+	.step = replay_step,
 };

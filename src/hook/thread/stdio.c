@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/uio.h>
 
+#include "hook/input/channel.h"
 #include "hook/thread/objects.h"
 #include "hook/thread/real.h"
 
@@ -254,6 +255,8 @@ static bool is_output(int fd)
 
 HOOK_EXPORT ssize_t write(int fd, const void *p, size_t n)
 {
+	if (hook_channel_has(fd, __builtin_return_address(0)))
+		return hook_channel_write(fd, p, n);
 	if (!is_output(fd))
 		return REAL(write)(fd, p, n);
 	USE(&outputs[fd - STDOUT_FILENO], SYNC_WRITE);
@@ -262,6 +265,8 @@ HOOK_EXPORT ssize_t write(int fd, const void *p, size_t n)
 
 HOOK_EXPORT ssize_t writev(int fd, const struct iovec *parts, int n)
 {
+	if (n > 0 && hook_channel_has(fd, __builtin_return_address(0)))
+		return hook_channel_writev(fd, parts, n);
 	if (!is_output(fd))
 		return REAL(writev)(fd, parts, n);
 	USE(&outputs[fd - STDOUT_FILENO], SYNC_WRITE);

@@ -49,6 +49,7 @@ static const struct {
 	[SYNC_TRYJOIN] = {"pthread_tryjoin_np", TRACE_SYNC_VALUE},
 	[SYNC_TIMEDJOIN] = {"pthread_timedjoin_np", TRACE_SYNC_VALUE},
 	[SYNC_CLOCKJOIN] = {"pthread_clockjoin_np", TRACE_SYNC_VALUE},
+	[SYNC_IO] = {"an operation on a descriptor", TRACE_SYNC_PLAIN},
 	[SYNC_STREAM] = {"an operation on a stream (stdio)", TRACE_SYNC_PLAIN},
 	[SYNC_FLOCKFILE] = {"flockfile", TRACE_SYNC_PLAIN},
 	[SYNC_FTRYLOCKFILE] = {"ftrylockfile", TRACE_SYNC_TRY},

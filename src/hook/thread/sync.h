@@ -50,6 +50,7 @@ enum hook_sync_op {
 	SYNC_TRYJOIN,
 	SYNC_TIMEDJOIN,
 	SYNC_CLOCKJOIN,
+	SYNC_IO, /* on a descriptor: hook/input/io.h */
 	SYNC_STREAM,
 	SYNC_FLOCKFILE,
 	SYNC_FTRYLOCKFILE,
@@ -94,6 +95,8 @@ struct hook_sync_mode {
 	int (*value)(struct hook_thread *t, const struct hook_sync_call *c, uint64_t id,
 		     hook_sync_act *act);
 	void (*once)(struct hook_thread *t, const struct hook_sync_call *c);
+	/* An operation of ours: it has its turn, and libc's objects have no part in it. */
+	void (*step)(struct hook_thread *t, const struct hook_sync_call *c);
 };
 
 extern const struct hook_sync_mode *hook_sync_mode; /* NULL: nothing is to be done */
