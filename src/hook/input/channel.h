@@ -8,6 +8,7 @@
 #ifndef HOOK_INPUT_CHANNEL_H
 #define HOOK_INPUT_CHANNEL_H
 
+#include <stdio.h>
 #include <sys/uio.h>
 
 #include "hook/input/io.h"
@@ -66,5 +67,8 @@ ssize_t hook_channel_writev(int fd, const struct iovec *parts, int n);
 int hook_channel_close(int fd);
 int hook_channel_dup(int fd, int lowest, int flags);
 int hook_channel_dup_to(int fd, int to, int flags);
+
+/* A FILE on a channel that libc has made: one whose reads and writes are recorded. */
+FILE *hook_channel_file(FILE *inner, const char *mode);
 
 #endif

@@ -12,6 +12,7 @@
 
 #include "hook/common/end.h"
 #include "hook/common/text.h"
+#include "hook/input/signal.h"
 #include "hook/thread/sync.h"
 
 #define CANCELLED 4095
@@ -45,19 +46,28 @@ struct hook_io hook_io_begin(const char *call, enum hook_io_way way)
 {
 	struct hook_io io = {.call = call, .way = way, .error = errno};
 
-	hook_depth = 1;
+	hook_depth = HOOK_CLOSED;
 	io.t = hook_thread_self();
 	io.live = hook_process.mode == HOOK_RECORD;
-	if (way == HOOK_IO_GIVES || !io.live)
+	hook_signal_point(io.t);
+	if (way == HOOK_IO_GIVES)
 		hook_io_step(io.t);
-	if (!io.live)
-		load_result(&io);
 	io.at_work = io.live;
+	/* From here on, when recording, the handler of a signal runs when it comes. */
+	if (io.live)
+		hook_depth = 1;
+	hook_signal_point(io.t);
+	if (io.live)
+		return io;
+	if (way == HOOK_IO_GETS)
+		hook_io_step(io.t);
+	load_result(&io);
 	return io;
 }
 
 static void put_result(struct hook_io *io)
 {
+	hook_depth = HOOK_CLOSED;
 	if (io->way == HOOK_IO_GETS)
 		hook_io_step(io->t);
 	if (io->result < 0)
@@ -73,6 +83,7 @@ void hook_io_leave(struct hook_io *io)
 		io->result = -CANCELLED;
 		put_result(io);
 	}
+	hook_signal_point(io->t);
 	hook_depth = io->t->passive;
 }
 

@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -65,7 +66,10 @@ int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout, co
 	X(signalfd) X(inotify_init) X(inotify_init1) X(inotify_add_watch) X(inotify_rm_watch) \
 	X(fcntl) X(ioctl) \
 	X(poll) X(ppoll) X(select) X(pselect) X(epoll_create) X(epoll_create1) X(epoll_ctl) \
-	X(epoll_wait) X(epoll_pwait) X(epoll_pwait2) X(__recv_chk) X(__recvfrom_chk) X(__poll_chk) X(__ppoll_chk)
+	X(epoll_wait) X(epoll_pwait) X(epoll_pwait2) X(sigaction) X(signal) X(sysv_signal) X(pause) X(sigsuspend) X(alarm) X(sigwait) X(sigwaitinfo) X(sigtimedwait) \
+	X(setitimer) X(timer_settime) X(nanosleep) X(usleep) X(sleep) X(clock_nanosleep) X(raise) \
+	X(pthread_kill) X(sigprocmask) X(pthread_sigmask) \
+	X(__recv_chk) X(__recvfrom_chk) X(__poll_chk) X(__ppoll_chk)
 /* clang-format on */
 
 struct hook_input_real {

@@ -13,6 +13,7 @@
 
 #include "hook/common/end.h"
 #include "hook/common/text.h"
+#include "hook/input/signal.h"
 #include "hook/input/steer.h"
 
 struct mode {
@@ -260,9 +261,11 @@ int hook_input_number(uint32_t kind, const char *call, hook_input_number_fn *fet
 	int depth = hook_depth, error = errno, rc;
 	struct hook_thread *t;
 
-	hook_depth = depth + 1;
+	hook_depth = HOOK_CLOSED;
 	t = hook_thread_self();
+	hook_signal_point(t);
 	rc = mode()->number(t, kind, call, fetch, ctx, value);
+	hook_signal_point(t);
 	hook_depth = depth ? depth : t->passive;
 	errno = rc ? -rc : error;
 	return rc ? -1 : 0;
@@ -275,9 +278,11 @@ ssize_t hook_input_bytes(uint32_t kind, const char *call, hook_input_bytes_fn *f
 	struct hook_thread *t;
 	ssize_t n;
 
-	hook_depth = depth + 1;
+	hook_depth = HOOK_CLOSED;
 	t = hook_thread_self();
+	hook_signal_point(t);
 	n = mode()->bytes(t, kind, call, fetch, ctx, buffer, size);
+	hook_signal_point(t);
 	hook_depth = depth ? depth : t->passive;
 	errno = n < 0 ? (int)-n : error;
 	return n < 0 ? -1 : n;

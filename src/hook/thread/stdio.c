@@ -73,10 +73,12 @@ static struct use use_begins(void *object, enum hook_sync_op op, const void *sit
 {
 	struct use u = {.c = {.op = op, .object = object, .site = site}};
 
+	hook_signal_pass();
 	if (!hook_sync_is_on(site))
 		return u;
 	u.t = hook_sync_enter();
 	hook_sync_mode->take(u.t, &u.c);
+	u.t->in_stream = true;
 	return u;
 }
 
@@ -86,6 +88,7 @@ static void use_ends(struct use *u)
 
 	if (!u->t)
 		return;
+	u->t->in_stream = false;
 	hook_sync_mode->release(u->t, &u->c);
 	hook_sync_leave(u->t);
 	errno = saved;
@@ -186,7 +189,9 @@ static int close_stream(FILE *f, int (*how)(FILE *), const void *site)
 	t = hook_sync_enter();
 	hook_sync_mode->take(t, &c);
 	hook_sync_forget(f);
+	t->in_stream = true;
 	rc = how(f);
+	t->in_stream = false;
 	hook_sync_leave(t);
 	return rc;
 }

@@ -14,6 +14,7 @@
 #include "hook/thread/stuck.h"
 
 const struct hook_sync_mode *hook_sync_mode;
+bool hook_sync_replays;
 
 static const struct {
 	const char *name;
@@ -75,12 +76,14 @@ void hook_sync_start(void)
 	hook_end_watch_signals();
 #endif
 	hook_sync_open(hook_thread_self());
-	hook_sync_mode = hook_process.mode == HOOK_RECORD ? &hook_sync_record : &hook_sync_replay;
+	hook_sync_replays = hook_process.mode == HOOK_REPLAY;
+	hook_sync_mode = hook_sync_replays ? &hook_sync_replay : &hook_sync_record;
 }
 
 void hook_sync_stop(void)
 {
 	hook_sync_mode = NULL;
+	hook_sync_replays = false;
 	hook_sync_list_clear();
 }
 

@@ -16,6 +16,7 @@
 #include <time.h>
 
 #include "hook/common/hook.h"
+#include "hook/input/signal.h"
 #include "hook/thread/runtime.h"
 
 enum hook_sync_op {
@@ -111,6 +112,22 @@ static inline uint64_t hook_sync_op_id(enum hook_sync_op op)
 /* The code of a wait that ended by cancellation. */
 #define HOOK_SYNC_CANCELLED 0xffff
 
+/* Replay: the thread comes to an operation, and passes on the turn of its last step. */
+void hook_sync_let_go(struct hook_thread *t);
+
+/*
+ * The same for whichever thread has it, called now and then by one that waits: if it has had ten
+ * milliseconds of a processor since, or half a second of the clock.
+ */
+struct hook_sync_patience {
+	uint32_t turn;
+	int ticks;
+	uint64_t cpu;
+};
+void hook_sync_hurry_step(struct hook_sync_patience *p);
+
+extern bool hook_sync_replays;
+
 const char *hook_sync_name(enum hook_sync_op op);
 enum trace_sync_class hook_sync_class(enum hook_sync_op op);
 
@@ -138,11 +155,20 @@ static inline struct hook_thread *hook_sync_enter(void)
 	hook_depth = 1;
 	if (__builtin_expect(hook_process.noise != 0, 0))
 		hook_sync_noise(t);
+	if (__builtin_expect(hook_sync_replays, 0)) {
+		hook_sync_let_go(t);
+		if (hook_signals)
+			hook_signal_run(t, HOOK_SIGNAL_INSIDE);
+	}
 	return t;
 }
 
 static inline void hook_sync_leave(struct hook_thread *t)
 {
+	if (__builtin_expect(hook_signals, 0)) {
+		hook_depth = HOOK_CLOSED;
+		hook_signal_run(t, HOOK_SIGNAL_AFTER);
+	}
 	hook_depth = t->passive;
 }
 
