@@ -178,8 +178,8 @@ enum trace_input_kind {
 	TRACE_IN_WTIME = 4,      /* bits of the double MPI_Wtime returned */
 	TRACE_IN_PID = 5,
 	TRACE_IN_PPID = 6,
-	TRACE_IN_ERRNO = 7,   /* the next call fails with this errno */
-	TRACE_IN_RESULT = 8,  /* what a call on a descriptor returned (hook/input/io.h) */
+	TRACE_IN_ERRNO = 7,  /* the next call fails with this errno */
+	TRACE_IN_RESULT = 8, /* what a call on a descriptor returned, or -errno (hook/input/io.h) */
 	TRACE_IN_NUMBERS = 9, /* kinds below carry a number */
 	TRACE_IN_BYTES = 16,  /* kinds from here on carry bytes */
 	TRACE_IN_RANDOM = 16, /* getrandom, getentropy, arc4random, /dev/urandom */

@@ -32,10 +32,9 @@ static void load_result(struct hook_io *io)
 
 	if (!hook_input_take(io->t, TRACE_IN_RESULT, io->call, &rec))
 		hook_end_of_recording(io->t, io->call);
-	if (rec.kind == TRACE_IN_RESULT)
-		io->result = (int64_t)rec.value;
-	else
-		io->result = rec.value > 0 && rec.value < 4096 ? -(int64_t)rec.value : -EINVAL;
+	if (rec.kind != TRACE_IN_RESULT)
+		hook_diverged(io->t, io->call, "another input, which failed", "this call");
+	io->result = (int64_t)rec.value;
 	if (io->result == -CANCELLED) {
 		hook_depth = io->t->passive;
 		pthread_exit(PTHREAD_CANCELED);
@@ -70,10 +69,7 @@ static void put_result(struct hook_io *io)
 	hook_depth = HOOK_CLOSED;
 	if (io->way == HOOK_IO_GETS)
 		hook_io_step(io->t);
-	if (io->result < 0)
-		hook_input_put_number(io->t, TRACE_IN_ERRNO, (uint64_t)-io->result);
-	else
-		hook_input_put_number(io->t, TRACE_IN_RESULT, (uint64_t)io->result);
+	hook_input_put_number(io->t, TRACE_IN_RESULT, (uint64_t)io->result);
 }
 
 /* By cancellation, too, in the middle of the real call. */
