@@ -73,6 +73,7 @@ const struct cmd_verb cmd_evaluate = {
 	.args = "[--again] [--force] [--patience=SECONDS] [TRACE]",
 	.summary = "Replays a run once and writes down every communication event",
 	.details =
+		"Of threads it keeps how often they synchronised on what ('reprise stats').\n"
 		"The result is kept in the trace, below graph/; what the program prints is\n"
 		"discarded. Verbs that need it do this by themselves. A trace that is evaluated\n"
 		"already is left as it is. 'reprise dump --events' shows the events.\n\n"

@@ -79,6 +79,10 @@ static void print_run(const struct trace_run *run)
 			print_field("trace", rp_strdup(trace_mode_words(run->meta.tracing)));
 		if (run->meta.noisy)
 			print_field("noise", rp_format("seed %" PRIu64, run->meta.noise));
+		if (run->meta.serial)
+			print_field("threads", rp_strdup("one at a time (--serial)"));
+		if (run->meta.system_heap)
+			print_field("heap", rp_strdup("system"));
 		if (run->meta.origin)
 			print_field("origin", cmd_show_text(run->meta.origin));
 		free(start);
@@ -227,26 +231,62 @@ static void print_notes(const struct trace_run *run)
 	print_groups(list, n, print_note);
 }
 
-static void print_totals(const struct trace_run *run)
+static void print_totals(const struct trace_run *run, const struct trace_run_rank *sum)
 {
-	struct trace_run_rank sum;
-
-	trace_run_total(run, &sum);
 	printf("\n%zu rank%s, %" PRIu64 " events, %" PRIu64 " outcomes (%" PRIu64
 	       " of wildcards) in %" PRIu64 " bytes",
-	       run->ranks, run->ranks == 1 ? "" : "s", sum.events, sum.outcomes, sum.wildcards,
-	       sum.bytes[TRACE_STREAM_ORDER]);
-	if (sum.outcomes)
-		printf(", %.2f each", (double)sum.bytes[TRACE_STREAM_ORDER] / (double)sum.outcomes);
+	       run->ranks, run->ranks == 1 ? "" : "s", sum->events, sum->outcomes, sum->wildcards,
+	       sum->bytes[TRACE_STREAM_ORDER]);
+	if (sum->outcomes)
+		printf(", %.2f each",
+		       (double)sum->bytes[TRACE_STREAM_ORDER] / (double)sum->outcomes);
 	printf("; %" PRIu64 " failed polls; %" PRIu64
 	       " inputs and the names of libraries in %" PRIu64 " bytes\n",
-	       sum.polls, sum.inputs,
-	       sum.bytes[TRACE_STREAM_INPUT] + sum.bytes[TRACE_STREAM_STDIN]);
-	if (sum.syncs)
+	       sum->polls, sum->inputs,
+	       sum->bytes[TRACE_STREAM_INPUT] + sum->bytes[TRACE_STREAM_STDIN]);
+	if (sum->syncs)
 		printf("%" PRIu64 " synchronisation operations of threads, %" PRIu64
 		       " not predicted, in %" PRIu64 " bytes, %.3f each\n",
-		       sum.syncs, sum.unpredicted, sum.bytes[TRACE_STREAM_SYNC],
-		       (double)sum.bytes[TRACE_STREAM_SYNC] / (double)sum.syncs);
+		       sum->syncs, sum->unpredicted, sum->bytes[TRACE_STREAM_SYNC],
+		       (double)sum->bytes[TRACE_STREAM_SYNC] / (double)sum->syncs);
+}
+
+/* Of the streams of one process, which are neighbours: returns the first of the next one. */
+static size_t print_process(const struct trace_run_rank *rank, size_t first)
+{
+	uint64_t syncs = 0, unpredicted = 0, bytes = 0;
+	uint32_t process = rank->stream[first].process;
+	size_t i = first, threads = 0;
+	char *name;
+
+	for (; i < rank->streams && rank->stream[i].process == process; i++) {
+		const struct trace_run_stream *s = &rank->stream[i];
+
+		if (s->kind != TRACE_STREAM_SYNC)
+			continue;
+		threads++;
+		syncs += s->syncs;
+		unpredicted += s->unpredicted;
+		bytes += s->bytes;
+	}
+	if (!syncs)
+		return i;
+	name = process ? rp_format("%u/%" PRIu32, rank->rank, process)
+		       : rp_format("%u", rank->rank);
+	printf("%6s %7zu %14" PRIu64 " %14" PRIu64 " %12" PRIu64 " %10.3f\n", name, threads, syncs,
+	       syncs - unpredicted, bytes, (double)bytes / (double)syncs);
+	free(name);
+	return i;
+}
+
+static void print_threads(const struct trace_run *run)
+{
+	printf("\n%6s %7s %14s %14s %12s %10s\n", "rank", "threads", "operations", "predicted",
+	       "bytes", "bytes each");
+	for (size_t i = 0; i < run->ranks; i++) {
+		for (size_t k = 0; k < run->rank[i].streams;)
+			k = print_process(&run->rank[i], k);
+	}
 }
 
 static void say_damage(const struct trace_run *run)
@@ -270,6 +310,7 @@ static void say_damage(const struct trace_run *run)
 
 static int show(const char *trace, bool json, bool all)
 {
+	struct trace_run_rank sum;
 	struct trace_run info;
 	int code = trace_run_open(&info, trace);
 
@@ -284,7 +325,10 @@ static int show(const char *trace, bool json, bool all)
 			print_each(&info);
 		else
 			print_states(&info);
-		print_totals(&info);
+		trace_run_total(&info, &sum);
+		if (sum.syncs && (all || info.ranks <= RANKS_IN_FULL))
+			print_threads(&info);
+		print_totals(&info, &sum);
 	}
 	fflush(stdout);
 	say_damage(&info);

@@ -6,38 +6,53 @@
 #include "cmd/cmd.h"
 
 #include <getopt.h>
-#include <stdlib.h>
+#include <stdio.h>
 
 #include "base/log.h"
 #include "cmd/races.h"
 #include "cmd/show.h"
+#include "trace/run.h"
 
 #define TOP 10
 #define EXIT_RACES 1
 
-static int parse_top(const char *text, size_t *top)
+/* Both have to do with threads: nobody shall think that their data was looked at. */
+static int check_program(const struct cmd_graph *graph, bool json)
 {
-	char *end;
-	long n = strtol(text, &end, 10);
+	struct trace_run_rank sum;
+	struct trace_run run;
+	bool mpi = false;
+	int code = trace_run_open(&run, graph->dir.path);
 
-	if (*text && !*end && n > 0) {
-		*top = (size_t)n;
-		return 0;
+	if (code)
+		return code;
+	for (size_t i = 0; i < run.ranks; i++)
+		mpi = mpi || run.rank[i].world;
+	trace_run_total(&run, &sum);
+	if (!mpi && sum.syncs) {
+		rp_say("the run in %s sent no messages, and only races of messages are looked for:"
+		       " data that its threads share without locks are not",
+		       graph->dir.show);
+		code = RP_EXIT_BAD_INPUT;
+	} else if (sum.syncs && !json) {
+		printf("Only messages are looked at, not the data that threads share.\n");
 	}
-	rp_say("--top takes a number of places, not '%s'", text);
-	return RP_EXIT_BAD_INPUT;
+	trace_run_close(&run);
+	return code;
 }
 
 static int show(const char *trace, bool json, size_t top)
 {
-	struct graph_report report;
+	struct graph_report report = {0};
 	struct cmd_graph graph;
 	struct cmd_races races;
 	int code = cmd_graph_open(&graph, trace);
 
 	if (code)
 		return code;
-	code = graph_report_make(&report, &graph.source);
+	code = check_program(&graph, json);
+	if (!code)
+		code = graph_report_make(&report, &graph.source);
 	if (!code) {
 		cmd_races_group(&races, &graph, &report);
 		if (json)
@@ -68,7 +83,7 @@ static int run(int argc, char **argv)
 		if (c == 'a')
 			top = 0;
 		else if (c == 't')
-			code = parse_top(optarg, &top);
+			code = cmd_show_top(optarg, "places", &top);
 		else if (c == 'f')
 			code = cmd_show_format(optarg, &json);
 		else
@@ -88,7 +103,8 @@ const struct cmd_verb cmd_races = {
 	.details =
 		"A race is a receive, a probe or a completion that could have had another outcome\n"
 		"in the same run up to there: it is chance, and may be meant. Places come worst\n"
-		"first, with an example. The trace is evaluated if it is not yet.\n\n"
+		"first, with an example. Data that threads share without locks is not looked at.\n"
+		"The trace is evaluated if it is not yet.\n\n"
 		"  --all          every place, and those that poll (Test, Iprobe), which do not "
 		"count\n"
 		"  --top N        the N worst places (10)\n"

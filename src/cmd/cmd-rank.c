@@ -24,6 +24,8 @@ static int run(int argc, char **argv)
 		{"varied", no_argument, NULL, 'g'},
 		{"output", required_argument, NULL, 'o'},
 		{"tracing", required_argument, NULL, 'c'},
+		{"system-heap", no_argument, NULL, 'h'},
+		{"serial", no_argument, NULL, '1'},
 		{NULL, 0, NULL, 0},
 	};
 	struct launch_rank how = {0};
@@ -40,6 +42,10 @@ static int run(int argc, char **argv)
 			how.noise = strtoull(optarg, NULL, 10);
 		} else if (c == 'f') {
 			how.force = true;
+		} else if (c == 'h') {
+			how.system_heap = true;
+		} else if (c == '1') {
+			how.serial = true;
 		} else if (c == 'c') {
 			how.tracing = (unsigned)strtoul(optarg, NULL, 10);
 		} else if (c == 'g') {
@@ -63,7 +69,7 @@ static int run(int argc, char **argv)
 const struct cmd_verb cmd_rank = {
 	.name = "rank",
 	.args = "--trace DIR [--session DIR [--varied] [--output DIR]] [--noise=SEED] [--mpi=MPI]"
-		" [--force] [--tracing=N] -- PROGRAM [ARG …]",
+		" [--force] [--tracing=N] [--serial] -- PROGRAM [ARG …]",
 	.summary = "Becomes one rank of a recorded or replayed run",
 	.run = run,
 	.hidden = true,

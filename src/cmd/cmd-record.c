@@ -39,6 +39,8 @@ struct options {
 	bool discard;
 	bool noisy, seeded;
 	uint64_t noise;
+	bool system_heap;
+	bool serial;
 	enum launch_mpi mpi;
 	const char *trace, *clocks;
 	enum trace_mode tracing;
@@ -71,6 +73,15 @@ static int choose_tracing(struct options *o)
 	return o->clocks ? RP_EXIT_BAD_INPUT : 0;
 }
 
+static int parse_heap(const char *text, bool *system_heap)
+{
+	*system_heap = strcmp(text, "system") == 0;
+	if (*system_heap || strcmp(text, "own") == 0)
+		return 0;
+	rp_say("--heap is own or system, not '%s'", text);
+	return RP_EXIT_BAD_INPUT;
+}
+
 static int parse(int argc, char **argv, struct options *o)
 {
 	static const struct option options[] = {
@@ -78,6 +89,8 @@ static int parse(int argc, char **argv, struct options *o)
 		{"discard-on-success", no_argument, NULL, 'd'},
 		{"noise", optional_argument, NULL, 'n'},
 		{"mpi", required_argument, NULL, 'm'},
+		{"heap", required_argument, NULL, 'h'},
+		{"serial", no_argument, NULL, '1'},
 		{"trace", required_argument, NULL, 't'},
 		{"clocks", required_argument, NULL, 'c'},
 		{NULL, 0, NULL, 0},
@@ -95,10 +108,15 @@ static int parse(int argc, char **argv, struct options *o)
 			o->seeded = optarg != NULL;
 			if (optarg && cmd_show_seed(optarg, &o->noise))
 				return RP_EXIT_BAD_INPUT;
+		} else if (c == '1') {
+			o->serial = true;
 		} else if (c == 't') {
 			o->trace = optarg;
 		} else if (c == 'c') {
 			o->clocks = optarg;
+		} else if (c == 'h') {
+			if (parse_heap(optarg, &o->system_heap))
+				return RP_EXIT_BAD_INPUT;
 		} else if (c != 'm') {
 			return cmd_bad_option(&cmd_record, c, argv);
 		} else if (!launch_mpi_parse(optarg, &o->mpi)) {
@@ -153,6 +171,8 @@ static void fill_meta(struct trace_meta *meta, const struct options *o,
 		.start = time_text(),
 		.noisy = o->noisy,
 		.noise = o->noise,
+		.system_heap = o->system_heap,
+		.serial = o->serial,
 		.tracing = o->tracing,
 	};
 }
@@ -227,7 +247,7 @@ static int check_programs(const struct options *o, const struct launch_command *
 static char **rank_command(const struct options *o, const struct launch_command *command,
 			   const struct trace_dir *dir)
 {
-	char *prefix[9] = {launch_self(), "rank", "--trace", dir->path};
+	char *prefix[11] = {launch_self(), "rank", "--trace", dir->path};
 	size_t n = 4;
 
 	if (o->noisy)
@@ -236,6 +256,10 @@ static char **rank_command(const struct options *o, const struct launch_command 
 		prefix[n++] = rp_format("--mpi=%s", launch_mpi_name(o->mpi));
 	if (o->tracing)
 		prefix[n++] = rp_format("--tracing=%d", (int)o->tracing);
+	if (o->system_heap)
+		prefix[n++] = "--system-heap";
+	if (o->serial)
+		prefix[n++] = "--serial";
 	prefix[n++] = "--";
 	return launch_command_rewrite(command, o->argv, prefix);
 }
@@ -252,6 +276,8 @@ static int run_command(const struct options *o, const struct launch_command *com
 		.trace = dir->path,
 		.noisy = o->noisy,
 		.noise = o->noise,
+		.system_heap = o->system_heap,
+		.serial = o->serial,
 		.tracing = o->tracing,
 		.mpi = o->mpi,
 		.argv = o->argv,
@@ -410,6 +436,8 @@ static int run_behind(struct options *o, const struct launch_command *command, u
 		.claimed = true,
 		.discard = o->discard,
 		.noisy = o->noisy,
+		.system_heap = o->system_heap,
+		.serial = o->serial,
 		.tracing = o->tracing,
 		.mpi = o->mpi,
 		.argv = o->argv,
@@ -490,6 +518,11 @@ const struct cmd_verb cmd_record = {
 		"  --clocks=KIND           with --trace=racing: fixed (the default), incremental "
 		"or "
 		"full\n"
+		"  --serial                run one thread of a process at a time: what threads "
+		"share\n"
+		"                          without locks has an order then, too\n"
+		"  --heap=HEAP             own: pointers are the same in every replay (default);\n"
+		"                          system: malloc is libc's\n"
 		"  --mpi=MPI               openmpi, mpich or none, where it cannot be seen\n",
 	.run = run,
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * reprise stats: how much of a run is chance, how much of that was written down, and how little
- * would have done.
+ * would have done; what its threads synchronise on.
  */
 #include "cmd/cmd.h"
 
@@ -12,12 +12,17 @@
 #include "base/log.h"
 #include "cmd/graph.h"
 #include "cmd/show.h"
+#include "cmd/stats-threads.h"
 #include "graph/reduce.h"
 #include "graph/report.h"
 #include "trace/run.h"
 
+#define TOP 10
+
 struct stats {
 	const char *trace;
+	bool mpi; /* the program used it */
+	struct cmd_objects objects;
 	struct graph_report report;
 	struct graph_reduction least;
 	struct trace_run run;
@@ -46,14 +51,11 @@ static void print_ranks(const struct stats *s)
 		       s->run.rank[i].bytes[TRACE_STREAM_ORDER]);
 }
 
-static void print(const struct stats *s, bool ranks)
+static void print_messages(const struct stats *s)
 {
 	const struct graph_report *r = &s->report;
 	uint64_t bytes = s->sum.bytes[TRACE_STREAM_ORDER];
-	char *trace = cmd_show_text(s->trace);
 
-	printf("%s\n", trace);
-	free(trace);
 	line("events", r->events, "");
 	line("messages", r->messages, "");
 	line("any source", r->wildcards, "outcomes of receives and probes of any source");
@@ -68,8 +70,22 @@ static void print(const struct stats *s, bool ranks)
 		printf("; %.2f bytes for each traced outcome",
 		       (double)bytes / (double)s->sum.outcomes);
 	putchar('\n');
-	if (ranks)
+}
+
+static void print(const struct stats *s, bool ranks, size_t top)
+{
+	char *trace = cmd_show_text(s->trace);
+
+	printf("%s\n", trace);
+	free(trace);
+	if (s->mpi)
+		print_messages(s);
+	if (s->mpi && ranks)
 		print_ranks(s);
+	if (s->sum.syncs)
+		cmd_stats_threads_print(&s->objects, &s->sum, top);
+	else if (!s->mpi)
+		puts("  nothing to count: no messages, and one thread");
 }
 
 static void set(json_t *object, const char *key, uint64_t value)
@@ -112,10 +128,26 @@ static void print_json(const struct stats *s)
 	set(object, "matching", s->least.matching);
 	set(object, "order_bytes", s->sum.bytes[TRACE_STREAM_ORDER]);
 	json_object_set_new(object, "ranks", ranks_json(s));
+	set(object, "sync_operations", s->sum.syncs);
+	set(object, "sync_bytes", s->sum.bytes[TRACE_STREAM_SYNC]);
+	json_object_set_new(object, "threads", cmd_stats_threads_json(&s->objects));
+	json_object_set_new(object, "objects", cmd_stats_objects_json(&s->objects));
 	cmd_show_json_line(object, JSON_INDENT(1));
 }
 
-static int show(const char *trace, bool json, bool ranks)
+static int gather(struct stats *s, const struct cmd_graph *graph)
+{
+	int code = graph_report_make(&s->report, &graph->source);
+
+	trace_run_total(&s->run, &s->sum);
+	for (size_t i = 0; i < s->run.ranks; i++)
+		s->mpi = s->mpi || s->run.rank[i].world;
+	if (!code)
+		code = graph_reduce_count(&graph->source, &s->least);
+	return code ? code : cmd_objects_open(&s->objects, &graph->dir);
+}
+
+static int show(const char *trace, bool json, bool ranks, size_t top)
 {
 	struct cmd_graph graph;
 	struct stats s = {0};
@@ -126,14 +158,12 @@ static int show(const char *trace, bool json, bool ranks)
 	s.trace = graph.dir.show;
 	code = trace_run_open(&s.run, graph.dir.path);
 	if (!code) {
-		trace_run_total(&s.run, &s.sum);
-		code = graph_report_make(&s.report, &graph.source);
-		if (!code)
-			code = graph_reduce_count(&graph.source, &s.least);
+		code = gather(&s, &graph);
 		if (!code && json)
 			print_json(&s);
 		else if (!code)
-			print(&s, ranks);
+			print(&s, ranks, top);
+		cmd_objects_close(&s.objects);
 		graph_report_free(&s.report);
 		trace_run_close(&s.run);
 	}
@@ -143,9 +173,13 @@ static int show(const char *trace, bool json, bool ranks)
 
 static int run(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{"ranks", no_argument, NULL, 'r'}, {"format", required_argument, NULL, 'f'}, {0}};
+	static const struct option options[] = {{"ranks", no_argument, NULL, 'r'},
+						{"all", no_argument, NULL, 'a'},
+						{"top", required_argument, NULL, 't'},
+						{"format", required_argument, NULL, 'f'},
+						{0}};
 	bool json = false, ranks = false;
+	size_t top = TOP;
 	int c, code = 0;
 
 	opterr = 0;
@@ -153,6 +187,10 @@ static int run(int argc, char **argv)
 	while (!code && (c = getopt_long(argc, argv, ":", options, NULL)) != -1) {
 		if (c == 'r')
 			ranks = true;
+		else if (c == 'a')
+			top = 0;
+		else if (c == 't')
+			code = cmd_show_top(optarg, "objects", &top);
 		else if (c == 'f')
 			code = cmd_show_format(optarg, &json);
 		else
@@ -162,15 +200,22 @@ static int run(int argc, char **argv)
 		rp_say("stats takes one trace; see 'reprise help stats'");
 		code = RP_EXIT_BAD_INPUT;
 	}
-	return code ? code : show(argv[optind], json, ranks);
+	return code ? code : show(argv[optind], json, ranks, top);
 }
 
 const struct cmd_verb cmd_stats = {
 	.name = "stats",
-	.args = "[--ranks] [--format=json] [TRACE]",
-	.summary = "Counts messages, chance outcomes, traced ones, and how few would do",
-	.details = "  --ranks        a line for each rank, too\n"
-		   "  --format=json  for scripts: one object, with every rank\n\n"
-		   "The trace is evaluated if it is not yet. Without TRACE it is the latest one.\n",
+	.args = "[--ranks] [--all | --top N] [--format=json] [TRACE]",
+	.summary = "Counts messages, chance outcomes, traced ones; what threads wait for",
+	.details =
+		"Of MPI: outcomes that are chance, those in the trace, and how few would do. Of\n"
+		"threads: the objects they synchronise on, with the places where they are made "
+		"and\n"
+		"used; first those that went from thread to thread most often.\n\n"
+		"  --ranks        a line for each rank, too\n"
+		"  --top N        the N worst objects (10), with five places each\n"
+		"  --all          all objects and places\n"
+		"  --format=json  for scripts: one object, with every rank, thread and object\n\n"
+		"The trace is evaluated if it is not yet. Without TRACE it is the latest one.\n",
 	.run = run,
 };

@@ -88,7 +88,7 @@ static void convert_all(struct cmd_graph *g, const struct trace_run *run,
 /* The place of the n-th race that `reprise races` shows. */
 static int place_of_race(struct cmd_graph *g, size_t race, char **place)
 {
-	struct graph_report report;
+	struct graph_report report = {0};
 	struct cmd_races races;
 	int code = graph_report_make(&report, &g->source);
 

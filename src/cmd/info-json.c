@@ -127,6 +127,8 @@ static void set_meta(json_t *object, const struct trace_meta *meta)
 	set_text(object, "tracing", trace_mode_words(meta->tracing));
 	if (meta->noisy)
 		set(object, "noise", meta->noise);
+	json_object_set_new(object, "serial", json_boolean(meta->serial));
+	json_object_set_new(object, "heap", json_string(meta->system_heap ? "system" : "own"));
 	if (meta->origin)
 		set_text(object, "origin", meta->origin);
 	if (meta->ended == TRACE_ENDED_EXIT)

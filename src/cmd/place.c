@@ -31,3 +31,22 @@ char *cmd_place_text(const struct trace_modules *modules, const uint64_t address
 	}
 	return rp_strdup("?");
 }
+
+/* Data lies behind the code of its file; a list of files knows only where code is. */
+char *cmd_place_variable(const struct trace_modules *modules, uint64_t address)
+{
+	const struct trace_module *below = NULL;
+	const char *name;
+	uint64_t offset;
+
+	for (size_t i = 0; i < modules->n; i++) {
+		const struct trace_module *m = &modules->module[i];
+
+		if (m->start <= address && (!below || m->start > below->start))
+			below = m;
+	}
+	name = below ? symbol_variable(below->path, address - below->bias, &offset) : NULL;
+	if (!name)
+		return NULL;
+	return offset ? rp_format("%s+0x%lx", name, (unsigned long)offset) : rp_strdup(name);
+}

@@ -13,4 +13,7 @@
 /* "file.c:12 (function)", "function", or "?" for a stack of that depth; the caller frees. */
 char *cmd_place_text(const struct trace_modules *modules, const uint64_t address[], uint32_t depth);
 
+/* "name", "name+0x28" of the variable at that address, or NULL; the caller frees. */
+char *cmd_place_variable(const struct trace_modules *modules, uint64_t address);
+
 #endif

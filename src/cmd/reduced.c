@@ -147,7 +147,7 @@ static int make_arrival(const struct trace_run *run, const char *path)
 
 int cmd_reduced_open_arrival(struct trace_run *run)
 {
-	struct trace_run other;
+	struct trace_run other = {0};
 	char *path;
 	int code = cmd_reduced_check(run);
 

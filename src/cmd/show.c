@@ -169,6 +169,19 @@ int cmd_show_format(const char *value, bool *json)
 	return RP_EXIT_BAD_INPUT;
 }
 
+int cmd_show_top(const char *value, const char *what, size_t *top)
+{
+	char *end;
+	long n = strtol(value, &end, 10);
+
+	if (*value && !*end && n > 0) {
+		*top = (size_t)n;
+		return 0;
+	}
+	rp_say("--top takes a number of %s, not '%s'", what, value);
+	return RP_EXIT_BAD_INPUT;
+}
+
 int cmd_show_seed(const char *value, uint64_t *seed)
 {
 	char *end;

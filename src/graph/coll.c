@@ -96,7 +96,7 @@ static const struct kind *find_kind(uint16_t call)
 	n = strlen(name);
 	n -= ends(name, n, "_c") ? 2 : 0;
 	n -= ends(name, n, "_init") ? 5 : 0;
-	for (int nonblocking = 0; nonblocking <= (*name == 'I'); nonblocking++) {
+	for (int nonblocking = 0; nonblocking <= (*name == 'I' ? 1 : 0); nonblocking++) {
 		for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 			if (strlen(kinds[i].name) == n - (size_t)nonblocking &&
 			    !strncasecmp(name + nonblocking, kinds[i].name,

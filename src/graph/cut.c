@@ -136,7 +136,7 @@ static int repeat(const struct graph_source *source, struct graph_cut *cut,
 {
 	struct work w = {.cut = cut};
 	struct graph_observer observer = {.context = &w, .event = step};
-	int rc;
+	int rc = 0;
 
 	do {
 		w.changed = false;

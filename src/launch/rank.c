@@ -48,7 +48,8 @@ static void clear_variables(void)
 {
 	static const char *const ours[] = {"REPRISE_MODE",    "REPRISE_DIR",      "REPRISE_RANK",
 					   "REPRISE_SESSION", "REPRISE_NOISE",    "REPRISE_FORCE",
-					   "REPRISE_DISCARD", "REPRISE_LAUNCHED", "REPRISE_TRACE"};
+					   "REPRISE_DISCARD", "REPRISE_LAUNCHED", "REPRISE_TRACE",
+					   "REPRISE_HEAP",    "REPRISE_SERIAL"};
 
 	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
 		unsetenv(ours[i]);
@@ -66,7 +67,8 @@ static void set_format(const char *name, const char *format, uint64_t value)
  * The same variables with values of the same length in both modes: a program that copies its
  * environment to the heap then finds the same addresses there.
  */
-static int set_variables(const struct launch_rank *how, const char *dir, const char *hook)
+static int set_variables(const struct launch_rank *how, const char *dir, const char *hook,
+			 bool system_heap, bool serial)
 {
 	char *session = how->session ? rp_strdup(how->session) : rp_format("%s/replay-000000", dir);
 	unsigned rank;
@@ -81,6 +83,8 @@ static int set_variables(const struct launch_rank *how, const char *dir, const c
 	set_format("REPRISE_DISCARD", "%" PRIu64, how->discard);
 	set_format("REPRISE_TRACE", "%" PRIu64, how->tracing);
 	set_format("REPRISE_LAUNCHED", "%" PRIu64, launch_job_rank(&rank));
+	set_format("REPRISE_SERIAL", "%" PRIu64, serial);
+	setenv("REPRISE_HEAP", system_heap ? "system" : "own", 1);
 	free(session);
 	return launch_environ_preload(hook);
 }
@@ -178,7 +182,7 @@ static int record(const struct launch_rank *how, const char *path, enum launch_m
 
 	if (rankfd < 0)
 		return run_unrecorded(how, path, rankfd);
-	rc = set_variables(how, dir.path, hook);
+	rc = set_variables(how, dir.path, hook, how->system_heap, how->serial);
 	if (rc)
 		return rc;
 	input = launch_stdin_keep(rankfd, how->rank);
@@ -246,6 +250,7 @@ static int replay(const struct launch_rank *how)
 {
 	struct trace_dir dir = {.fd = -1};
 	struct trace_start start;
+	struct trace_meta meta;
 	enum launch_mpi mpi;
 	char *path, *hook;
 	int rankfd = enter_rank(how, &dir);
@@ -257,6 +262,8 @@ static int replay(const struct launch_rank *how)
 		return RP_EXIT_BAD_INPUT;
 	}
 	rc = trace_start_read(&dir, how->rank, &start);
+	if (!rc)
+		rc = trace_meta_read(&dir, &meta);
 	if (!rc)
 		rc = restore_place(&start);
 	if (!rc)
@@ -272,7 +279,7 @@ static int replay(const struct launch_rank *how)
 	}
 	rc = launch_hook_require(mpi, &hook);
 	if (!rc)
-		rc = set_variables(how, dir.path, hook);
+		rc = set_variables(how, dir.path, hook, meta.system_heap, meta.serial);
 	if (!rc)
 		rc = launch_stdin_restore(rankfd, start.input);
 	if (!rc && how->output)

@@ -17,6 +17,8 @@ struct launch_rank {
 	bool varied;        /* along the prelude in the trace, with a session, but recording */
 	const char *output; /* a directory for the standard output and error of the rank, or NULL */
 	bool force;         /* replay: a changed program is replayed all the same */
+	bool system_heap;   /* record: the program's malloc stays libc's */
+	bool serial;        /* record: one thread at a time */
 	bool noisy;
 	uint64_t noise;
 	unsigned tracing;    /* record: enum trace_mode */

@@ -83,7 +83,7 @@ bool replay_evaluation_read(const struct trace_run *run, struct replay_evaluatio
 	n = read(fd, text, sizeof(text) - 1);
 	close(fd);
 	text[n > 0 ? n : 0] = 0;
-	return sscanf(text, "evaluation 1 check %" SCNx64 " events %" SCNu64 " seconds %lf", &check,
+	return sscanf(text, "evaluation 2 check %" SCNx64 " events %" SCNu64 " seconds %lf", &check,
 		      &evaluation->events, &evaluation->seconds) == 3 &&
 	       check == check_of(run);
 }
@@ -186,7 +186,7 @@ static int keep(const struct replay_front *f, uint64_t started)
 
 	if (code)
 		return code;
-	text = rp_format("evaluation 1 check %" PRIx64 " events %" PRIu64 " seconds %.3f\n",
+	text = rp_format("evaluation 2 check %" PRIx64 " events %" PRIu64 " seconds %.3f\n",
 			 check_of(f->run), events, (double)(now(CLOCK_MONOTONIC) - started) / 1e9);
 	rc = write_file(f->session_fd, "graph/evaluation", text);
 	if (!rc)
@@ -203,7 +203,7 @@ static void clear_line(void)
 static void show_progress(const struct replay_front *f)
 {
 	static uint64_t last;
-	uint64_t done = 0, all = 0;
+	uint64_t done = 0, all = 0, syncs = 0, all_syncs = 0;
 
 	if (now(CLOCK_MONOTONIC) - last < REDRAW_NS)
 		return;
@@ -211,9 +211,12 @@ static void show_progress(const struct replay_front *f)
 	for (size_t i = 0; i < f->ranks; i++) {
 		done += f->state->slot[i].events >> 1;
 		all += f->run->rank[i].events;
+		syncs += f->state->slot[i].sync * REPLAY_SYNC_UNIT;
+		all_syncs += f->run->rank[i].syncs;
 	}
-	fprintf(stderr, "\r\033[Kreprise: evaluating %s: %" PRIu64 " of %" PRIu64 " events",
-		f->run->dir.show, done, all);
+	fprintf(stderr, "\r\033[Kreprise: evaluating %s: %" PRIu64 " of %" PRIu64 " %s",
+		f->run->dir.show, all ? done : syncs, all ? all : all_syncs,
+		all ? "events" : "operations of threads");
 }
 
 /* The exit code of a replay that was to be complete. */

@@ -177,18 +177,16 @@ static bool compare_texts(const struct text *a, const struct text *b, size_t ran
 static void compare_output(const struct replay_explore *x, const struct trace_run *now,
 			   struct replay_finding *finding)
 {
-	char *before = rp_format("%s/" REPLAY_EXPLORE_BASE, x->path);
 	char *after = rp_format("%s/" REPLAY_EXPLORE_OUTPUT, now->dir.path);
 	bool differ = false;
 
 	for (size_t i = 0; i < now->ranks && !differ; i++) {
-		struct text a = text_open(before, i), b = text_open(after, i);
+		struct text a = text_open(x->base, i), b = text_open(after, i);
 
 		differ = compare_texts(&a, &b, i, finding);
 		text_close(&a);
 		text_close(&b);
 	}
-	free(before);
 	free(after);
 }
 

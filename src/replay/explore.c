@@ -99,7 +99,14 @@ free_name:
 	return code;
 }
 
-/* What the run prints is not in its trace: a replay tells. */
+/* A run that an exploration made, and that ended by itself, has its output in its trace. */
+static bool has_output(const struct trace_run *run, const char *path)
+{
+	return run->meta.origin && run->meta.ended == TRACE_ENDED_EXIT &&
+	       access(path, R_OK | X_OK) == 0;
+}
+
+/* What a run prints is not in its trace otherwise: a replay tells. */
 static int replay_base(struct replay_explore *x)
 {
 	struct replay_front f = {
@@ -107,15 +114,19 @@ static int replay_base(struct replay_explore *x)
 		.ranks = x->run->ranks,
 		.patience = 30,
 		.force = x->force,
-		.output = rp_format("%s/" REPLAY_EXPLORE_BASE, x->path),
 	};
 	int code = replay_check(&f);
 
-	if (!code && mkdir(f.output, 0700) != 0)
-		code = cannot("make", f.output, -errno);
-	if (!code)
-		code = replay_run(&f);
-	free(f.output);
+	if (code)
+		return code;
+	x->base = rp_format("%s/" REPLAY_EXPLORE_OUTPUT, x->run->dir.path);
+	if (has_output(x->run, x->base))
+		return 0;
+	free(x->base);
+	x->base = f.output = rp_format("%s/" REPLAY_EXPLORE_BASE, x->path);
+	if (mkdir(f.output, 0700) != 0)
+		return cannot("make", f.output, -errno);
+	code = replay_run(&f);
 	if (launch_front_signal())
 		return 128 + launch_front_signal();
 	if (code != RP_EXIT_DIVERGED && code != RP_EXIT_FAILURE && code != RP_EXIT_BAD_INPUT)
@@ -147,6 +158,7 @@ void replay_explore_close(struct replay_explore *x)
 		errno = 0;
 	if (x->fd >= 0)
 		close(x->fd);
+	free(x->base);
 	free(x->path);
 }
 

@@ -40,6 +40,7 @@ struct replay_explore {
 	bool force;        /* the program may have changed */
 
 	char *path; /* of the place, absolute */
+	char *base; /* where the recorded run's output is */
 	int fd;     /* locked while we work */
 	unsigned number;
 };
@@ -49,7 +50,7 @@ const char *replay_change_name(enum replay_change change);
 
 /*
  * Makes or opens the place, clears it of what killed explorations left, and replays the run to know
- * what it prints. 0, or the exit code after saying why not.
+ * what it prints, unless its trace has that. 0, or the exit code after saying why not.
  */
 int replay_explore_open(struct replay_explore *x) __attribute__((warn_unused_result));
 void replay_explore_close(struct replay_explore *x);
@@ -68,7 +69,7 @@ struct launch_ended;
 bool replay_explore_watch(const struct replay_explore *x, struct replay_front *f, pid_t pid,
 			  struct replay_finding *finding, struct launch_ended *ended);
 
-/* Compares the trace and output in `dir` with the recorded run and the output in the place. */
+/* Compares the trace and output in `dir` with the recorded run and its output. */
 void replay_explore_compare(const struct replay_explore *x, const struct trace_run *now,
 			    struct replay_finding *finding);
 

@@ -35,6 +35,8 @@ enum replay_state {
 /* The rank's recording has no end: the run was killed. Set by the front. */
 #define REPLAY_CUT 1
 
+#define REPLAY_SYNC_UNIT 256
+
 struct replay_slot {
 	uint64_t events; /* 2 * events + (1 while inside the last one) */
 	uint64_t limit;  /* the same for the whole recording of the main thread */
@@ -47,7 +49,7 @@ struct replay_slot {
 	uint64_t site;        /* the address it was called from */
 	uint64_t parked;      /* threads beside the main one that have come to their end */
 	uint64_t polls;       /* failed ones past the cut; only along a prelude */
-	uint64_t sync;        /* grows with the threads' synchronisation */
+	uint64_t sync;        /* the threads' synchronisation, in REPLAY_SYNC_UNIT operations */
 	uint64_t reserved[7]; /* fills the cache line */
 };
 

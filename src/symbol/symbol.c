@@ -80,6 +80,28 @@ bool symbol_find(const char *module, uint64_t address, bool returns, struct symb
 	return place->function[0] != '?';
 }
 
+const char *symbol_variable(const char *module, uint64_t address, uint64_t *offset)
+{
+	const struct module *m = find_module(module);
+	Dwarf_Addr start, end;
+	const char *name;
+	GElf_Sym symbol;
+	GElf_Off into;
+
+	if (!m->dwfl_module)
+		return NULL;
+	/* All symbols are looked at below; most addresses are of the heap. */
+	dwfl_module_info(m->dwfl_module, NULL, &start, &end, NULL, NULL, NULL, NULL);
+	if (address + m->bias < start || address + m->bias >= end)
+		return NULL;
+	name = dwfl_module_addrinfo(m->dwfl_module, address + m->bias, &into, &symbol, NULL, NULL,
+				    NULL);
+	if (!name || GELF_ST_TYPE(symbol.st_info) != STT_OBJECT || into >= symbol.st_size)
+		return NULL;
+	*offset = into;
+	return name;
+}
+
 bool symbol_find_text(const char *text, bool returns, struct symbol_place *place)
 {
 	const char *plus = strrchr(text, '+');

@@ -30,6 +30,12 @@ bool symbol_find(const char *module, uint64_t address, bool returns, struct symb
  */
 bool symbol_find_text(const char *text, bool returns, struct symbol_place *place);
 
+/*
+ * The variable that lies at the address of the file: its name, which lives as long; NULL if none
+ * does. *offset is how far into it.
+ */
+const char *symbol_variable(const char *module, uint64_t address, uint64_t *offset);
+
 /* Is this file ours, MPI's or libc's? Their frames are not where the user's mistake is. */
 bool symbol_is_foreign(const char *module);
 

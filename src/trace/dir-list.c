@@ -137,12 +137,16 @@ static bool parse_stream(const char *name, struct trace_stream_name *stream)
 			stream->kind = TRACE_STREAM_ORDER;
 		else if (!strcmp(end, ".input"))
 			stream->kind = TRACE_STREAM_INPUT;
+		else if (!strcmp(end, ".heap"))
+			stream->kind = TRACE_STREAM_HEAP;
 		else if (!strcmp(end, ".sync"))
 			stream->kind = TRACE_STREAM_SYNC;
 		else if (!strcmp(end, ".events"))
 			stream->kind = TRACE_STREAM_EVENTS;
 		else if (!strcmp(end, ".sites"))
 			stream->kind = TRACE_STREAM_SITES;
+		else if (!strcmp(end, ".objects"))
+			stream->kind = TRACE_STREAM_OBJECTS;
 		else
 			return false;
 	}

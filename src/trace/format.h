@@ -30,14 +30,16 @@
 #define TRACE_NAME_BYTES 64
 
 enum trace_stream_kind {
-	TRACE_STREAM_ORDER = 1,  /* outcomes of MPI events */
-	TRACE_STREAM_INPUT = 2,  /* values the outside world gave */
-	TRACE_STREAM_STDIN = 3,  /* bytes of standard input, nothing else */
-	TRACE_STREAM_EVENTS = 4, /* evaluate: events in columns (trace/events.h) */
-	TRACE_STREAM_SITES = 5,  /* evaluate: stacks that events name */
-	TRACE_STREAM_GUIDE = 6,  /* how a reduced trace is replayed */
-	TRACE_STREAM_SYNC = 7,   /* order of a thread's synchronisation (trace/sync.h) */
-	TRACE_STREAM_KINDS = 8,
+	TRACE_STREAM_ORDER = 1,   /* outcomes of MPI events */
+	TRACE_STREAM_INPUT = 2,   /* values the outside world gave */
+	TRACE_STREAM_STDIN = 3,   /* bytes of standard input, nothing else */
+	TRACE_STREAM_EVENTS = 4,  /* evaluate: events in columns (trace/events.h) */
+	TRACE_STREAM_SITES = 5,   /* evaluate: stacks that events name */
+	TRACE_STREAM_GUIDE = 6,   /* how a reduced trace is replayed */
+	TRACE_STREAM_SYNC = 7,    /* order of a thread's synchronisation (trace/sync.h) */
+	TRACE_STREAM_HEAP = 8,    /* what is not determined of the heap's addresses */
+	TRACE_STREAM_OBJECTS = 9, /* evaluate: what a thread synchronised on (trace/objects.h) */
+	TRACE_STREAM_KINDS = 10,
 };
 
 struct trace_header {
@@ -189,6 +191,16 @@ enum trace_input_kind {
 	TRACE_IN_DATA = 20,   /* what a call on a descriptor wrote to the program's memory */
 	TRACE_IN_SIGNAL = 21, /* a handler runs: struct hook_signal_rec (hook/input/signal.c) */
 	TRACE_IN_KINDS = 22,
+};
+
+/*
+ * Heap records: a byte, the kind, and varints. A refill is a number that the heap counts; the first
+ * delta counts from where the thread got the heap.
+ */
+enum trace_heap_kind {
+	TRACE_HEAP_CHILD = 1, /* the next child of this thread: slot, turn of the slot */
+	TRACE_HEAP_LIST = 2,  /* a list of blocks came back: refills since the last one, sender's
+				 slot, number of the list */
 };
 
 /*

@@ -282,6 +282,10 @@ int trace_meta_write(const struct trace_dir *dir, const struct trace_meta *meta)
 	}
 	if (object && meta->tracing)
 		json_object_set_new(object, "tracing", json_integer(meta->tracing));
+	if (object && meta->system_heap)
+		json_object_set_new(object, "heap", json_string("system"));
+	if (object && meta->serial)
+		json_object_set_new(object, "serial", json_true());
 	if (object && meta->ended)
 		json_object_set_new(object, "ended", put_ended(meta));
 	if (object && meta->origin)
@@ -314,6 +318,23 @@ static bool take_tracing(const json_t *object, struct trace_meta *meta)
 		return false;
 	meta->tracing = (uint32_t)mode;
 	return true;
+}
+
+static bool take_heap(const json_t *object, struct trace_meta *meta)
+{
+	const json_t *value = json_object_get(object, "heap");
+	const char *text = json_string_value(value);
+
+	meta->system_heap = text && strcmp(text, "system") == 0;
+	return !value || meta->system_heap;
+}
+
+static bool take_serial(const json_t *object, struct trace_meta *meta)
+{
+	const json_t *value = json_object_get(object, "serial");
+
+	meta->serial = json_is_true(value);
+	return !value || meta->serial;
 }
 
 static bool take_ended(const json_t *object, struct trace_meta *meta)
@@ -349,7 +370,8 @@ int trace_meta_read(const struct trace_dir *dir, struct trace_meta *meta)
 	       take_string(object, "mpi", &meta->mpi) && take_string(object, "cwd", &meta->cwd) &&
 	       take_string(object, "host", &meta->host) &&
 	       take_string(object, "start", &meta->start) && take_noise(object, meta) &&
-	       take_tracing(object, meta) && take_ended(object, meta) &&
+	       take_tracing(object, meta) && take_heap(object, meta) && take_serial(object, meta) &&
+	       take_ended(object, meta) &&
 	       (!json_object_get(object, "env") || take_strings(object, "env", &meta->env)) &&
 	       (!json_object_get(object, "origin") || take_string(object, "origin", &meta->origin));
 	json_decref(object);

@@ -26,6 +26,8 @@ struct trace_meta {
 	char *start; /* 2026-01-31T12:00:00Z */
 	bool noisy;
 	uint64_t noise;
+	bool system_heap; /* --heap=system: malloc is libc's */
+	bool serial;      /* --serial: one thread at a time */
 	uint32_t tracing; /* enum trace_mode that was asked for */
 	enum trace_ended ended;
 	int status; /* exit status or signal */

@@ -273,7 +273,8 @@ static void sum_rank(struct trace_run *run, struct trace_run_rank *rank)
 		struct trace_run_stream *s = &rank->stream[rank->streams];
 
 		if (names.stream[i].kind > TRACE_STREAM_STDIN &&
-		    names.stream[i].kind != TRACE_STREAM_SYNC)
+		    names.stream[i].kind != TRACE_STREAM_SYNC &&
+		    names.stream[i].kind != TRACE_STREAM_HEAP)
 			continue; /* of an evaluation; it has no place here */
 		rank->streams++;
 		*s = (struct trace_run_stream){.name = names.stream[i].name,

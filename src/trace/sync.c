@@ -71,6 +71,13 @@ static size_t encode(uint8_t *out, const struct trace_sync_rec *rec)
 	return encode_long(out, rec);
 }
 
+size_t trace_sync_rec_bytes(const struct trace_sync_rec *rec)
+{
+	uint8_t bytes[MAX_RECORD];
+
+	return encode(bytes, rec);
+}
+
 static int append(struct trace_sync_writer *w, const struct trace_sync_rec *what, bool last)
 {
 	struct trace_sync_rec rec = *what;

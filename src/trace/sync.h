@@ -56,6 +56,9 @@ struct trace_sync_rec {
 	uint64_t run;
 };
 
+/* How many bytes it takes. */
+size_t trace_sync_rec_bytes(const struct trace_sync_rec *rec);
+
 struct trace_sync_writer {
 	uint64_t ops;
 	uint64_t written;  /* how many of them the bytes account for */

@@ -239,7 +239,7 @@ static void padding(void **state)
 		char name[32];
 
 		snprintf(name, sizeof(name), "TEST_%d", i);
-		setenv(name, "0123456789012345678901234567890123456789" + i, 1);
+		setenv(name, &"0123456789012345678901234567890123456789"[i], 1);
 		assert_int_equal(launch_environ_pad("./a", argv, size), size);
 		assert_int_equal(stack_use("./a", argv), size);
 	}

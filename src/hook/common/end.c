@@ -21,7 +21,10 @@
 #include "hook/common/session.h"
 #include "hook/common/text.h"
 #include "hook/common/thread.h"
+#include "hook/heap/heap.h"
 #include "hook/input/input.h"
+#include "hook/thread/account.h"
+#include "hook/thread/baton.h"
 #include "hook/thread/streams.h"
 #include "hook/thread/stuck.h"
 
@@ -78,6 +81,7 @@ static void say_word(const struct hook_thread *t, const char *why, const char *c
 	int n = backtrace(frames, MAX_FRAMES);
 
 	flush();
+	hook_account_write_all();
 	hook_session_last_word(t, why, call, value, text, frames, n);
 }
 
@@ -94,6 +98,7 @@ static void say_word_in_handler(const struct hook_thread *t, const char *why, co
 	frame = (void *)(uintptr_t)(uc->uc_mcontext.pc + 1);
 #endif
 	flush();
+	hook_account_write_all();
 	hook_session_last_word(t, why, call, sig, text, &frame, frame != NULL);
 }
 
@@ -108,6 +113,8 @@ static void finish_record(struct hook_thread *t, uint32_t how, uint64_t value)
 	trace_stream_close(&t->order.stream);
 	trace_stream_close(&t->input.stream);
 	hook_sync_close(t);
+	hook_heap_close();
+	hook_baton_leave(t);
 	t->passive = 1;
 }
 
@@ -216,13 +223,16 @@ static bool ends_otherwise(struct hook_thread *t, uint32_t how, int64_t value,
 
 static void check_end(struct hook_thread *t, const char *call, uint32_t how, int64_t value)
 {
-	char expected[96], found[96];
+	bool early = t->sync_reader.ops < t->sync_reader.total;
+	char expected[96], found[192];
 	struct hook_text e = hook_text_in(expected, sizeof(expected));
 	struct hook_text f = hook_text_in(found, sizeof(found));
 
 	if (!ends_otherwise(t, how, value, &e))
 		return;
 	hook_end_describe(&f, how, value);
+	if (early)
+		hook_text_add(&f, HOOK_SYNC_HINT);
 	hook_diverged(t, call, expected, found);
 }
 
@@ -241,9 +251,11 @@ void hook_end_by_exit(int status)
 			hook_discard();
 		return;
 	}
+	hook_baton_leave(t);
 	hook_sync_await_others(t);
 	check_end(t, "exit", early ? TRACE_END_EARLY : TRACE_END_EXIT, status);
 	flush();
+	hook_account_write_all();
 	hook_session_last_word(t, REPLAY_WHY_EXIT, "", status, "", NULL, 0);
 	if (status != 0 || early)
 		wait_for_all(t, true);
@@ -258,6 +270,7 @@ void hook_end_by_abort(struct hook_thread *t, int code)
 		finish_record(t, TRACE_END_ABORT, (uint64_t)code);
 		return;
 	}
+	hook_baton_leave(t);
 	hook_sync_await_others(t);
 	check_end(t, "MPI_Abort", TRACE_END_ABORT, code);
 	say_word(t, REPLAY_WHY_ABORT, "MPI_Abort", code, "");
@@ -274,6 +287,8 @@ void hook_stop_recording(struct hook_thread *t, uint32_t reason, uint64_t detail
 	trace_order_put_last(&t->order, TRACE_STOP, reason, detail);
 	trace_stream_close(&t->order.stream);
 	trace_stream_close(&t->input.stream);
+	hook_heap_close();
+	hook_baton_leave(t);
 	t->passive = 1;
 	if (__atomic_exchange_n(&said, true, __ATOMIC_ACQ_REL))
 		return;
@@ -340,6 +355,7 @@ void hook_end_of_recording(struct hook_thread *t, const char *call)
 	t->state = HOOK_THREAD_AT_END;
 	t->waits_in = call;
 	if (hook_thread_is_main(t) && (hook_slot->flags & REPLAY_CUT)) {
+		hook_baton_leave(t);
 		hook_sync_await_others(t);
 		say_word(t, why_ended(t), call, (int64_t)t->next.a, "before");
 	} else {
@@ -366,10 +382,14 @@ static void say_end_by_signal(struct hook_thread *t, int sig, void *context)
 	char text[256];
 	struct hook_text out = hook_text_in(text, sizeof(text));
 
+	bool early = t->sync_reader.ops < t->sync_reader.total;
+
 	hook_text_add(&out, "expected ");
 	if (ends_otherwise(t, TRACE_END_SIGNAL, sig, &out)) {
 		hook_text_add(&out, ", found signal ");
 		hook_text_number(&out, sig);
+		if (early)
+			hook_text_add(&out, HOOK_SYNC_HINT);
 		say_word_in_handler(t, REPLAY_WHY_DIVERGED, "signal", 0, text, context);
 		stay_and_leave(RP_EXIT_DIVERGED);
 	}
@@ -396,6 +416,7 @@ static void on_fatal(int sig, siginfo_t *info, void *context)
 				hook_thread_open(t);
 			trace_order_put_last(&t->order, TRACE_END, TRACE_END_SIGNAL, (uint64_t)sig);
 		} else {
+			hook_baton_leave(t);
 			hook_sync_await_others(t);
 			say_end_by_signal(t, sig, context);
 			wait_for_all(t, outside);

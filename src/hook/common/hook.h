@@ -38,6 +38,7 @@ struct hook_process {
 	bool ended;       /* the end of this process is written */
 	bool evaluate;    /* a replay that writes down all events */
 	uint64_t noise;   /* seed, 0 for none */
+	bool serial;      /* one thread runs at a time, see hook/thread/baton.h */
 	uint32_t trace;   /* enum trace_mode that was asked for */
 	char dir[1024];
 	char session[1024];
@@ -65,6 +66,7 @@ struct hook_thread {
 	bool opened; /* its order stream is open */
 	void *(*start)(void *);
 	void *start_arg;
+	uint32_t heap_slot; /* see hook/heap/slots.h */
 	uint64_t noise;
 	/* the MPI call at work */
 	uint32_t call;
@@ -90,7 +92,10 @@ struct hook_thread {
 	void *guide;      /* see hook/mpi/guide.c; NULL until its first event */
 	struct trace_view input_view;
 	struct trace_input_reader input_reader;
+	/* evaluating */
 	struct evaluate *evaluate; /* hook/mpi/evaluate.h */
+	struct hook_stacks *stacks;
+	struct hook_account *account; /* hook/thread/account.h */
 	/* along a prelude */
 	bool past;       /* past the cut: nothing is decided any more */
 	bool last_begun; /* the last event before it has begun, and posted what it posts */
@@ -107,12 +112,13 @@ struct hook_thread {
 	const char *waits_in;    /* the operation at work */
 	const uint32_t *version; /* of the object whose turn it waits for, or NULL */
 	uint32_t version_wanted;
+	uint64_t ops_at_last_look; /* of all threads, if none ran; see hook/thread/stuck.c */
 	uint64_t sync_digest;
+	size_t record_bytes; /* of the operation at work, 0 if it is a predicted one */
+	uint32_t baton;      /* its last turn to run */
 	struct trace_sync_writer sync;
 	struct trace_view sync_view;
 	struct trace_sync_reader sync_reader;
-
-	bool in_stream; /* an operation on a stream of stdio is at work */
 
 	/* signals, see hook/input/signal.h */
 	uint64_t calls; /* points it has been through */

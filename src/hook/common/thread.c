@@ -12,6 +12,8 @@
 
 #include "hook/common/modules.h"
 #include "hook/common/session.h"
+#include "hook/common/stacks.h"
+#include "hook/heap/heap.h"
 
 __thread struct hook_thread *hook_self;
 void (*hook_thread_closing)(struct hook_thread *t);
@@ -108,6 +110,7 @@ void hook_thread_adopt_main(void)
 	if (hook_process.mode == HOOK_REPLAY)
 		hook_slot->limit = t->order_view.events << 1 | t->order_view.inside;
 	hook_modules_start();
+	hook_heap_start();
 	hook_depth = t->passive;
 }
 
@@ -118,12 +121,14 @@ void hook_thread_forget(void)
 	trace_stream_forget(&hook_self->order.stream);
 	trace_stream_forget(&hook_self->input.stream);
 	trace_stream_forget(&hook_self->sync.stream);
+	hook_heap_forget();
 }
 
 void hook_thread_close(struct hook_thread *t)
 {
 	if (hook_thread_closing)
 		hook_thread_closing(t);
+	hook_stacks_close(t->stacks);
 	trace_stream_close(&t->order.stream);
 	trace_stream_close(&t->input.stream);
 	trace_view_close(&t->order_view);

@@ -13,6 +13,7 @@
 #include "hook/common/end.h"
 #include "hook/common/text.h"
 #include "hook/input/signal.h"
+#include "hook/thread/baton.h"
 #include "hook/thread/sync.h"
 
 #define CANCELLED 4095
@@ -49,6 +50,7 @@ struct hook_io hook_io_begin(const char *call, enum hook_io_way way)
 	io.t = hook_thread_self();
 	io.live = hook_process.mode == HOOK_RECORD;
 	hook_signal_point(io.t);
+	hook_baton_leave(io.t);
 	if (way == HOOK_IO_GIVES)
 		hook_io_step(io.t);
 	io.at_work = io.live;
@@ -79,6 +81,7 @@ void hook_io_leave(struct hook_io *io)
 		io->result = -CANCELLED;
 		put_result(io);
 	}
+	hook_baton_enter(io->t);
 	hook_signal_point(io->t);
 	hook_depth = io->t->passive;
 }

@@ -10,6 +10,7 @@
 #include "hook/input/io.h"
 #include "hook/input/real.h"
 #include "hook/input/signal.h"
+#include "hook/thread/baton.h"
 #include "hook/thread/sync.h"
 
 #define SITE __builtin_return_address(0)
@@ -80,7 +81,7 @@ static struct timespec shortened(struct timespec t)
 static void nap(const struct hook_io *io, struct timespec t)
 {
 	t = shortened(t);
-	if (io->result == 0)
+	if (io->result == 0 && !hook_baton_on)
 		REAL(nanosleep)(&t, NULL);
 }
 

@@ -15,6 +15,7 @@
 #include "hook/common/text.h"
 #include "hook/input/signal.h"
 #include "hook/input/steer.h"
+#include "hook/thread/baton.h"
 
 struct mode {
 	int (*number)(struct hook_thread *t, uint32_t kind, const char *call,
@@ -265,6 +266,8 @@ int hook_input_number(uint32_t kind, const char *call, hook_input_number_fn *fet
 	t = hook_thread_self();
 	hook_signal_point(t);
 	rc = mode()->number(t, kind, call, fetch, ctx, value);
+	if (!depth)
+		hook_baton_point(t);
 	hook_signal_point(t);
 	hook_depth = depth ? depth : t->passive;
 	errno = rc ? -rc : error;
@@ -281,7 +284,11 @@ ssize_t hook_input_bytes(uint32_t kind, const char *call, hook_input_bytes_fn *f
 	hook_depth = HOOK_CLOSED;
 	t = hook_thread_self();
 	hook_signal_point(t);
+	if (!depth)
+		hook_baton_leave(t);
 	n = mode()->bytes(t, kind, call, fetch, ctx, buffer, size);
+	if (!depth)
+		hook_baton_enter(t);
 	hook_signal_point(t);
 	hook_depth = depth ? depth : t->passive;
 	errno = n < 0 ? (int)-n : error;

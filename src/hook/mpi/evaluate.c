@@ -20,6 +20,7 @@
 
 #include "hook/common/end.h"
 #include "hook/common/session.h"
+#include "hook/common/stacks.h"
 #include "hook/common/text.h"
 
 #define PATIENCE 100000 /* rounds for the lock of a thread that may never let go */
@@ -28,7 +29,6 @@ static struct evaluate *threads;
 static int threads_locked;
 static uint64_t seqs;
 static uint64_t epoch; /* CLOCK_MONOTONIC when the evaluation began */
-static int rank_fd = -1;
 
 static uint64_t now(int clock)
 {
@@ -74,22 +74,6 @@ static void read_epoch(void)
 	epoch = now(CLOCK_MONOTONIC) - (now(CLOCK_REALTIME) - strtoull(text, NULL, 10));
 }
 
-static void open_directory(struct hook_thread *t)
-{
-	char path[1100];
-
-	snprintf(path, sizeof(path), "%s/graph/rank-%04u", hook_process.session, hook_process.rank);
-	rank_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (rank_fd < 0)
-		hook_failed(t, "the directory for events is not there");
-	read_epoch();
-}
-
-int evaluate_directory(void)
-{
-	return rank_fd;
-}
-
 static void list_lock(void)
 {
 	while (__atomic_exchange_n(&threads_locked, 1, __ATOMIC_ACQUIRE))
@@ -108,12 +92,7 @@ static struct evaluate *open_streams(struct hook_thread *t)
 	int rc;
 
 	hook_stream_name(t, "events", name, sizeof(name));
-	rc = trace_events_create(&e->events, rank_fd, name, hook_process.rank, hook_process.process,
-				 t->name);
-	if (rc)
-		fail(t, "cannot write events", rc);
-	hook_stream_name(t, "sites", name, sizeof(name));
-	rc = trace_stream_create(&e->sites, rank_fd, name, TRACE_STREAM_SITES, hook_process.rank,
+	rc = trace_events_create(&e->events, hook_evaluate_directory(), name, hook_process.rank,
 				 hook_process.process, t->name);
 	if (rc)
 		fail(t, "cannot write events", rc);
@@ -196,8 +175,6 @@ static void thread_closing(struct hook_thread *t)
 	list_unlock();
 	flush(e);
 	trace_events_close(&e->events);
-	trace_stream_close(&e->sites);
-	evaluate_stack_close(e);
 	evaluate_wait_close(e);
 	munmap(e, sizeof(*e));
 }
@@ -264,7 +241,7 @@ struct evaluate *evaluate_begin(struct hook_thread *t, const struct hook_mpi_act
 	e->number = t->events + 1;
 	e->time = now(CLOCK_MONOTONIC) - epoch;
 	e->seqs = 0;
-	e->site = evaluate_stack_site(e, t->site);
+	e->site = hook_stacks_site(hook_stacks_of(t), t->site);
 	if (hook_mpi_turns && act->kind != HOOK_ACT_WAIT && act->kind != HOOK_ACT_CHOICE)
 		keep(e, 2);
 	e->last = is_last(t);
@@ -314,12 +291,12 @@ static void opened(struct hook_thread *t, int world, int level)
 	struct evaluate *e;
 
 	hook_mpi_replay.opened(t, world, level);
-	open_directory(t);
+	read_epoch();
 	hook_end_flush = flush_all;
 	hook_thread_closing = thread_closing;
 	e = evaluate_self(t);
 	e->number = t->events;
-	e->site = evaluate_stack_site(e, t->site);
+	e->site = hook_stacks_site(hook_stacks_of(t), t->site);
 	evaluate_ends(e);
 	evaluate_comms_open(e);
 }

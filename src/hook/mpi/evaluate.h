@@ -4,15 +4,13 @@
  * files share. evaluate.c: threads and their streams; evaluate-note.c: the events of a call;
  * evaluate-calls.c, evaluate-wait.c: the calls that receive and that complete requests;
  * evaluate-requests.c: which request is what; evaluate-comms.c: communicators, their names and
- * whose rank is whose; evaluate-stack.c: where a call comes from.
+ * whose rank is whose. Where a call comes from: hook/common/stacks.c.
  */
 #ifndef HOOK_MPI_EVALUATE_H
 #define HOOK_MPI_EVALUATE_H
 
 #include "hook/mpi/mpi.h"
 #include "trace/events.h"
-
-struct evaluate_stack;
 
 /* One per thread. */
 struct evaluate {
@@ -29,8 +27,6 @@ struct evaluate {
 	MPI_Status *statuses;
 	uint32_t *taken;
 	size_t room; /* of the three, in requests */
-	struct evaluate_stack *stack;
-	struct trace_stream sites;
 	struct trace_events_writer events;
 };
 
@@ -122,15 +118,6 @@ void evaluate_comm_freed(MPI_Comm handle);
 
 /* A rank of a communicator as events have it. */
 int32_t evaluate_peer(const struct evaluate_group *peers, int rank);
-
-/* The number of the stack that ends in the call at `site`; 0 if it cannot be written. */
-uint32_t evaluate_stack_site(struct evaluate *e, const void *site);
-void evaluate_stack_close(struct evaluate *e);
-
-/* Writes the list of loaded files, if it has grown. */
-void evaluate_modules_write(int dirfd);
-/* Where the streams of this process are. */
-int evaluate_directory(void);
 
 /* The events of the call at work, which has returned or will not; status: of a receive. */
 void evaluate_note(struct evaluate *e, int rc, const MPI_Status *status);

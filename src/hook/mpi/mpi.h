@@ -14,6 +14,7 @@
 #include "hook/common/hook.h"
 #include "hook/common/thread.h"
 #include "hook/mpi/handles.h"
+#include "hook/thread/baton.h"
 #include HOOK_MPI_HEADER
 
 #define HOOK_NO_PEER INT_MIN
@@ -126,11 +127,13 @@ static inline struct hook_thread *hook_mpi_enter(uint32_t call, const void *site
 	t->call = call;
 	t->site = site;
 	t->peer = HOOK_NO_PEER;
+	hook_baton_leave(t);
 	return t;
 }
 
 static inline void hook_mpi_leave(struct hook_thread *t)
 {
+	hook_baton_enter(t);
 	hook_depth = t->passive;
 }
 

@@ -20,6 +20,7 @@
 #include "hook/mpi/turn.h"
 
 #define NOWHERE_TAG 1
+#define NOISY_POLLS 1000
 
 static MPI_Comm nowhere; /* a communicator on which nobody sends */
 static bool sparse;      /* wildcards without a record stay wildcards */
@@ -132,11 +133,18 @@ bool replay_poll_would_fail(struct hook_thread *t)
 	return t->more && t->next.kind == TRACE_FAIL;
 }
 
+/* A program may have polled a million times in vain: only the last of them are worth the time. */
+static bool is_noisy_poll(const struct hook_thread *t)
+{
+	return hook_process.noise &&
+	       !(t->more && t->next.kind == TRACE_FAIL && t->next.a > NOISY_POLLS);
+}
+
 bool replay_poll_fails(struct hook_thread *t)
 {
-	if (hook_process.noise)
-		hook_mpi_noise(t);
 	skip_posts(t);
+	if (is_noisy_poll(t))
+		hook_mpi_noise(t);
 	if (t->more && t->next.kind == TRACE_FAIL) {
 		if (--t->next.a == 0)
 			advance(t);
@@ -224,7 +232,7 @@ static void turn_take(struct hook_thread *t)
 		rec = t->next;
 		advance(t);
 	}
-	hook_turn_wait(t->turn + rec.a);
+	hook_turn_wait(t, t->turn + rec.a);
 	t->turn += rec.a + 1;
 }
 

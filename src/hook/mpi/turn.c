@@ -6,18 +6,24 @@
  */
 #include "hook/mpi/turn.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "hook/mpi/mpi.h"
+#include "hook/thread/stuck.h"
+
+#define TICK_NS 250000000
+
 static uint64_t next_turn;
 static int locked;
 
-static void futex(void *word, int op, uint32_t value)
+static long futex(int op, uint32_t value, const struct timespec *time)
 {
-	syscall(SYS_futex, word, op | FUTEX_PRIVATE_FLAG, value, NULL, NULL, 0);
+	return syscall(SYS_futex, &next_turn, op | FUTEX_PRIVATE_FLAG, value, time, NULL, 0);
 }
 
 uint64_t hook_turn_lock(void)
@@ -37,16 +43,23 @@ void hook_turn_unlock(bool taken)
 	__atomic_store_n(&locked, 0, __ATOMIC_RELEASE);
 }
 
-void hook_turn_wait(uint64_t turn)
+/* The turns before are those of other threads here: if they wait as well, it will not come. */
+void hook_turn_wait(struct hook_thread *t, uint64_t turn)
 {
+	const struct timespec tick = {0, TICK_NS};
 	uint64_t now;
 
-	while ((now = __atomic_load_n(&next_turn, __ATOMIC_ACQUIRE)) != turn)
-		futex(&next_turn, FUTEX_WAIT, (uint32_t)now);
+	while ((now = __atomic_load_n(&next_turn, __ATOMIC_ACQUIRE)) != turn) {
+		t->waits_in = hook_mpi_call_name(t->call);
+		t->state = HOOK_THREAD_WAITS;
+		if (futex(FUTEX_WAIT, (uint32_t)now, &tick) != 0 && errno == ETIMEDOUT)
+			hook_sync_look(t);
+	}
+	t->state = HOOK_THREAD_RUNS;
 }
 
 void hook_turn_done(void)
 {
 	__atomic_store_n(&next_turn, next_turn + 1, __ATOMIC_RELEASE);
-	futex(&next_turn, FUTEX_WAKE, INT_MAX);
+	futex(FUTEX_WAKE, INT_MAX, NULL);
 }

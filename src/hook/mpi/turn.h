@@ -13,8 +13,8 @@ uint64_t hook_turn_lock(void);
 /* taken: the turn is used up. */
 void hook_turn_unlock(bool taken);
 
-/* Replay: waits for the turn; taken back by hook_turn_done. */
-void hook_turn_wait(uint64_t turn);
+/* Replay: t waits for the turn; taken back by hook_turn_done. */
+void hook_turn_wait(struct hook_thread *t, uint64_t turn);
 void hook_turn_done(void);
 
 #endif

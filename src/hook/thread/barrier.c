@@ -10,6 +10,7 @@
 #include <sched.h>
 #include <sys/mman.h>
 
+#include "hook/thread/made.h"
 #include "hook/thread/objects.h"
 #include "hook/thread/real.h"
 
@@ -149,6 +150,7 @@ HOOK_EXPORT int pthread_barrier_init(pthread_barrier_t *b, const pthread_barrier
 	forget(b);
 	if (attr)
 		pthread_barrierattr_getpshared(attr, &shared);
+	hook_made(b, __builtin_return_address(0));
 	e = hook_sync_entry(b);
 	e->id = hook_sync_new_id(hook_thread_self());
 	if (hook_process.mode == HOOK_RECORD && shared == PTHREAD_PROCESS_PRIVATE)
@@ -160,7 +162,9 @@ HOOK_EXPORT int pthread_barrier_destroy(pthread_barrier_t *b)
 {
 	int rc = SYNC_REAL(pthread_barrier_destroy)(b);
 
-	if (!rc && !hook_depth)
+	if (!rc && !hook_depth) {
 		forget(b);
+		hook_made(b, NULL);
+	}
 	return rc;
 }

@@ -14,6 +14,8 @@
 
 #include "hook/common/text.h"
 #include "hook/common/thread.h"
+#include "hook/heap/heap.h"
+#include "hook/thread/baton.h"
 #include "hook/thread/real.h"
 #include "hook/thread/streams.h"
 #include "hook/thread/stuck.h"
@@ -33,7 +35,9 @@ static void ends(void *arg)
 		return;
 	}
 	hook_depth = 1;
+	hook_heap_leave();
 	hook_sync_close(t);
+	hook_baton_leave(t);
 	hook_sync_list_remove(t);
 	if (!hook_thread_is_main(t))
 		hook_thread_close(t);
@@ -48,11 +52,13 @@ __attribute__((constructor)) static void make_key(void)
 static void begins(struct hook_thread *t)
 {
 	hook_self = t;
+	hook_heap_enter(t);
 	t->handle = (uint64_t)pthread_self();
 	t->tid = (int)syscall(SYS_gettid);
 	if (hook_process.mode == HOOK_RECORD)
 		hook_sync_open(t);
 	pthread_setspecific(key, t);
+	hook_baton_enter(t);
 	hook_depth = t->passive;
 }
 
@@ -90,6 +96,7 @@ static struct hook_thread *thread_child(struct hook_thread *parent, void *(*star
 	t->passive = parent->passive;
 	t->start = start;
 	t->start_arg = arg;
+	hook_heap_child(t);
 	/* It counts from now on: others must not take it for one that has nothing to do. */
 	if (hook_process.mode == HOOK_REPLAY)
 		hook_sync_open(t);
@@ -116,18 +123,17 @@ static int create(const struct creation *n, struct hook_thread *t)
 		n->thread, t ? thread_main_c11 : (int (*)(void *))(void (*)(void))n->start, arg);
 }
 
-/* A recorded failure is a failure; but what has come about must come about. */
+/* A recorded failure is a failure, and took a name; what has come about must come about. */
 static int act(struct hook_thread *parent, const struct hook_sync_call *c, int code)
 {
 	const struct creation *n = c->object;
 	struct hook_thread *t;
 	int rc;
 
-	if (code > 0)
-		return code;
 	t = thread_child(parent, n->start, n->arg);
-	rc = create(n, t);
+	rc = code > 0 ? code : create(n, t);
 	if (rc && t) {
+		hook_heap_no_child(t);
 		hook_sync_list_remove(t);
 		hook_thread_close(t);
 	}
@@ -281,8 +287,11 @@ HOOK_EXPORT int thrd_join(thrd_t thread, int *value)
  */
 HOOK_EXPORT int pthread_cancel(pthread_t thread)
 {
-	if (hook_sync_is_on(SITE) && hook_process.mode == HOOK_REPLAY &&
-	    hook_sync_put_off_cancel((uint64_t)thread))
+	if (!hook_sync_is_on(SITE))
+		return SYNC_REAL(pthread_cancel)(thread);
+	HOOK_SYNC_ENTER(t);
+	if (hook_process.mode == HOOK_REPLAY && hook_sync_put_off_cancel((uint64_t)thread))
 		return 0;
-	return SYNC_REAL(pthread_cancel)(thread);
+	/* It loads the unwinder, and what that allocates is not the program's. */
+	return hook_sync_real.pthread_cancel(thread);
 }

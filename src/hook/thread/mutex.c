@@ -6,10 +6,18 @@
 #include <errno.h>
 #include <threads.h>
 
+#include "hook/thread/made.h"
 #include "hook/thread/objects.h"
 #include "hook/thread/real.h"
 
 #define SITE __builtin_return_address(0)
+
+/* The object begins anew, or ends: site is NULL then. */
+static void begin(void *object, const void *site)
+{
+	hook_sync_forget(object);
+	hook_made(object, site);
+}
 
 static int take(struct hook_sync_call c)
 {
@@ -69,14 +77,14 @@ HOOK_EXPORT int pthread_mutex_clocklock(pthread_mutex_t *m, clockid_t clock,
 HOOK_EXPORT int pthread_mutex_init(pthread_mutex_t *m, const pthread_mutexattr_t *attr)
 {
 	if (!hook_depth)
-		hook_sync_forget(m);
+		begin(m, SITE);
 	return SYNC_REAL(pthread_mutex_init)(m, attr);
 }
 
 HOOK_EXPORT int pthread_mutex_destroy(pthread_mutex_t *m)
 {
 	if (!hook_depth)
-		hook_sync_forget(m);
+		begin(m, NULL);
 	return SYNC_REAL(pthread_mutex_destroy)(m);
 }
 
@@ -146,14 +154,14 @@ HOOK_EXPORT int pthread_spin_unlock(pthread_spinlock_t *l)
 HOOK_EXPORT int pthread_spin_init(pthread_spinlock_t *l, int shared)
 {
 	if (!hook_depth)
-		hook_sync_forget((void *)l);
+		begin((void *)l, SITE);
 	return SYNC_REAL(pthread_spin_init)(l, shared);
 }
 
 HOOK_EXPORT int pthread_spin_destroy(pthread_spinlock_t *l)
 {
 	if (!hook_depth)
-		hook_sync_forget((void *)l);
+		begin((void *)l, NULL);
 	return SYNC_REAL(pthread_spin_destroy)(l);
 }
 
@@ -172,6 +180,20 @@ static int c11(int rc)
 	default:
 		return thrd_error;
 	}
+}
+
+HOOK_EXPORT int mtx_init(mtx_t *m, int type)
+{
+	if (!hook_depth)
+		begin(m, SITE);
+	return SYNC_REAL(mtx_init)(m, type);
+}
+
+HOOK_EXPORT void mtx_destroy(mtx_t *m)
+{
+	if (!hook_depth)
+		begin(m, NULL);
+	SYNC_REAL(mtx_destroy)(m);
 }
 
 HOOK_EXPORT int mtx_lock(mtx_t *m)

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <sys/mman.h>
 
+#include "hook/thread/gomp.h"
+
 #define ENTRIES (1u << 16)
 
 _Static_assert(offsetof(pthread_mutex_t, __data.__list) == 24, "words of a mutex");
@@ -35,32 +37,41 @@ static struct hook_sync_entry *table_get(void)
 	return now;
 }
 
-struct hook_sync_entry *hook_sync_entry(void *object)
+/* NULL if there is none and none is to be made, or no room. */
+static struct hook_sync_entry *search(struct hook_sync_entry *entries, void *object, bool make)
 {
-	static struct hook_sync_entry shared;
-	struct hook_sync_entry *entries = table_get();
 	uint32_t at = (uint32_t)(((uintptr_t)object * 0x9e3779b97f4a7c15ull) >> 48);
 
 	for (uint32_t i = 0; entries && i < ENTRIES; i++) {
 		struct hook_sync_entry *e = &entries[(at + i) % ENTRIES];
 		void *there = __atomic_load_n(&e->object, __ATOMIC_ACQUIRE);
 
+		if (!there && !make)
+			return NULL;
 		if (!there && __atomic_compare_exchange_n(&e->object, &there, object, false,
 							  __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 			return e;
 		if (there == object)
 			return e;
 	}
-	return &shared;
+	return NULL;
+}
+
+struct hook_sync_entry *hook_sync_entry(void *object)
+{
+	static struct hook_sync_entry shared;
+	struct hook_sync_entry *e = search(table_get(), object, true);
+
+	return e ? e : &shared;
 }
 
 void hook_sync_forget(void *object)
 {
-	struct hook_sync_entry *e;
+	struct hook_sync_entry *e =
+		search(__atomic_load_n(&table, __ATOMIC_ACQUIRE), object, false);
 
-	if (!table)
+	if (!e)
 		return;
-	e = hook_sync_entry(object);
 	e->id = 0;
 	e->version[0] = e->version[1] = 0;
 	e->owner = 0;
@@ -105,6 +116,8 @@ struct hook_sync_spot hook_sync_spot(const struct hook_sync_call *c)
 {
 	if (c->op <= SYNC_COND_CLOCKWAIT && hook_sync_mutex_is_plain(c->object))
 		return hook_sync_mutex_spot(c->object);
+	if (c->op == SYNC_GOMP_TASK)
+		return hook_gomp_spot(c);
 	if (c->op >= SYNC_RDLOCK && c->op <= SYNC_CLOCKWRLOCK)
 		return rwlock_spot(c->object);
 	if (c->op >= SYNC_SEM_POST && c->op <= SYNC_SEM_GETVALUE)

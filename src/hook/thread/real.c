@@ -9,6 +9,9 @@
 #include <dlfcn.h>
 #include <errno.h>
 
+#include "hook/thread/gomp.h"
+#include "hook/thread/baton.h"
+
 struct hook_sync_real hook_sync_real;
 
 static void *newer(const char *name)
@@ -98,7 +101,7 @@ static int do_semaphore(const struct hook_sync_call *c)
 	return rc ? errno : 0;
 }
 
-int hook_sync_do(const struct hook_sync_call *c)
+static int do_now(const struct hook_sync_call *c)
 {
 	switch (c->op) {
 	case SYNC_SPIN_LOCK:
@@ -116,7 +119,55 @@ int hook_sync_do(const struct hook_sync_call *c)
 	}
 	if (c->op <= SYNC_COND_CLOCKWAIT)
 		return do_mutex(c);
+	if (c->op >= SYNC_GOMP_TASK)
+		return hook_gomp_do(c);
 	return c->op <= SYNC_CLOCKWRLOCK ? do_rwlock(c) : do_semaphore(c);
+}
+
+/* The operation that does the same if it need not wait for it; else itself. */
+static enum hook_sync_op trying(enum hook_sync_op op)
+{
+	switch (op) {
+	case SYNC_MUTEX_LOCK:
+	case SYNC_MUTEX_TIMEDLOCK:
+	case SYNC_MUTEX_CLOCKLOCK:
+	case SYNC_WRITE:
+		return SYNC_MUTEX_TRYLOCK;
+	case SYNC_SPIN_LOCK:
+		return SYNC_SPIN_TRYLOCK;
+	case SYNC_RDLOCK:
+	case SYNC_TIMEDRDLOCK:
+	case SYNC_CLOCKRDLOCK:
+		return SYNC_TRYRDLOCK;
+	case SYNC_WRLOCK:
+	case SYNC_TIMEDWRLOCK:
+	case SYNC_CLOCKWRLOCK:
+		return SYNC_TRYWRLOCK;
+	case SYNC_SEM_WAIT:
+	case SYNC_SEM_TIMEDWAIT:
+	case SYNC_SEM_CLOCKWAIT:
+		return SYNC_SEM_TRYWAIT;
+	case SYNC_STREAM:
+	case SYNC_FLOCKFILE:
+		return SYNC_FTRYLOCKFILE;
+	default:
+		return op;
+	}
+}
+
+int hook_sync_do(const struct hook_sync_call *c)
+{
+	struct hook_sync_call try = *c;
+	int rc;
+
+	if (!hook_baton_on || trying(c->op) == c->op)
+		return do_now(c);
+	try.op = trying(c->op);
+	rc = do_now(&try);
+	if (rc != EBUSY && rc != EAGAIN)
+		return rc;
+	hook_baton_leave(hook_self);
+	return do_now(c);
 }
 
 int hook_sync_undo(const struct hook_sync_call *c)
@@ -125,6 +176,8 @@ int hook_sync_undo(const struct hook_sync_call *c)
 		return hook_sync_real.pthread_spin_unlock(c->object);
 	if (c->op <= SYNC_COND_CLOCKWAIT)
 		return hook_sync_real.pthread_mutex_unlock(c->object);
+	if (c->op < SYNC_STREAM)
+		return hook_gomp_undo(c);
 	hook_sync_real.funlockfile(c->object);
 	return 0;
 }

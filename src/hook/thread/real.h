@@ -13,7 +13,8 @@
 #define HOOK_SYNC_REALS(X) \
 	X(pthread_mutex_lock) X(pthread_mutex_trylock) X(pthread_mutex_timedlock) \
 	X(pthread_mutex_clocklock) X(pthread_mutex_unlock) X(pthread_mutex_init) \
-	X(pthread_mutex_destroy) \
+	X(pthread_mutex_destroy) X(mtx_init) X(mtx_destroy) X(pthread_rwlock_init) \
+	X(pthread_rwlock_destroy) X(sem_open) \
 	X(pthread_spin_lock) X(pthread_spin_trylock) X(pthread_spin_unlock) X(pthread_spin_init) \
 	X(pthread_spin_destroy) \
 	X(pthread_rwlock_rdlock) X(pthread_rwlock_tryrdlock) X(pthread_rwlock_timedrdlock) \

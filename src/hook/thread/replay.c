@@ -37,6 +37,12 @@ static bool is_stream(const struct hook_sync_call *c)
 	return c->op >= SYNC_STREAM;
 }
 
+/* An entry that knows who holds it. */
+static bool has_entry(const struct hook_sync_call *c)
+{
+	return c->op >= SYNC_GOMP_CRITICAL;
+}
+
 /* Taken once more by the thread that has it: no turn to wait for. */
 static bool is_nested(const struct hook_thread *t, const struct hook_sync_call *c)
 {
@@ -44,7 +50,7 @@ static bool is_nested(const struct hook_thread *t, const struct hook_sync_call *
 
 	if (is_mutex(c))
 		return is_recursive(m) && m->__data.__owner == t->tid;
-	return is_stream(c) && hook_sync_entry(c->object)->owner == t->tid;
+	return has_entry(c) && hook_sync_entry(c->object)->owner == t->tid;
 }
 
 static uint64_t id_now(const struct hook_sync_spot *spot)
@@ -103,10 +109,13 @@ static void do_take(struct hook_thread *t, const struct hook_sync_call *c,
 		hook_sync_await(t, spot.version, out->version - 1);
 	if (is_mutex(c)) {
 		hook_sync_real.pthread_mutex_lock(c->object);
-	} else if (is_stream(c)) {
+	} else if (has_entry(c)) {
 		struct hook_sync_entry *e = hook_sync_entry(c->object);
 
-		hook_sync_real.flockfile(c->object);
+		if (is_stream(c))
+			hook_sync_real.flockfile(c->object);
+		else
+			hook_sync_do(c);
 		e->owner = t->tid;
 		e->depth++;
 	} else {
@@ -142,7 +151,7 @@ static bool is_last_release(const struct hook_sync_call *c)
 
 	if (is_mutex(c))
 		return !is_recursive(m) || m->__data.__count <= 1;
-	if (is_stream(c)) {
+	if (has_entry(c)) {
 		struct hook_sync_entry *e = hook_sync_entry(c->object);
 
 		if (e->depth && --e->depth)
@@ -207,7 +216,7 @@ void hook_sync_at_end(struct hook_thread *t, const struct hook_sync_call *c)
 	t->state = HOOK_THREAD_AT_END;
 	if (hook_end_is_own(t))
 		hook_diverged(t, hook_sync_name(c->op), "the end of the program",
-			      "a further operation");
+			      "a further operation" HOOK_SYNC_HINT);
 	hook_end_of_recording(t, hook_sync_name(c->op));
 }
 
@@ -218,7 +227,9 @@ static bool is_write_lock(const struct hook_sync_call *c)
 
 static void do_share(const struct hook_sync_call *c)
 {
-	if (c->op >= SYNC_SEM_POST) {
+	if (c->op == SYNC_GOMP_TASK) {
+		hook_sync_do(c);
+	} else if (c->op >= SYNC_SEM_POST) {
 		while (hook_sync_real.sem_wait(c->object) != 0 && errno == EINTR)
 			;
 	} else if (is_write_lock(c)) {

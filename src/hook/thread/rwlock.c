@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Read-write locks. */
+#include "hook/thread/made.h"
 #include "hook/thread/objects.h"
 #include "hook/thread/real.h"
 
@@ -10,6 +11,25 @@ static int share(struct hook_sync_call c)
 	HOOK_SYNC_ENTER(t);
 
 	return hook_sync_mode->share(t, &c);
+}
+
+HOOK_EXPORT int pthread_rwlock_init(pthread_rwlock_t *restrict l,
+				    const pthread_rwlockattr_t *restrict attr)
+{
+	if (!hook_depth) {
+		hook_sync_forget(l);
+		hook_made(l, SITE);
+	}
+	return SYNC_REAL(pthread_rwlock_init)(l, attr);
+}
+
+HOOK_EXPORT int pthread_rwlock_destroy(pthread_rwlock_t *l)
+{
+	if (!hook_depth) {
+		hook_sync_forget(l);
+		hook_made(l, NULL);
+	}
+	return SYNC_REAL(pthread_rwlock_destroy)(l);
 }
 
 HOOK_EXPORT int pthread_rwlock_rdlock(pthread_rwlock_t *l)

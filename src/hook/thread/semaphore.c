@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Semaphores, unnamed and named. Of those that processes share the order in this one is kept. */
 #include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
 
+#include "hook/thread/made.h"
 #include "hook/thread/objects.h"
 #include "hook/thread/real.h"
 
@@ -96,16 +99,39 @@ HOOK_EXPORT int sem_init(sem_t *s, int shared, unsigned int value)
 {
 	int rc = SYNC_REAL(sem_init)(s, shared, value);
 
-	if (!rc && !hook_depth)
+	if (!rc && !hook_depth) {
 		hook_sync_clear_semaphore(s);
+		hook_made(s, SITE);
+	}
 	return rc;
 }
 
 HOOK_EXPORT int sem_destroy(sem_t *s)
 {
-	if (!hook_depth)
+	if (!hook_depth) {
 		hook_sync_forget(s);
+		hook_made(s, NULL);
+	}
 	return SYNC_REAL(sem_destroy)(s);
+}
+
+HOOK_EXPORT sem_t *sem_open(const char *name, int flags, ...)
+{
+	unsigned int value = 0;
+	mode_t mode = 0;
+	sem_t *s;
+	va_list ap;
+
+	if (flags & O_CREAT) {
+		va_start(ap, flags);
+		mode = va_arg(ap, mode_t);
+		value = va_arg(ap, unsigned int);
+		va_end(ap);
+	}
+	s = SYNC_REAL(sem_open)(name, flags, mode, value);
+	if (s != SEM_FAILED && !hook_depth)
+		hook_made(s, SITE);
+	return s;
 }
 
 HOOK_EXPORT int sem_close(sem_t *s)

@@ -5,6 +5,11 @@
  * from before the event to after the operation. So is one of ours around write(2) to standard
  * output and error. Wide characters and the _unlocked functions are left alone.
  */
+/* No definitions in stdio.h of what is defined here. */
+#define __NO_INLINE__ 1
+
+#include "hook/thread/stdio.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <string.h>
@@ -63,7 +68,10 @@ static void resolve(void)
 		real.name;                                                                         \
 	})
 
-/* The operation at work, from its event to its end, which cancellation can bring about, too. */
+/*
+ * The operation at work, from its event to its end, which cancellation can bring about, too. What
+ * it allocates, as getline does, and what it calls of the program is the program's.
+ */
 struct use {
 	struct hook_thread *t;
 	struct hook_sync_call c;
@@ -78,7 +86,7 @@ static struct use use_begins(void *object, enum hook_sync_op op, const void *sit
 		return u;
 	u.t = hook_sync_enter();
 	hook_sync_mode->take(u.t, &u.c);
-	u.t->in_stream = true;
+	hook_sync_leave(u.t);
 	return u;
 }
 
@@ -88,7 +96,7 @@ static void use_ends(struct use *u)
 
 	if (!u->t)
 		return;
-	u->t->in_stream = false;
+	hook_depth = 1;
 	hook_sync_mode->release(u->t, &u->c);
 	hook_sync_leave(u->t);
 	errno = saved;
@@ -182,18 +190,14 @@ static int close_stream(FILE *f, int (*how)(FILE *), const void *site)
 {
 	struct hook_sync_call c = {.op = SYNC_STREAM, .object = f, .site = site};
 	struct hook_thread *t;
-	int rc;
 
 	if (!hook_sync_is_on(site))
 		return how(f);
 	t = hook_sync_enter();
 	hook_sync_mode->take(t, &c);
 	hook_sync_forget(f);
-	t->in_stream = true;
-	rc = how(f);
-	t->in_stream = false;
 	hook_sync_leave(t);
-	return rc;
+	return how(f);
 }
 
 HOOK_EXPORT int fclose(FILE *f)
@@ -252,6 +256,15 @@ HOOK_EXPORT void funlockfile(FILE *f)
 }
 
 static pthread_mutex_t outputs[2] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
+
+const char *hook_stdio_name(const void *object)
+{
+	if (object == stdin)
+		return "standard input";
+	if (object == stdout || object == &outputs[0])
+		return "standard output";
+	return object == stderr || object == &outputs[1] ? "standard error" : NULL;
+}
 
 static bool is_output(int fd)
 {

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "hook/common/text.h"
+#include "hook/thread/account.h"
 #include "hook/thread/real.h"
 #include "hook/thread/replay.h"
 
@@ -67,8 +68,7 @@ diverged(struct hook_thread *t, const char *call, const char *expected, const ch
 	hook_text_add(&out, found);
 	hook_text_add(&out, " as operation ");
 	hook_text_number(&out, (int64_t)t->sync_reader.ops);
-	hook_text_add(&out, " of the thread; if threads share data without locks, 'reprise races'"
-			    " shows where");
+	hook_text_add(&out, " of the thread" HOOK_SYNC_HINT);
 	hook_diverged(t, call, expected, text);
 }
 
@@ -89,6 +89,7 @@ void hook_sync_close(struct hook_thread *t)
 		hook_text_add(&out, " synchronisation operations");
 		diverged(t, "end of the thread", text, "its end");
 	}
+	hook_account_close(t);
 	trace_view_close(&t->sync_view);
 }
 
@@ -136,6 +137,7 @@ void hook_sync_expect(struct hook_thread *t, const struct hook_sync_call *c, uin
 
 	t->waits_in = hook_sync_name(c->op);
 	predicted = next(t, c, &rec);
+	t->record_bytes = predicted ? 0 : trace_sync_rec_bytes(&rec);
 	if (!trace_sync_expect(&t->sync_reader, hook_sync_class(c->op), id, predicted ? NULL : &rec,
 			       out))
 		diverged(t, hook_sync_name(c->op),
@@ -143,13 +145,27 @@ void hook_sync_expect(struct hook_thread *t, const struct hook_sync_call *c, uin
 			 "this one");
 }
 
+static void account(struct hook_thread *t, const struct hook_sync_call *c, uint64_t id,
+		    const struct trace_sync_outcome *out)
+{
+	int saved = errno;
+
+	hook_account_note(t, c, id, out, t->record_bytes);
+	/* The recording goes no further: whoever kills us now does not ask. */
+	if (t->sync_reader.ops == t->sync_reader.total)
+		hook_account_write(t);
+	errno = saved;
+}
+
 void hook_sync_done(struct hook_thread *t, const struct hook_sync_call *c, uint64_t id,
 		    const struct trace_sync_outcome *out)
 {
 	trace_sync_expected(&t->sync_reader, hook_sync_class(c->op), id, out);
 	t->sync_digest = trace_sync_digest(t->sync_digest, c->op, out->nameless ? 0 : id);
-	if (t->sync_reader.ops % 256 == 0)
+	if (t->sync_reader.ops % REPLAY_SYNC_UNIT == 0)
 		hook_slot->sync++;
+	if (__builtin_expect(hook_process.evaluate, 0))
+		account(t, c, id, out);
 	if (t->sync_reader.ops == t->sync_reader.total &&
 	    __atomic_load_n(&t->cancel_at_end, __ATOMIC_SEQ_CST))
 		hook_sync_real.pthread_cancel(pthread_self());

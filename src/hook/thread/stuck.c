@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Every thread of a replayed program says what it is about (t->state). If none of them runs, and
- * two looks at least a tick apart find the same, none will ever run: each waits for another.
+ * two looks of one thread, which are a tick apart, find the same, none will ever run: each waits
+ * for another. A thread that is woken runs from then on, however late it gets to know.
  */
 #include "hook/thread/stuck.h"
 
@@ -22,7 +23,6 @@
 
 static struct hook_thread *first;
 static int locked;
-static uint64_t seen_at_last_look;
 
 static void list_lock(void)
 {
@@ -62,6 +62,14 @@ void hook_sync_list_clear(void)
 {
 	first = NULL;
 	locked = 0;
+}
+
+void hook_sync_list_each(void (*act)(struct hook_thread *t))
+{
+	list_lock();
+	for (struct hook_thread *p = first; p; p = p->next_thread)
+		act(p);
+	list_unlock();
 }
 
 struct overview {
@@ -126,16 +134,16 @@ static void __attribute__((noreturn)) say_stuck(struct hook_thread *t)
 	}
 	list_unlock();
 	out.end = found + sizeof(found) - 1;
-	hook_text_add(&out, "; if threads share data without locks, 'reprise races' shows where");
+	hook_text_add(&out, HOOK_SYNC_HINT);
 	hook_diverged(t, t->waits_in, "a thread that goes on", found);
 }
 
 void hook_sync_look(struct hook_thread *t)
 {
 	struct overview all = look_around(t);
-	uint64_t before = __atomic_exchange_n(&seen_at_last_look, all.running ? 0 : all.ops,
-					      __ATOMIC_RELAXED);
+	uint64_t before = t->ops_at_last_look;
 
+	t->ops_at_last_look = all.running ? 0 : all.ops;
 	if (all.running || before != all.ops || all.speaker != t)
 		return;
 	if (hook_slot->flags & REPLAY_CUT)

@@ -9,6 +9,7 @@
 void hook_sync_list_add(struct hook_thread *t);
 void hook_sync_list_remove(struct hook_thread *t);
 void hook_sync_list_clear(void);
+void hook_sync_list_each(void (*act)(struct hook_thread *t));
 
 /*
  * Called every now and then by a thread that waits. If all wait and nothing has happened between

@@ -9,7 +9,10 @@
 #include <string.h>
 
 #include "hook/common/end.h"
+#include "hook/thread/gomp.h"
+#include "hook/thread/baton.h"
 #include "hook/thread/real.h"
+#include "hook/thread/serial.h"
 #include "hook/thread/streams.h"
 #include "hook/thread/stuck.h"
 
@@ -51,9 +54,23 @@ static const struct {
 	[SYNC_TIMEDJOIN] = {"pthread_timedjoin_np", TRACE_SYNC_VALUE},
 	[SYNC_CLOCKJOIN] = {"pthread_clockjoin_np", TRACE_SYNC_VALUE},
 	[SYNC_IO] = {"an operation on a descriptor", TRACE_SYNC_PLAIN},
+	[SYNC_GOMP_CHUNK] = {"a loop or sections (OpenMP)", TRACE_SYNC_VALUE},
+	[SYNC_GOMP_LENGTH] = {"a guided loop (OpenMP)", TRACE_SYNC_VALUE},
+	[SYNC_GOMP_SINGLE] = {"single (OpenMP)", TRACE_SYNC_VALUE},
+	[SYNC_GOMP_CANCEL] = {"cancel (OpenMP)", TRACE_SYNC_VALUE},
+	[SYNC_GOMP_RUN] = {"a place where tasks can run (OpenMP)", TRACE_SYNC_VALUE},
+	[SYNC_GOMP_NUMBER] = {"a place where a task runs (OpenMP)", TRACE_SYNC_VALUE},
+	[SYNC_GOMP_TASK] = {"the tasks of a team (OpenMP)", TRACE_SYNC_PLAIN},
+	[SYNC_GOMP_CRITICAL] = {"critical (OpenMP)", TRACE_SYNC_PLAIN},
+	[SYNC_GOMP_ATOMIC] = {"atomic or reduction (OpenMP)", TRACE_SYNC_PLAIN},
+	[SYNC_OMP_LOCK] = {"omp_set_lock", TRACE_SYNC_PLAIN},
+	[SYNC_OMP_TEST] = {"omp_test_lock", TRACE_SYNC_TRY},
+	[SYNC_OMP_NEST_LOCK] = {"omp_set_nest_lock", TRACE_SYNC_PLAIN},
+	[SYNC_OMP_NEST_TEST] = {"omp_test_nest_lock", TRACE_SYNC_TRY},
 	[SYNC_STREAM] = {"an operation on a stream (stdio)", TRACE_SYNC_PLAIN},
 	[SYNC_FLOCKFILE] = {"flockfile", TRACE_SYNC_PLAIN},
 	[SYNC_FTRYLOCKFILE] = {"ftrylockfile", TRACE_SYNC_TRY},
+	[SYNC_BATON] = {"the turn to run", TRACE_SYNC_TIMED},
 	[SYNC_WRITE] = {"write", TRACE_SYNC_PLAIN},
 };
 
@@ -76,14 +93,21 @@ void hook_sync_start(void)
 	hook_end_watch_signals();
 #endif
 	hook_sync_open(hook_thread_self());
+	if (hook_process.mode == HOOK_RECORD)
+		hook_gomp_warn();
 	hook_sync_replays = hook_process.mode == HOOK_REPLAY;
 	hook_sync_mode = hook_sync_replays ? &hook_sync_replay : &hook_sync_record;
+	if (!hook_process.serial)
+		return;
+	hook_baton_start(hook_thread_self());
+	hook_sync_mode = hook_sync_serial(hook_sync_mode);
 }
 
 void hook_sync_stop(void)
 {
 	hook_sync_mode = NULL;
 	hook_sync_replays = false;
+	hook_baton_stop();
 	hook_sync_list_clear();
 }
 

@@ -52,9 +52,23 @@ enum hook_sync_op {
 	SYNC_TIMEDJOIN,
 	SYNC_CLOCKJOIN,
 	SYNC_IO, /* on a descriptor: hook/input/io.h */
+	SYNC_GOMP_CHUNK,
+	SYNC_GOMP_LENGTH,
+	SYNC_GOMP_SINGLE,
+	SYNC_GOMP_CANCEL,
+	SYNC_GOMP_RUN,
+	SYNC_GOMP_NUMBER,
+	SYNC_GOMP_TASK,
+	SYNC_GOMP_CRITICAL, /* from here on the owner of a lock is in its table entry */
+	SYNC_GOMP_ATOMIC,
+	SYNC_OMP_LOCK,
+	SYNC_OMP_TEST,
+	SYNC_OMP_NEST_LOCK,
+	SYNC_OMP_NEST_TEST,
 	SYNC_STREAM,
 	SYNC_FLOCKFILE,
 	SYNC_FTRYLOCKFILE,
+	SYNC_BATON, /* the right to run, see hook/thread/baton.h */
 	SYNC_OPS,
 };
 
@@ -130,6 +144,9 @@ extern bool hook_sync_replays;
 
 const char *hook_sync_name(enum hook_sync_op op);
 enum trace_sync_class hook_sync_class(enum hook_sync_op op);
+
+/* How a report of a divergence of threads ends. */
+#define HOOK_SYNC_HINT "; threads that share data without locks can do that: see 'reprise races'"
 
 /* The program makes its first thread. */
 void hook_sync_start(void);

@@ -25,6 +25,7 @@ struct waiter {
 	uint32_t *version;
 	uint32_t turn;
 	int go;
+	enum hook_thread_state *state;
 };
 
 static struct {
@@ -87,9 +88,6 @@ static void sleep_until_go(struct hook_thread *t, struct waiter *w)
 	struct hook_sync_patience patience = {0};
 	int ticks = 0;
 
-	t->version = w->version;
-	t->version_wanted = w->turn;
-	t->state = HOOK_THREAD_WAITS;
 	while (!__atomic_load_n(&w->go, __ATOMIC_ACQUIRE) && !is_turn(w->version, w->turn)) {
 		if (syscall(SYS_futex, &w->go, FUTEX_WAIT_PRIVATE, 0, &tick, NULL, 0) == 0)
 			continue;
@@ -98,19 +96,20 @@ static void sleep_until_go(struct hook_thread *t, struct waiter *w)
 		if (!t->steps || ++ticks % STEP_TICKS == 0)
 			hook_sync_look(t);
 	}
-	t->state = HOOK_THREAD_RUNS;
-	t->version = NULL;
 }
 
 void hook_sync_await(struct hook_thread *t, uint32_t *version, uint32_t turn)
 {
-	struct waiter w = {.version = version, .turn = turn};
+	struct waiter w = {.version = version, .turn = turn, .state = &t->state};
 	size_t b = bucket_of(version);
 
 	if (is_turn(version, turn) || spin(version, turn))
 		return;
+	t->version = version;
+	t->version_wanted = turn;
 	while (!is_turn(version, turn)) {
 		w.go = 0;
+		t->state = HOOK_THREAD_WAITS;
 		lock(&buckets[b].locked);
 		w.next = buckets[b].first;
 		buckets[b].first = &w;
@@ -120,6 +119,8 @@ void hook_sync_await(struct hook_thread *t, uint32_t *version, uint32_t turn)
 		sleep_until_go(t, &w);
 		leave_bucket(&w, b);
 	}
+	t->state = HOOK_THREAD_RUNS;
+	t->version = NULL;
 }
 
 void hook_sync_pass(uint32_t *version, uint32_t turn)
@@ -135,6 +136,7 @@ void hook_sync_pass(uint32_t *version, uint32_t turn)
 	for (struct waiter *w = buckets[b].first; w; w = w->next) {
 		if (w->version == version && w->turn == turn) {
 			wake = &w->go;
+			*w->state = HOOK_THREAD_RUNS;
 			__atomic_store_n(wake, 1, __ATOMIC_RELEASE);
 			break;
 		}

@@ -10,8 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "hook/common/text.h"
-#include "hook/mpi/evaluate.h"
+#include "hook/common/stacks.h"
 
 static uint64_t written; /* how many files had been loaded when the list was written */
 
@@ -53,7 +52,7 @@ static int write_one(struct dl_phdr_info *info, size_t size, void *data)
 	return 0;
 }
 
-void evaluate_modules_write(int dirfd)
+void hook_mapped_write(int dirfd)
 {
 	struct list list = {.fd = -1};
 	char name[32], draft[32];

@@ -5,12 +5,18 @@
  * addresses were found in which words of the stack. If all of these words are still the same, so
  * is the stack. Stacks are numbered per thread: each is written once.
  */
+#include "hook/common/stacks.h"
+
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 #include <unwind.h>
 
-#include "hook/mpi/evaluate.h"
+#include "hook/common/process.h"
+#include "trace/events.h"
 
 #define CACHED 512 /* pairs */
 #define WAYS 2
@@ -35,7 +41,8 @@ struct number {
 	uint32_t number;
 };
 
-struct evaluate_stack {
+struct hook_stacks {
+	struct trace_stream stream;
 	struct entry cache[CACHED][WAYS];
 	struct number *numbers; /* by hash */
 	uint32_t room, count;
@@ -157,7 +164,7 @@ static struct number *find_number(struct number *numbers, uint32_t room, uint64_
 	return &numbers[i];
 }
 
-static bool grow_numbers(struct evaluate_stack *s)
+static bool grow_numbers(struct hook_stacks *s)
 {
 	uint32_t room = s->room ? 2 * s->room : FIRST_NUMBERS;
 	struct number *larger = fresh(room * sizeof(*larger));
@@ -176,9 +183,8 @@ static bool grow_numbers(struct evaluate_stack *s)
 }
 
 /* The number of a stack; a new one is written. */
-static uint32_t number_of(struct evaluate *e, const struct frames *f)
+static uint32_t number_of(struct hook_stacks *s, const struct frames *f)
 {
-	struct evaluate_stack *s = e->stack;
 	uint64_t hash = hash_frames(f);
 	struct number *n;
 
@@ -187,15 +193,15 @@ static uint32_t number_of(struct evaluate *e, const struct frames *f)
 	n = find_number(s->numbers, s->room, hash);
 	if (n->hash)
 		return n->number;
-	if (trace_sites_put(&e->sites, f->address, f->depth))
+	if (trace_sites_put(&s->stream, f->address, f->depth))
 		return 0;
-	evaluate_modules_write(evaluate_directory());
+	hook_mapped_write(hook_evaluate_directory());
 	n->hash = hash;
 	n->number = ++s->count;
 	return n->number;
 }
 
-static struct entry *cache_line(struct evaluate_stack *s, const void *site, const void *sp)
+static struct entry *cache_line(struct hook_stacks *s, const void *site, const void *sp)
 {
 	uint64_t x =
 		((uint64_t)(uintptr_t)site ^ (uint64_t)(uintptr_t)sp << 20) * 0x9e3779b97f4a7c15ull;
@@ -204,16 +210,11 @@ static struct entry *cache_line(struct evaluate_stack *s, const void *site, cons
 }
 
 /* Not inlined: its own frame is at a fixed distance from that of the wrapper. */
-__attribute__((noinline)) uint32_t evaluate_stack_site(struct evaluate *e, const void *site)
+__attribute__((noinline)) uint32_t hook_stacks_site(struct hook_stacks *s, const void *site)
 {
 	const void *sp = __builtin_frame_address(0);
-	struct entry *line;
+	struct entry *line = cache_line(s, site, sp);
 
-	if (!e->stack)
-		e->stack = fresh(sizeof(*e->stack));
-	if (!e->stack)
-		return 0;
-	line = cache_line(e->stack, site, sp);
 	for (int i = 0; i < WAYS; i++) {
 		if (is_same(&line[i], site, sp))
 			return line[i].number;
@@ -222,16 +223,64 @@ __attribute__((noinline)) uint32_t evaluate_stack_site(struct evaluate *e, const
 	line[0].site = site;
 	line[0].sp = sp;
 	unwind(&line[0].frames, site);
-	line[0].number = number_of(e, &line[0].frames);
+	line[0].number = number_of(s, &line[0].frames);
 	return line[0].number;
 }
 
-void evaluate_stack_close(struct evaluate *e)
+int hook_evaluate_directory(void)
 {
-	if (!e->stack)
+	static int rank_fd = -1;
+	int fd = __atomic_load_n(&rank_fd, __ATOMIC_ACQUIRE), none = -1;
+	char path[1100];
+
+	if (fd >= 0)
+		return fd;
+	snprintf(path, sizeof(path), "%s/graph/rank-%04u", hook_process.session, hook_process.rank);
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		hook_failed(hook_thread_self(), "the directory for events is not there");
+	fd = hook_high_fd(fd);
+	if (__atomic_compare_exchange_n(&rank_fd, &none, fd, false, __ATOMIC_ACQ_REL,
+					__ATOMIC_ACQUIRE))
+		return fd;
+	close(fd);
+	return none;
+}
+
+struct hook_stacks *hook_stacks_open(const char *name)
+{
+	struct hook_stacks *s = fresh(sizeof(*s));
+	char file[TRACE_NAME_BYTES + 32];
+	int rc;
+
+	if (!s)
+		hook_failed(hook_thread_self(), "out of memory for events");
+	if (hook_process.process)
+		snprintf(file, sizeof(file), "p%u-%s.sites", hook_process.process, name);
+	else
+		snprintf(file, sizeof(file), "%s.sites", name);
+	rc = trace_stream_create(&s->stream, hook_evaluate_directory(), file, TRACE_STREAM_SITES,
+				 hook_process.rank, hook_process.process, name);
+	if (rc) {
+		snprintf(file, sizeof(file), "cannot write events: %s", strerror(-rc));
+		hook_failed(hook_thread_self(), file);
+	}
+	return s;
+}
+
+struct hook_stacks *hook_stacks_of(struct hook_thread *t)
+{
+	if (__builtin_expect(!t->stacks, 0))
+		t->stacks = hook_stacks_open(t->name);
+	return t->stacks;
+}
+
+void hook_stacks_close(struct hook_stacks *s)
+{
+	if (!s)
 		return;
-	if (e->stack->numbers)
-		munmap(e->stack->numbers, e->stack->room * sizeof(*e->stack->numbers));
-	munmap(e->stack, sizeof(*e->stack));
-	e->stack = NULL;
+	trace_stream_close(&s->stream);
+	if (s->numbers)
+		munmap(s->numbers, s->room * sizeof(*s->numbers));
+	munmap(s, sizeof(*s));
 }

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The part of reprise stats about threads. */
+#ifndef CMD_STATS_THREADS_H
+#define CMD_STATS_THREADS_H
+
+#include <jansson.h>
+
+#include "cmd/objects.h"
+#include "trace/run.h"
+
+/* Threads, and the `top` worst objects with their places; 0: all. */
+void cmd_stats_threads_print(const struct cmd_objects *all, const struct trace_run_rank *sum,
+			     size_t top);
+
+json_t *cmd_stats_threads_json(const struct cmd_objects *all);
+json_t *cmd_stats_objects_json(const struct cmd_objects *all);
+
+#endif

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * malloc and its family. A block comes from the calling thread's heap if the program asks for it
+ * (hook_depth 0), and from libc if MPI, a library that is being loaded, or our own code does. Which
+ * of the two a block came from is seen by its address.
+ * Invariant: a thread without a heap, and every thread of a process that is not recorded or
+ * replayed, gets what it would get without us.
+ */
+#include "hook/heap/heap.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hook/common/modules.h"
+#include "hook/common/text.h"
+#include "hook/heap/core.h"
+#include "hook/heap/note.h"
+#include "hook/heap/slots.h"
+#include "hook/heap/system.h"
+#include "hook/thread/baton.h"
+
+#define LIKELY(x) __builtin_expect(!!(x), 1)
+
+static __thread struct heap *self;
+static __thread uint32_t self_slot = HEAP_NO_SLOT;
+static bool made[HEAP_SLOTS]; /* written by the user of the slot */
+static bool on;
+
+static void *call_malloc(size_t n)
+{
+	if (!heap_system.malloc) {
+		if (heap_system_resolving)
+			return heap_early_alloc(n);
+		heap_system_resolve();
+	}
+	return heap_system.malloc(n);
+}
+
+/* The heap to allocate from, or NULL. */
+static struct heap *heap_at_first_use(void)
+{
+	struct heap *h;
+
+	if (hook_depth || self_slot == HEAP_NO_SLOT)
+		return NULL;
+	h = made[self_slot] ? heap_of_slot(self_slot) : heap_make(self_slot);
+	if (!h) {
+		hook_say("the addresses for the memory of thread ", hook_thread_self()->name,
+			 " are taken: it uses libc's heap, and pointers may differ in replays",
+			 NULL);
+		self_slot = HEAP_NO_SLOT;
+		return NULL;
+	}
+	made[self_slot] = true;
+	heap_note_open(h);
+	self = h;
+	return h;
+}
+
+static inline struct heap *heap_here(void)
+{
+	return LIKELY(self && !hook_depth) ? self : self ? NULL : heap_at_first_use();
+}
+
+static __attribute__((noinline)) void *malloc_slow(size_t n)
+{
+	struct heap *h = self ? NULL : heap_at_first_use();
+	void *p = h ? heap_alloc(h, n) : NULL;
+
+	return p ? p : call_malloc(n);
+}
+
+/* In serial mode another thread may run on from here. */
+static __attribute__((noinline, cold)) void point(void)
+{
+	int saved = errno;
+
+	if (hook_depth || !hook_self)
+		return;
+	hook_depth = 1;
+	hook_baton_point(hook_self);
+	hook_depth = hook_self->passive;
+	errno = saved;
+}
+
+static void *own_malloc(size_t n)
+{
+	struct heap *h = self;
+	void *p;
+
+	if (__builtin_expect(hook_baton_on, 0))
+		point();
+
+	if (LIKELY(h && !hook_depth)) {
+		p = heap_alloc(h, n);
+		if (LIKELY(p != NULL))
+			return p;
+	}
+	return malloc_slow(n);
+}
+
+static __attribute__((noinline)) void free_elsewhere(void *p)
+{
+	if (heap_is_large(p)) {
+		heap_free_large(self, p);
+	} else if (p && !heap_early_owns(p)) {
+		if (!heap_system.free)
+			heap_system_resolve();
+		heap_system.free(p);
+	}
+}
+
+static void own_free(void *p)
+{
+	if (__builtin_expect(hook_baton_on, 0))
+		point();
+	if (LIKELY(heap_is_small(p)))
+		heap_free_small(self, p);
+	else
+		free_elsewhere(p);
+}
+
+static void *own_calloc(size_t n, size_t size)
+{
+	struct heap *h = heap_here();
+	size_t bytes;
+	void *p = NULL;
+
+	if (__builtin_mul_overflow(n, size, &bytes)) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	if (h && bytes > HEAP_SMALL_MAX) {
+		p = heap_alloc_large(h, bytes, 64, true);
+	} else if (h) {
+		p = heap_alloc(h, bytes);
+		if (p)
+			memset(p, 0, bytes);
+	}
+	if (p)
+		return p;
+	if (!heap_system.calloc) {
+		if (heap_system_resolving)
+			return heap_early_alloc(bytes);
+		heap_system_resolve();
+	}
+	return heap_system.calloc(n, size);
+}
+
+static size_t room(void *p)
+{
+	if (heap_is_ours(p))
+		return heap_room(p);
+	if (heap_early_owns(p))
+		return heap_early_room(p);
+	if (!heap_system.malloc_usable_size)
+		heap_system_resolve();
+	return heap_system.malloc_usable_size(p);
+}
+
+/* A block that shrinks a little stays. */
+static bool stays(const void *p, size_t n)
+{
+	size_t has;
+
+	if (!heap_is_small(p))
+		return false;
+	has = heap_room(p);
+	return n <= has && (n >= has / 2 || has <= 256);
+}
+
+static void *move(struct heap *h, void *p, size_t n)
+{
+	size_t has = room(p);
+	void *new = h ? heap_alloc(h, n) : NULL;
+
+	if (!new)
+		new = call_malloc(n);
+	if (!new)
+		return NULL;
+	memcpy(new, p, has < n ? has : n);
+	own_free(p);
+	return new;
+}
+
+static void *own_realloc(void *p, size_t n)
+{
+	struct heap *h = heap_here();
+	void *new;
+
+	if (!p)
+		return own_malloc(n);
+	if (!h && !heap_is_ours(p) && !heap_early_owns(p)) {
+		if (!heap_system.realloc)
+			heap_system_resolve();
+		return heap_system.realloc(p, n);
+	}
+	if (!n) {
+		own_free(p);
+		return NULL;
+	}
+	if (stays(p, n))
+		return p;
+	if (h && heap_is_large(p) && n > HEAP_SMALL_MAX) {
+		new = heap_realloc_large(h, p, n);
+		if (new)
+			return new;
+	}
+	return move(h, p, n);
+}
+
+static void *own_memalign(size_t align, size_t n)
+{
+	struct heap *h = heap_here();
+	void *p = NULL;
+
+	if (h && align && align <= HEAP_LARGE_BYTES) {
+		if (align & (align - 1))
+			align = 1ul << (64 - __builtin_clzl(align));
+		p = heap_alloc_aligned(h, n, align);
+	}
+	if (p)
+		return p;
+	if (!heap_system.memalign)
+		heap_system_resolve();
+	return heap_system.memalign(align, n);
+}
+
+HOOK_EXPORT void *malloc(size_t n) __attribute__((alias("own_malloc")));
+HOOK_EXPORT void free(void *p) __attribute__((alias("own_free")));
+HOOK_EXPORT void *calloc(size_t n, size_t size) __attribute__((alias("own_calloc")));
+HOOK_EXPORT void *realloc(void *p, size_t n) __attribute__((alias("own_realloc")));
+HOOK_EXPORT void *memalign(size_t align, size_t n) __attribute__((alias("own_memalign")));
+
+HOOK_EXPORT void *aligned_alloc(size_t align, size_t n)
+{
+	if (on)
+		return own_memalign(align, n);
+	if (!heap_system.aligned_alloc)
+		heap_system_resolve();
+	return heap_system.aligned_alloc(align, n);
+}
+
+HOOK_EXPORT void *reallocarray(void *p, size_t n, size_t size)
+{
+	size_t bytes;
+
+	if (__builtin_mul_overflow(n, size, &bytes)) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	return own_realloc(p, bytes);
+}
+
+HOOK_EXPORT int posix_memalign(void **out, size_t align, size_t n)
+{
+	int saved = errno;
+	void *p;
+
+	if (!on) {
+		if (!heap_system.posix_memalign)
+			heap_system_resolve();
+		return heap_system.posix_memalign(out, align, n);
+	}
+	if (align % sizeof(void *) || !align || (align & (align - 1)))
+		return EINVAL;
+	p = own_memalign(align, n);
+	errno = saved;
+	if (!p)
+		return ENOMEM;
+	*out = p;
+	return 0;
+}
+
+HOOK_EXPORT void *valloc(size_t n)
+{
+	if (on)
+		return own_memalign(HEAP_PAGE, n);
+	if (!heap_system.valloc)
+		heap_system_resolve();
+	return heap_system.valloc(n);
+}
+
+HOOK_EXPORT void *pvalloc(size_t n)
+{
+	if (on && n <= SIZE_MAX - HEAP_PAGE)
+		return own_memalign(HEAP_PAGE, (n + HEAP_PAGE - 1) & ~(HEAP_PAGE - 1));
+	if (!heap_system.pvalloc)
+		heap_system_resolve();
+	return heap_system.pvalloc(n);
+}
+
+HOOK_EXPORT size_t malloc_usable_size(void *p)
+{
+	return p ? room(p) : 0;
+}
+
+HOOK_EXPORT int malloc_trim(size_t pad)
+{
+	if (self && !hook_depth)
+		heap_trim(self);
+	if (!heap_system.malloc_trim)
+		heap_system_resolve();
+	return heap_system.malloc_trim(pad);
+}
+
+void hook_heap_child(struct hook_thread *t)
+{
+	t->heap_slot = on ? heap_note_child().slot : HEAP_NO_SLOT;
+}
+
+void hook_heap_no_child(struct hook_thread *t)
+{
+	if (t->heap_slot != HEAP_NO_SLOT)
+		heap_slot_leave(t->heap_slot);
+}
+
+void hook_heap_enter(struct hook_thread *t)
+{
+	self_slot = t->heap_slot;
+}
+
+void hook_heap_leave(void)
+{
+	if (self)
+		heap_retire(self);
+	heap_note_close();
+	self = NULL;
+	if (self_slot != HEAP_NO_SLOT && self_slot != 0)
+		heap_slot_leave(self_slot);
+	self_slot = HEAP_NO_SLOT;
+}
+
+/* The program brings its own allocator, or looks at every block itself. */
+static void leave_it(const char *whose)
+{
+	char text[1100];
+	struct hook_text out = hook_text_in(text, sizeof(text));
+
+	hook_text_add(&out, "heap=");
+	hook_text_add(&out, whose);
+	hook_modules_note(text);
+	if (hook_process.mode == HOOK_RECORD && strcmp(whose, "system") != 0)
+		hook_say_once("heap", "malloc is that of ", whose,
+			      ": it is left alone, and pointers may differ in replays", NULL);
+}
+
+void hook_heap_start(void)
+{
+	const char *heap = getenv("REPRISE_HEAP"), *stranger;
+
+	if (!heap_system.malloc)
+		heap_system_resolve();
+	stranger = heap_system_stranger((const void *)own_malloc);
+	if (stranger || (heap && strcmp(heap, "system") == 0)) {
+		leave_it(stranger ? stranger : "system");
+		return;
+	}
+	heap_note_start();
+	on = true;
+	self_slot = 0;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is recorded of the heap, in a stream of the thread, "0.2.heap", that is made when there is
+ * something to write: the slots its children got, and which lists it took back at which refill.
+ */
+#ifndef HOOK_HEAP_NOTE_H
+#define HOOK_HEAP_NOTE_H
+
+#include "hook/heap/core.h"
+#include "hook/heap/slots.h"
+
+/* Chooses the order by mode; in a process that is recorded or replayed. */
+void heap_note_start(void);
+
+/* The calling thread has got its heap. */
+void heap_note_open(const struct heap *h);
+
+/* The slot of the next child of the calling thread. */
+struct heap_use heap_note_child(void);
+
+/* The calling thread ends. */
+void heap_note_close(void);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The allocator behind ours: libc's, or the one the program brings. */
+#ifndef HOOK_HEAP_SYSTEM_H
+#define HOOK_HEAP_SYSTEM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct heap_system {
+	void *(*malloc)(size_t n);
+	void (*free)(void *p);
+	void *(*calloc)(size_t n, size_t size);
+	void *(*realloc)(void *p, size_t n);
+	void *(*reallocarray)(void *p, size_t n, size_t size);
+	void *(*memalign)(size_t align, size_t n);
+	void *(*aligned_alloc)(size_t align, size_t n);
+	int (*posix_memalign)(void **out, size_t align, size_t n);
+	void *(*valloc)(size_t n);
+	void *(*pvalloc)(size_t n);
+	size_t (*malloc_usable_size)(void *p);
+	int (*malloc_trim)(size_t pad);
+};
+
+extern struct heap_system heap_system;
+
+/* Good at any time, from the first call that the dynamic loader makes on. */
+void heap_system_resolve(void) __attribute__((cold));
+
+/* Memory for the dynamic loader while it looks up the functions above; never freed. */
+void *heap_early_alloc(size_t n);
+bool heap_early_owns(const void *p);
+size_t heap_early_room(const void *p);
+
+/* True while the calling thread is in heap_system_resolve(). */
+extern __thread bool heap_system_resolving;
+
+/* NULL if the next malloc is libc's, else whose it is: a file name. */
+const char *heap_system_stranger(const void *ours);
+
+#endif

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The baton. While recording, threads queue for it, and it is given to the first; one that comes to
+ * no point for long loses it to the first in the queue: it may wait for the others without calling
+ * us. Such a theft is recorded by the thief. The one that was robbed runs on beside the others
+ * until its next point, in the recording and in the replay. Invariant: whoever runs the program's
+ * code has made the newest version, but for the robbed.
+ */
+#include "hook/thread/baton.h"
+
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <x86intrin.h>
+
+#include "hook/thread/streams.h"
+#include "hook/thread/stuck.h"
+#include "hook/thread/wait.h"
+
+#define SLICE_CYCLES 400000
+#define TICK_NS 20000000
+#define TICKS_OF_PATIENCE 10
+#define NAPS_OF_PATIENCE 10
+
+enum { TAKEN, STOLEN };
+
+struct waiter {
+	struct waiter *next;
+	struct hook_thread *t;
+	int go;
+};
+
+bool hook_baton_on;
+
+static struct {
+	int locked;
+	struct hook_thread *owner; /* recording: NULL if it is free */
+	uint32_t version;          /* the last one made; in replay the last one given away */
+	uint32_t taken;            /* replay: the last one made */
+	uint64_t since;            /* when its owner got it */
+	struct waiter *first, **last;
+} baton;
+
+static void lock(void)
+{
+	int spins = 0;
+
+	while (__atomic_exchange_n(&baton.locked, 1, __ATOMIC_ACQUIRE)) {
+		if (++spins > 100)
+			sched_yield();
+	}
+}
+
+static void unlock(void)
+{
+	__atomic_store_n(&baton.locked, 0, __ATOMIC_RELEASE);
+}
+
+void hook_baton_start(struct hook_thread *t)
+{
+	baton.owner = t;
+	baton.last = &baton.first;
+	baton.version = hook_process.mode == HOOK_RECORD;
+	baton.taken = 1;
+	t->baton = 1;
+	hook_baton_on = true;
+}
+
+void hook_baton_stop(void)
+{
+	hook_baton_on = false;
+}
+
+static void note(struct hook_thread *t, uint32_t version, uint32_t how)
+{
+	struct trace_sync_outcome out = {.takes = true, .code = how, .version = version};
+
+	t->baton = version;
+	hook_sync_wrote(t, trace_sync_put_outcome(&t->sync, SYNC_BATON, hook_sync_class(SYNC_BATON),
+						  hook_sync_op_id(SYNC_BATON), &out));
+}
+
+/* Locked. The word to wake, if any. */
+static int *hand_over(void)
+{
+	struct waiter *w = baton.first;
+
+	baton.owner = w ? w->t : NULL;
+	if (!w)
+		return NULL;
+	baton.first = w->next;
+	if (!baton.first)
+		baton.last = &baton.first;
+	baton.since = __rdtsc();
+	__atomic_store_n(&w->go, 1, __ATOMIC_RELEASE);
+	return &w->go;
+}
+
+static void record_give(struct hook_thread *t)
+{
+	int *wake = NULL;
+
+	lock();
+	if (baton.owner == t)
+		wake = hand_over();
+	unlock();
+	if (wake)
+		syscall(SYS_futex, wake, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+static void leave_queue(struct waiter *w)
+{
+	struct waiter **p = &baton.first;
+
+	while (*p != w)
+		p = &(*p)->next;
+	*p = w->next;
+	if (!w->next)
+		baton.last = p;
+}
+
+/* Its owner has made no version for so long: true if the caller, first in the queue, has it now. */
+static bool steal(struct waiter *w, uint32_t seen)
+{
+	bool stolen;
+
+	lock();
+	stolen = baton.first == w && baton.version == seen && !w->go;
+	if (stolen) {
+		leave_queue(w);
+		baton.owner = w->t;
+		baton.since = __rdtsc();
+	}
+	unlock();
+	return stolen;
+}
+
+static int wait_in_queue(struct waiter *w)
+{
+	const struct timespec tick = {0, TICK_NS};
+	uint32_t seen = 0;
+	int ticks = 0;
+
+	while (!__atomic_load_n(&w->go, __ATOMIC_ACQUIRE)) {
+		uint32_t now = __atomic_load_n(&baton.version, __ATOMIC_RELAXED);
+
+		ticks = now == seen ? ticks + 1 : 0;
+		seen = now;
+		if (ticks > TICKS_OF_PATIENCE && steal(w, seen))
+			return STOLEN;
+		syscall(SYS_futex, &w->go, FUTEX_WAIT_PRIVATE, 0, &tick, NULL, 0);
+	}
+	return TAKEN;
+}
+
+/* Locked; unlocks. */
+static int queue(struct hook_thread *t)
+{
+	struct waiter w = {.t = t};
+
+	*baton.last = &w;
+	baton.last = &w.next;
+	unlock();
+	return wait_in_queue(&w);
+}
+
+static void record_take(struct hook_thread *t)
+{
+	int how = TAKEN;
+	uint32_t version;
+
+	lock();
+	if (!baton.owner) {
+		baton.owner = t;
+		baton.since = __rdtsc();
+	}
+	if (baton.owner != t) {
+		how = queue(t);
+		lock();
+	}
+	version = ++baton.version;
+	unlock();
+	note(t, version, (uint32_t)how);
+}
+
+static bool is_slice_over(void)
+{
+	return __atomic_load_n(&baton.first, __ATOMIC_RELAXED) &&
+	       __rdtsc() - baton.since > SLICE_CYCLES;
+}
+
+/* A version that a thief has overtaken is of no use to anybody. */
+static void replay_give(struct hook_thread *t)
+{
+	lock();
+	if ((int32_t)(t->baton - baton.version) > 0)
+		hook_sync_pass(&baton.version, t->baton);
+	unlock();
+}
+
+/* The one before may never give it away: then it has run for so long, too. */
+static void await_theft(struct hook_thread *t, uint32_t version)
+{
+	int naps = 0;
+
+	while (naps < NAPS_OF_PATIENCE &&
+	       (int32_t)(__atomic_load_n(&baton.version, __ATOMIC_ACQUIRE) - version) < -1) {
+		t->state = HOOK_THREAD_WAITS;
+		hook_sync_nap(t);
+		if (__atomic_load_n(&baton.taken, __ATOMIC_ACQUIRE) == version - 1)
+			naps++;
+	}
+	t->state = HOOK_THREAD_RUNS;
+}
+
+static void replay_take(struct hook_thread *t)
+{
+	struct hook_sync_call c = {.op = SYNC_BATON, .site = t->site};
+	uint64_t id = hook_sync_op_id(SYNC_BATON);
+	struct trace_sync_outcome out;
+
+	hook_sync_expect(t, &c, id, &out);
+	if (out.code == STOLEN)
+		await_theft(t, out.version);
+	else
+		hook_sync_await(t, &baton.version, out.version - 1);
+	__atomic_store_n(&baton.taken, out.version, __ATOMIC_RELEASE);
+	t->baton = out.version;
+	hook_sync_done(t, &c, id, &out);
+}
+
+void hook_baton_give(struct hook_thread *t)
+{
+	if (hook_process.mode == HOOK_RECORD)
+		record_give(t);
+	else
+		replay_give(t);
+}
+
+void hook_baton_take(struct hook_thread *t)
+{
+	if (t->passive)
+		return;
+	if (hook_process.mode == HOOK_RECORD)
+		record_take(t);
+	else
+		replay_take(t);
+}
+
+void hook_baton_offer(struct hook_thread *t)
+{
+	if (hook_process.mode == HOOK_REPLAY || is_slice_over())
+		hook_baton_give(t);
+	hook_baton_take(t);
+}

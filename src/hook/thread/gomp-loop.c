@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Loops whose iterations are handed out while they run, and sections. What a thread gets shows
+ * where it stands in the order of all parts, so the recording needs no order of calls: it has, for
+ * each part, how many the thread did not get since its last one, and 0 for the end. In replay
+ * libgomp is told of the loop and then no more asked; every thread takes its parts without waiting
+ * for others. Ordered iterations wait for their turn, which is their position.
+ */
+#include "hook/thread/gomp.h"
+#include "hook/thread/wait.h"
+
+#define SITE __builtin_return_address(0)
+#define MONOTONIC 0x80000000u
+
+/* Schedules as libgomp numbers them. */
+enum { KIND_RUNTIME, KIND_STATIC, KIND_DYNAMIC, KIND_GUIDED };
+
+typedef unsigned long long ull;
+
+void omp_get_schedule(unsigned int *kind, int *chunk);
+
+static enum hook_gomp_schedule schedule_of(unsigned int kind, uint64_t *chunk)
+{
+	int size = 1;
+
+	kind &= ~MONOTONIC;
+	if (kind == KIND_RUNTIME) {
+		GOMP_REAL(omp_get_schedule)(&kind, &size);
+		kind &= ~MONOTONIC;
+		*chunk = size > 0 ? (uint64_t)size : 1;
+	}
+	return kind == KIND_DYNAMIC ? GOMP_DYNAMIC : kind == KIND_GUIDED ? GOMP_GUIDED : GOMP_FIXED;
+}
+
+/* `some`: it has iterations at all. */
+static struct hook_gomp_loop loop_of(unsigned int kind, bool ordered, bool up, bool some,
+				     uint64_t start, uint64_t end, uint64_t step, uint64_t chunk)
+{
+	struct hook_gomp_loop l = {.up = up,
+				   .ordered = ordered,
+				   .start = start,
+				   .end = end,
+				   .step = step,
+				   .chunk = chunk ? chunk : 1};
+
+	l.schedule = schedule_of(kind, &l.chunk);
+	if (some && step)
+		l.count = up ? (end - start - 1) / step + 1 : (start - end - 1) / -step + 1;
+	return l;
+}
+
+static struct hook_gomp_loop sections_of(unsigned int count)
+{
+	return loop_of(KIND_DYNAMIC, false, true, count, 1, (uint64_t)count + 1, 1, 1);
+}
+
+static uint64_t position(const struct hook_gomp_loop *l, uint64_t i)
+{
+	if (i == l->end)
+		return l->count;
+	return l->up ? (i - l->start) / l->step : (l->start - i) / -l->step;
+}
+
+static uint64_t iteration(const struct hook_gomp_loop *l, uint64_t at)
+{
+	return at == l->count ? l->end : l->start + at * l->step;
+}
+
+/* Replay: the ordered iterations of the part in work are done. */
+static void leave_part(struct hook_thread *t, struct hook_gomp_loop *l)
+{
+	uint32_t *turn = &hook_gomp_here()->team->turn;
+
+	hook_sync_await(t, turn, l->base + (uint32_t)l->at);
+	hook_sync_pass(turn, l->base + (uint32_t)(l->at + l->length));
+}
+
+static void enter_part(struct hook_thread *t, struct hook_gomp_loop *l, uint64_t advance,
+		       uint64_t length, const void *site)
+{
+	uint64_t number = l->next + advance - 1;
+
+	if (l->schedule == GOMP_GUIDED) {
+		l->at = number;
+		l->length = hook_gomp_number(t, SYNC_GOMP_LENGTH, length, site);
+		l->next = l->at + l->length;
+		return;
+	}
+	l->at = number * l->chunk;
+	l->length = l->count - l->at < l->chunk ? l->count - l->at : l->chunk;
+	l->next = number + 1;
+}
+
+/* Recording: `got` tells whether [*from, *to) came from libgomp. Replay sets them. */
+static bool part(struct hook_thread *t, struct hook_gomp_loop *l, bool got, uint64_t *from,
+		 uint64_t *to, const void *site)
+{
+	bool replay = hook_process.mode == HOOK_REPLAY;
+	uint64_t at = got && !replay ? position(l, *from) : 0, advance = 0;
+
+	if (got && !replay)
+		advance = (l->schedule == GOMP_GUIDED ? at : at / l->chunk) - l->next + 1;
+	if (replay && l->ordered && l->length && hook_gomp_here()->team)
+		leave_part(t, l);
+	l->length = 0;
+	advance = hook_gomp_number(t, SYNC_GOMP_CHUNK, advance, site);
+	if (!advance)
+		return false;
+	enter_part(t, l, advance, got && !replay ? position(l, *to) - at : 0, site);
+	if (replay) {
+		*from = iteration(l, l->at);
+		*to = iteration(l, l->at + l->length);
+	}
+	return true;
+}
+
+static bool begin(const struct hook_gomp_loop *l, bool got, uint64_t *from, uint64_t *to,
+		  const void *site)
+{
+	struct hook_gomp_frame *f = hook_gomp_here();
+
+	f->loop = *l;
+	if (!hook_sync_is_on(site) || l->schedule == GOMP_FIXED)
+		return got;
+	HOOK_SYNC_ENTER(t);
+	f->loop.base = f->ordered;
+	if (l->ordered)
+		f->ordered += (uint32_t)l->count;
+	return part(t, &f->loop, got, from, to, site);
+}
+
+static bool is_ours(const void *site)
+{
+	return hook_sync_is_on(site) && hook_gomp_here()->loop.schedule != GOMP_FIXED;
+}
+
+/* What libgomp allocates for it is not the program's. */
+#define INSIDE(call)                                                                               \
+	({                                                                                         \
+		int inside_depth = hook_depth;                                                     \
+		__typeof__(call) inside_result;                                                    \
+                                                                                                   \
+		hook_depth = 1;                                                                    \
+		inside_result = call;                                                              \
+		hook_depth = inside_depth;                                                         \
+		inside_result;                                                                     \
+	})
+
+#define NEXT(name, type)                                                                           \
+	HOOK_EXPORT bool name(type *from, type *to);                                               \
+	bool name(type *from, type *to)                                                            \
+	{                                                                                          \
+		bool got = false;                                                                  \
+                                                                                                   \
+		if (!is_ours(SITE))                                                                \
+			return GOMP_REAL(name)(from, to);                                          \
+		HOOK_SYNC_ENTER(t);                                                                \
+		if (hook_process.mode == HOOK_RECORD)                                              \
+			got = GOMP_REAL(name)(from, to);                                           \
+		return part(t, &hook_gomp_here()->loop, got, (uint64_t *)from, (uint64_t *)to,     \
+			    SITE);                                                                 \
+	}
+
+/*
+ * `plain` is told of the loop in replay: the ordered kind of libgomp would wait for turns.
+ * `parameters` and `arguments` are those of the function but for the last two.
+ */
+#define START(name, plain, type, loop, parameters, arguments)                                      \
+	HOOK_EXPORT bool name(UNPACK parameters, type *from, type *to);                            \
+	bool name(UNPACK parameters, type *from, type *to)                                         \
+	{                                                                                          \
+		struct hook_gomp_loop l = loop;                                                    \
+		bool got, replay = hook_process.mode == HOOK_REPLAY && hook_sync_is_on(SITE) &&    \
+				   l.schedule != GOMP_FIXED;                                       \
+                                                                                                   \
+		if (replay)                                                                        \
+			got = INSIDE(GOMP_REAL(plain)(UNPACK arguments, from, to));                \
+		else                                                                               \
+			got = INSIDE(GOMP_REAL(name)(UNPACK arguments, from, to));                 \
+		return begin(&l, got, (uint64_t *)from, (uint64_t *)to, SITE);                     \
+	}
+#define UNPACK(...) __VA_ARGS__
+
+#define LOOP(kind, ordered, chunk)                                                                 \
+	loop_of(kind, ordered, step > 0, step > 0 ? start < end : start > end, (uint64_t)start,    \
+		(uint64_t)end, (uint64_t)step, (uint64_t)(chunk))
+#define LOOP_ULL(kind, ordered, chunk)                                                             \
+	loop_of(kind, ordered, up, up ? start < end : start > end, start, end, step, chunk)
+#define LOOP_ACROSS(kind, chunk)                                                                   \
+	loop_of(kind, false, true, counts[0] > 0, 0, (uint64_t)counts[0], 1, (uint64_t)(chunk))
+
+/* A schedule that has a chunk size. */
+#define SIZED(name, plain, kind, ordered)                                                          \
+	START(GOMP_loop_##name##_start, GOMP_loop_##plain##_start, long,                           \
+	      LOOP(kind, ordered, chunk), (long start, long end, long step, long chunk),           \
+	      (start, end, step, chunk))                                                           \
+	NEXT(GOMP_loop_##name##_next, long)                                                        \
+	START(GOMP_loop_ull_##name##_start, GOMP_loop_ull_##plain##_start, ull,                    \
+	      LOOP_ULL(kind, ordered, chunk), (bool up, ull start, ull end, ull step, ull chunk),  \
+	      (up, start, end, step, chunk))                                                       \
+	NEXT(GOMP_loop_ull_##name##_next, ull)
+
+/* The schedule set for the whole program. */
+#define UNSIZED(name, plain, ordered)                                                              \
+	START(GOMP_loop_##name##_start, GOMP_loop_##plain##_start, long,                           \
+	      LOOP(KIND_RUNTIME, ordered, 1), (long start, long end, long step),                   \
+	      (start, end, step))                                                                  \
+	NEXT(GOMP_loop_##name##_next, long)                                                        \
+	START(GOMP_loop_ull_##name##_start, GOMP_loop_ull_##plain##_start, ull,                    \
+	      LOOP_ULL(KIND_RUNTIME, ordered, 1), (bool up, ull start, ull end, ull step),         \
+	      (up, start, end, step))                                                              \
+	NEXT(GOMP_loop_ull_##name##_next, ull)
+
+SIZED(dynamic, dynamic, KIND_DYNAMIC, false)
+SIZED(guided, guided, KIND_GUIDED, false)
+SIZED(nonmonotonic_dynamic, nonmonotonic_dynamic, KIND_DYNAMIC, false)
+SIZED(nonmonotonic_guided, nonmonotonic_guided, KIND_GUIDED, false)
+SIZED(ordered_dynamic, dynamic, KIND_DYNAMIC, true)
+SIZED(ordered_guided, guided, KIND_GUIDED, true)
+UNSIZED(runtime, runtime, false)
+UNSIZED(nonmonotonic_runtime, nonmonotonic_runtime, false)
+UNSIZED(maybe_nonmonotonic_runtime, maybe_nonmonotonic_runtime, false)
+UNSIZED(ordered_runtime, runtime, true)
+
+/* Loops whose iterations wait for certain others: they go on with the plain functions. */
+#define ACROSS(name, type, kind)                                                                   \
+	START(name, name, type, LOOP_ACROSS(kind, chunk),                                          \
+	      (unsigned int depth, type *counts, type chunk), (depth, counts, chunk))
+#define ACROSS_UNSIZED(name, type)                                                                 \
+	START(name, name, type, LOOP_ACROSS(KIND_RUNTIME, 1), (unsigned int depth, type *counts),  \
+	      (depth, counts))
+
+ACROSS(GOMP_loop_doacross_dynamic_start, long, KIND_DYNAMIC)
+ACROSS(GOMP_loop_doacross_guided_start, long, KIND_GUIDED)
+ACROSS_UNSIZED(GOMP_loop_doacross_runtime_start, long)
+ACROSS(GOMP_loop_ull_doacross_dynamic_start, ull, KIND_DYNAMIC)
+ACROSS(GOMP_loop_ull_doacross_guided_start, ull, KIND_GUIDED)
+ACROSS_UNSIZED(GOMP_loop_ull_doacross_runtime_start, ull)
+
+HOOK_EXPORT unsigned int GOMP_sections_start(unsigned int count);
+HOOK_EXPORT unsigned int GOMP_sections_next(void);
+
+unsigned int GOMP_sections_start(unsigned int count)
+{
+	struct hook_gomp_loop l = sections_of(count);
+	uint64_t from = INSIDE(GOMP_REAL(GOMP_sections_start)(count)), to = from + 1;
+
+	return begin(&l, from, &from, &to, SITE) ? (unsigned int)from : 0;
+}
+
+unsigned int GOMP_sections_next(void)
+{
+	uint64_t from = 0, to;
+
+	if (!is_ours(SITE))
+		return GOMP_REAL(GOMP_sections_next)();
+	HOOK_SYNC_ENTER(t);
+	if (hook_process.mode == HOOK_RECORD)
+		from = GOMP_REAL(GOMP_sections_next)();
+	to = from + 1;
+	return part(t, &hook_gomp_here()->loop, from, &from, &to, SITE) ? (unsigned int)from : 0;
+}
+
+/* Regions that are a loop or sections: their threads begin with the next function. */
+#define PARALLEL(name, what, parameters, arguments)                                                \
+	HOOK_EXPORT void name(hook_gomp_body *body, void *data, unsigned int threads,              \
+			      UNPACK parameters, unsigned int flags);                              \
+	void name(hook_gomp_body *body, void *data, unsigned int threads, UNPACK parameters,       \
+		  unsigned int flags)                                                              \
+	{                                                                                          \
+		struct hook_gomp_team team = {.body = body, .data = data};                         \
+                                                                                                   \
+		if (hook_depth) {                                                                  \
+			GOMP_REAL(name)(body, data, threads, UNPACK arguments, flags);             \
+			return;                                                                    \
+		}                                                                                  \
+		team.loop = what;                                                                  \
+		GOMP_REAL(name)(hook_gomp_region, &team, threads, UNPACK arguments, flags);        \
+		hook_gomp_region_over();                                                           \
+	}
+#define PARALLEL_SIZED(name, kind)                                                                 \
+	PARALLEL(GOMP_parallel_loop_##name, LOOP(kind, false, chunk),                              \
+		 (long start, long end, long step, long chunk), (start, end, step, chunk))
+#define PARALLEL_UNSIZED(name)                                                                     \
+	PARALLEL(GOMP_parallel_loop_##name, LOOP(KIND_RUNTIME, false, 1),                          \
+		 (long start, long end, long step), (start, end, step))
+
+PARALLEL_SIZED(dynamic, KIND_DYNAMIC)
+PARALLEL_SIZED(guided, KIND_GUIDED)
+PARALLEL_SIZED(nonmonotonic_dynamic, KIND_DYNAMIC)
+PARALLEL_SIZED(nonmonotonic_guided, KIND_GUIDED)
+PARALLEL_SIZED(static, KIND_STATIC)
+PARALLEL_UNSIZED(runtime)
+PARALLEL_UNSIZED(nonmonotonic_runtime)
+PARALLEL_UNSIZED(maybe_nonmonotonic_runtime)
+PARALLEL(GOMP_parallel_sections, sections_of(count), (unsigned int count), (count))
+
+HOOK_EXPORT void GOMP_loop_end_nowait(void);
+HOOK_EXPORT void GOMP_sections_end_nowait(void);
+
+void GOMP_loop_end_nowait(void)
+{
+	hook_gomp_here()->loop.schedule = GOMP_FIXED;
+	GOMP_REAL(GOMP_loop_end_nowait)();
+}
+
+void GOMP_sections_end_nowait(void)
+{
+	hook_gomp_here()->loop.schedule = GOMP_FIXED;
+	GOMP_REAL(GOMP_sections_end_nowait)();
+}
+
+HOOK_EXPORT void GOMP_ordered_start(void);
+
+void GOMP_ordered_start(void)
+{
+	struct hook_gomp_loop *l = &hook_gomp_here()->loop;
+	struct hook_gomp_team *team = hook_gomp_here()->team;
+
+	if (hook_process.mode != HOOK_REPLAY || !is_ours(SITE) || !l->ordered) {
+		GOMP_REAL(GOMP_ordered_start)();
+		return;
+	}
+	HOOK_SYNC_ENTER(t);
+	t->waits_in = "ordered (OpenMP)";
+	if (team)
+		hook_sync_await(t, &team->turn, l->base + (uint32_t)l->at);
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The modes of hook/thread/sync.h in serial mode: each operation is the one of the mode below,
+ * after which its thread has the baton. In replay the baton is given away before every operation:
+ * it comes back at once if it did not change hands in the recording. While recording that is done
+ * only by what blocks (hook_sync_do, for what can be tried first).
+ */
+#include "hook/thread/serial.h"
+
+#include <sched.h>
+#include <threads.h>
+
+#include "hook/thread/baton.h"
+#include "hook/thread/real.h"
+
+#define SITE __builtin_return_address(0)
+#define ONCE_BUSY 1 /* bit of a pthread_once_t */
+
+static const struct hook_sync_mode *below;
+
+static bool always_blocks(const struct hook_sync_call *c)
+{
+	switch (c->op) {
+	case SYNC_COND_WAIT:
+	case SYNC_COND_TIMEDWAIT:
+	case SYNC_COND_CLOCKWAIT:
+	case SYNC_BARRIER_WAIT:
+	case SYNC_JOIN:
+	case SYNC_TIMEDJOIN:
+	case SYNC_CLOCKJOIN:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static struct hook_thread *begins(struct hook_thread *t, const struct hook_sync_call *c)
+{
+	if (hook_process.mode == HOOK_REPLAY || always_blocks(c))
+		hook_baton_leave(t);
+	return t;
+}
+
+/* Also when the thread is cancelled: its handlers are the program's code. */
+static void ends(struct hook_thread **t)
+{
+	hook_baton_enter(*t);
+}
+
+#define SERIAL(t, c)                                                                               \
+	struct hook_thread *at_work __attribute__((cleanup(ends), unused)) = begins(t, c)
+
+static int serial_take(struct hook_thread *t, const struct hook_sync_call *c)
+{
+	SERIAL(t, c);
+
+	return below->take(t, c);
+}
+
+static int serial_lock(pthread_mutex_t *m, const void *site)
+{
+	struct hook_sync_call c = {.op = SYNC_MUTEX_LOCK, .object = m, .site = site};
+	HOOK_SYNC_ENTER(t);
+
+	return serial_take(t, &c);
+}
+
+static int serial_release(struct hook_thread *t, const struct hook_sync_call *c)
+{
+	int rc = below->release(t, c);
+
+	hook_baton_point(t);
+	return rc;
+}
+
+static int serial_unlock(pthread_mutex_t *m)
+{
+	struct hook_sync_call c = {.op = SYNC_MUTEX_LOCK, .object = m};
+	HOOK_SYNC_ENTER(t);
+
+	return serial_release(t, &c);
+}
+
+static int serial_wait(struct hook_thread *t, const struct hook_sync_call *c)
+{
+	SERIAL(t, c);
+
+	return below->wait(t, c);
+}
+
+static int serial_share(struct hook_thread *t, const struct hook_sync_call *c)
+{
+	SERIAL(t, c);
+
+	return below->share(t, c);
+}
+
+static int serial_unshare(struct hook_thread *t, pthread_rwlock_t *l)
+{
+	int rc = below->unshare(t, l);
+
+	hook_baton_point(t);
+	return rc;
+}
+
+static int serial_post(struct hook_thread *t, const struct hook_sync_call *c)
+{
+	int rc = below->post(t, c);
+
+	hook_baton_point(t);
+	return rc;
+}
+
+static int serial_value(struct hook_thread *t, const struct hook_sync_call *c, uint64_t id,
+			hook_sync_act *act)
+{
+	SERIAL(t, c);
+
+	return below->value(t, c, id, act);
+}
+
+/* Somebody else may be running the routine, and need the baton for it. */
+static void serial_once(struct hook_thread *t, const struct hook_sync_call *c)
+{
+	if (hook_process.mode == HOOK_RECORD &&
+	    __atomic_load_n((pthread_once_t *)c->object, __ATOMIC_ACQUIRE) & ONCE_BUSY)
+		hook_baton_leave(t);
+	below->once(t, c);
+	hook_baton_point(t);
+}
+
+static void serial_step(struct hook_thread *t, const struct hook_sync_call *c)
+{
+	below->step(t, c);
+}
+
+static const struct hook_sync_mode serial = {
+	.take = serial_take,
+	.lock = serial_lock,
+	.release = serial_release,
+	.unlock = serial_unlock,
+	.wait = serial_wait,
+	.share = serial_share,
+	.unshare = serial_unshare,
+	.post = serial_post,
+	.value = serial_value,
+	.once = serial_once,
+	.step = serial_step,
+};
+
+const struct hook_sync_mode *hook_sync_serial(const struct hook_sync_mode *mode)
+{
+	below = mode;
+	return &serial;
+}
+
+/* clang-format off */
+#define REALS(X) X(sched_yield) X(thrd_sleep)
+/* clang-format on */
+
+static struct {
+#define X(name) __typeof__(name) *name;
+	REALS(X)
+#undef X
+} real;
+
+#define REAL(name)                                                                                 \
+	({                                                                                         \
+		if (__builtin_expect(!real.name, 0))                                               \
+			real.name = (__typeof__(name) *)hook_real(#name);                          \
+		real.name;                                                                         \
+	})
+
+/*
+ * Others may run meanwhile; in replay there is nothing to sleep for, since they run in their turns.
+ */
+#define LET_OTHERS(call)                                                                           \
+	({                                                                                         \
+		__typeof__(call) value_ = 0;                                                       \
+                                                                                                   \
+		if (!hook_baton_on || !hook_sync_is_on(SITE)) {                                    \
+			value_ = call;                                                             \
+		} else {                                                                           \
+			HOOK_SYNC_ENTER(t);                                                        \
+			hook_baton_leave(t);                                                       \
+			if (hook_process.mode == HOOK_RECORD)                                      \
+				value_ = call;                                                     \
+			hook_baton_enter(t);                                                       \
+		}                                                                                  \
+		value_;                                                                            \
+	})
+
+HOOK_EXPORT int sched_yield(void)
+{
+	return LET_OTHERS(REAL(sched_yield)());
+}
+
+HOOK_EXPORT void thrd_yield(void)
+{
+	sched_yield();
+}
+
+HOOK_EXPORT int thrd_sleep(const struct timespec *time, struct timespec *left)
+{
+	return LET_OTHERS(REAL(thrd_sleep)(time, left));
+}

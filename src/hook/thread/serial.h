@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Serial mode on top of recording or replaying synchronisation. */
+#ifndef HOOK_SYNC_SERIAL_H
+#define HOOK_SYNC_SERIAL_H
+
+#include "hook/thread/sync.h"
+
+/* The same mode, with the baton. */
+const struct hook_sync_mode *hook_sync_serial(const struct hook_sync_mode *mode);
+
+#endif
