@@ -130,6 +130,7 @@ void hook_channel_step_in(const struct hook_io *io, int fd, int flags)
 
 	if (!is_in_step(io, fd) || left < 0 || flags & MSG_PEEK)
 		return;
+	hook_sync_let_go(io->t);
 	do {
 		size_t room = left && (size_t)left < sizeof(bytes) ? (size_t)left : sizeof(bytes);
 		ssize_t n;
@@ -167,6 +168,7 @@ void hook_channel_step_out(const struct hook_io *io, int fd, const struct iovec 
 
 	if (!is_in_step(io, fd) || io->result < 0)
 		return;
+	hook_sync_let_go(io->t);
 	if (hook_channel_kind(fd) == HOOK_CHANNEL_PACKETS) {
 		if (await(fd, POLLOUT) && REAL(writev)(fd, parts, (int)n) < 0)
 			return;
