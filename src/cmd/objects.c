@@ -80,9 +80,9 @@ static const char *start_of(struct source *s, uint64_t address)
 	/* As if it were returned to: the place is that of the byte before. */
 	address++;
 	place = cmd_place_text(&s->modules, &address, 1);
-	shown = cmd_show_text(place);
+	shown = strcmp(place, "?") != 0 ? cmd_show_text(place) : NULL;
 	free(place);
-	return keep(s->all, shown);
+	return shown ? keep(s->all, shown) : NULL;
 }
 
 static void begin(struct source *s, const struct trace_objects_rec *rec)
@@ -310,7 +310,7 @@ static void drop_common_names(struct cmd_objects *all)
 	for (size_t i = 0; i < all->threads; i++) {
 		struct cmd_thread *t = &all->thread[i];
 
-		if (!t->start)
+		if (!strcmp(t->thread, "0"))
 			common = t->name;
 		if (t->name == common || !t->name[0])
 			t->name = NULL;

@@ -49,7 +49,7 @@ struct cmd_thread {
 	uint32_t process;
 	char *thread;      /* "0.2" */
 	const char *name;  /* that the program gave it, or NULL */
-	const char *start; /* its routine, or NULL: the main thread */
+	const char *start; /* its routine, or NULL: the main thread, or one of C++ */
 	struct cmd_sums sum;
 };
 

@@ -2,7 +2,8 @@
 /*
  * Choices that are not known to race wait in stacks, the latest on top: one per process for those
  * that had all its requests, one per call site for the others. A request that completes races with
- * all choices after its post and after what its completer knew: these are on top, and go.
+ * all choices after its post and after what its completer knew: these are on top, and go. One that
+ * returned several requests races by itself.
  */
 #include "graph/choice.h"
 
@@ -14,6 +15,7 @@ struct stack {
 	struct graph_choice *choice;
 	size_t n, room;
 	struct graph_choice last; /* its completions are being told; index 0: none */
+	bool left_some;           /* the last one did not return all it was given */
 };
 
 struct process {
@@ -21,7 +23,8 @@ struct process {
 	uint64_t open;    /* requests */
 	uint64_t last_id; /* Isendrecv is a SEND and a POST */
 	struct stack *current;
-	uint64_t number; /* of the choice at work */
+	uint64_t number;   /* of the choice at work */
+	uint64_t returned; /* requests that it completed so far */
 	uint32_t thread;
 };
 
@@ -50,7 +53,7 @@ static struct stack *stack_of(struct graph_choices *c, const struct graph_event 
 
 static void push_last(struct stack *s)
 {
-	if (!s->last.index)
+	if (!s->last.index || !s->left_some)
 		return;
 	if (s->n == s->room) {
 		s->room = s->room ? 2 * s->room : 16;
@@ -68,9 +71,12 @@ static void begin(struct graph_choices *c, struct process *p, const struct graph
 	p->current = whole ? &p->whole : stack_of(c, event);
 	p->number = e->number;
 	p->thread = event->thread;
+	p->returned = 0;
 	push_last(p->current);
-	/* With nothing left over there was no choice. */
-	if (e->bytes > e->id)
+	p->current->left_some = e->bytes > e->id;
+	/* With one request there was no choice. */
+	p->current->last.index = 0;
+	if (e->bytes > 1)
 		p->current->last = (struct graph_choice){e->number, event->index, event->thread,
 							 e->site,   e->call,      e->flags};
 }
@@ -107,6 +113,18 @@ static void pop(struct graph_choices *c, struct stack *s, unsigned rank,
 		c->race(c->context, rank, &s->choice[--s->n], q);
 }
 
+/* What returned several requests could have returned one: the others might have come later. */
+static void returned(struct graph_choices *c, struct process *p, unsigned rank,
+		     const struct graph_request *q)
+{
+	struct graph_choice *last = &p->current->last;
+
+	if (++p->returned != 2 || !last->index)
+		return;
+	c->race(c->context, rank, last, q);
+	last->index = 0;
+}
+
 void graph_choices_done(struct graph_choices *c, const struct graph_event *event,
 			const struct graph_request *q)
 {
@@ -117,6 +135,8 @@ void graph_choices_done(struct graph_choices *c, const struct graph_event *event
 	if (!chosen || p->current != &p->whole)
 		push_last(&p->whole);
 	pop(c, &p->whole, event->rank, q);
+	if (chosen)
+		returned(c, p, event->rank, q);
 	if (chosen && p->current != &p->whole)
 		pop(c, p->current, event->rank, q);
 }

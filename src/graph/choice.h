@@ -4,7 +4,8 @@
  * request than it did. Events do not name the requests it was given, only how many were active.
  * So a request counts as given if all requests of the process were active ones, or if it was
  * completed later by the same call site. It could have been the one if it was posted before, and if
- * whoever completed it did not know of the choice.
+ * whoever completed it did not know of the choice. Where several were returned, one alone could
+ * have been.
  */
 #ifndef GRAPH_CHOICE_H
 #define GRAPH_CHOICE_H

@@ -96,6 +96,34 @@ static void plan_probe(struct graph_plan *plan, unsigned rank, const struct grap
 		drop(plan, rank, p->thread, p->number);
 }
 
+/*
+ * A shadow of what MPI_Comm_idup made is made of its parent's shadow, because a second one of the
+ * parent would copy the program's attributes. Which that is is not known here: so all have one.
+ */
+static bool need_all_shadows(const struct graph_traffic *traffic)
+{
+	for (uint32_t i = 0; i < traffic->comms; i++) {
+		if (traffic->comm[i].held && traffic->comm[i].is_idup)
+			return true;
+	}
+	return false;
+}
+
+static void plan_shadows(struct graph_plan *plan, const struct graph_traffic *traffic)
+{
+	bool all = need_all_shadows(traffic);
+
+	for (uint32_t i = 0; i < traffic->births; i++) {
+		const struct graph_traffic_birth *b = &traffic->birth[i];
+		const struct graph_traffic_comm *comm = &traffic->comm[b->comm];
+
+		if (comm->held || (all && graph_traffic_can_shadow(comm)))
+			graph_plan_mark(
+				plan, b->rank, b->thread,
+				(struct trace_rewrite_mark){b->number, TRACE_GUIDE_SHADOW, 0, 0});
+	}
+}
+
 void graph_plan_reduce(struct graph_plan *plan, const struct graph_traffic *traffic)
 {
 	for (unsigned i = 0; i < traffic->ranks; i++) {
@@ -108,14 +136,7 @@ void graph_plan_reduce(struct graph_plan *plan, const struct graph_traffic *traf
 		for (uint32_t k = 0; k < p->probes; k++)
 			plan_probe(plan, i, &p->probe[k]);
 	}
-	for (uint32_t i = 0; i < traffic->births; i++) {
-		const struct graph_traffic_birth *b = &traffic->birth[i];
-
-		if (traffic->comm[b->comm].held)
-			graph_plan_mark(
-				plan, b->rank, b->thread,
-				(struct trace_rewrite_mark){b->number, TRACE_GUIDE_SHADOW, 0, 0});
-	}
+	plan_shadows(plan, traffic);
 }
 
 static int by_event(const void *a, const void *b)

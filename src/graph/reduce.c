@@ -319,7 +319,8 @@ static bool can_hold(const struct graph_traffic *t, const struct race_work *w,
 	for (uint32_t v = 0; v < w->process->messages; v++) {
 		const struct graph_traffic_message *m = at(w, v);
 
-		if (cover->chosen[v] && (m->flags & GRAPH_PINNED || !t->comm[m->comm].made_by_call))
+		if (cover->chosen[v] &&
+		    (m->flags & GRAPH_PINNED || !graph_traffic_can_shadow(&t->comm[m->comm])))
 			return false;
 	}
 	return true;

@@ -69,6 +69,18 @@ static bool makes_comm(const struct trace_event *e)
 	return is_call(e, names, sizeof(names) / sizeof(names[0]));
 }
 
+static bool is_idup(const struct trace_event *e)
+{
+	static const char *const names[] = {"MPI_Comm_idup"};
+
+	return is_call(e, names, 1);
+}
+
+bool graph_traffic_can_shadow(const struct graph_traffic_comm *comm)
+{
+	return comm->made_by_call && comm->born == comm->size;
+}
+
 static void add_comm(struct graph_traffic *t, const struct graph_event *event)
 {
 	const struct trace_event *e = event->event;
@@ -76,11 +88,16 @@ static void add_comm(struct graph_traffic *t, const struct graph_event *event)
 
 	if (!place) {
 		t->comm = fit(t->comm, t->comms, &t->comm_room, sizeof(*t->comm));
-		t->comm[t->comms++] =
-			(struct graph_traffic_comm){.name = e->id, .made_by_call = true};
+		t->comm[t->comms++] = (struct graph_traffic_comm){
+			.name = e->id,
+			.size = (uint32_t)e->bytes + (uint32_t)e->want_peer,
+			.made_by_call = true,
+			.is_idup = is_idup(e),
+		};
 		place = t->comms;
 		rp_map_put(&t->names, e->id, 0, (void *)place);
 	}
+	t->comm[place - 1].born++;
 	if (!makes_comm(e))
 		t->comm[place - 1].made_by_call = false;
 	rp_map_put(&t->here, event->rank, e->comm, (void *)place);

@@ -67,8 +67,11 @@ struct graph_traffic_process {
 /* Where each process got to know of a communicator. */
 struct graph_traffic_comm {
 	uint64_t name;
+	uint32_t size,
+		born;      /* members, and those of them that have it: some may have died before */
 	bool made_by_call; /* in all processes the event is the call that made it */
-	bool held;         /* it carries messages that are held back */
+	bool is_idup;
+	bool held; /* it carries messages that are held back */
 };
 
 struct graph_traffic_birth {
@@ -86,6 +89,9 @@ struct graph_traffic {
 	struct rp_map names; /* of communicators: place + 1 */
 	struct rp_map here;  /* (rank, number in that process): place + 1 */
 };
+
+/* A shadow is made by all members, in the call that makes the communicator. */
+bool graph_traffic_can_shadow(const struct graph_traffic_comm *comm);
 
 /* 0, or the exit code after saying what is wrong. */
 int graph_traffic_gather(struct graph_traffic *traffic, const struct graph_source *source)

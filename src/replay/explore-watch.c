@@ -35,7 +35,7 @@ static uint64_t progress(const struct replay_front *f)
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < f->ranks; i++)
-		sum += f->state->slot[i].events + f->state->slot[i].state;
+		sum += f->state->slot[i].events + f->state->slot[i].state + f->state->slot[i].sync;
 	return sum;
 }
 

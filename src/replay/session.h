@@ -45,11 +45,12 @@ struct replay_slot {
 	int32_t peer;  /* what it waits for: a rank, or INT32_MIN */
 	int32_t tag;
 	int32_t pid;
-	uint32_t flags;       /* REPLAY_CUT */
-	uint64_t site;        /* the address it was called from */
-	uint64_t parked;      /* threads beside the main one that have come to their end */
-	uint64_t polls;       /* failed ones past the cut; only along a prelude */
-	uint64_t sync;        /* the threads' synchronisation, in REPLAY_SYNC_UNIT operations */
+	uint32_t flags;  /* REPLAY_CUT */
+	uint64_t site;   /* the address it was called from */
+	uint64_t parked; /* threads beside the main one that have come to their end */
+	uint64_t polls;  /* failed ones past the cut; only along a prelude */
+	uint64_t sync;   /* what threads beside the main one did, in REPLAY_SYNC_UNIT operations or,
+			    along a prelude, events */
 	uint64_t reserved[7]; /* fills the cache line */
 };
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <dwarf.h>
 #include <elfutils/libdwfl.h>
 
 #include "base/mem.h"
@@ -56,6 +57,45 @@ static const struct module *find_module(const char *path)
 	return m;
 }
 
+/* Where the function of a scope was inlined, if that is a place. */
+static bool find_call(Dwarf_Die *cu, Dwarf_Die *scope, struct symbol_place *place)
+{
+	Dwarf_Word file, line;
+	Dwarf_Attribute attr;
+	Dwarf_Files *files;
+	const char *name;
+
+	if (dwarf_tag(scope) != DW_TAG_inlined_subroutine ||
+	    dwarf_formudata(dwarf_attr(scope, DW_AT_call_file, &attr), &file) != 0 ||
+	    dwarf_formudata(dwarf_attr(scope, DW_AT_call_line, &attr), &line) != 0 ||
+	    dwarf_getsrcfiles(cu, &files, NULL) != 0)
+		return false;
+	name = dwarf_filesrc(files, file, NULL, NULL);
+	if (!name)
+		return false;
+	place->file = name;
+	place->line = (int)line;
+	return true;
+}
+
+/* A lock of C++ is inlined from the system's headers; what counts is who used it. */
+static void leave_headers(const struct module *m, GElf_Addr address, struct symbol_place *place)
+{
+	Dwarf_Die *innermost = NULL, *scopes = NULL, *cu;
+	Dwarf_Addr bias;
+	int n = 0;
+
+	cu = dwfl_module_addrdie(m->dwfl_module, address, &bias);
+	/* The first list leaves the function where it is defined, the second where it is inlined.
+	 */
+	if (cu && dwarf_getscopes(cu, address - bias, &innermost) > 0)
+		n = dwarf_getscopes_die(&innermost[0], &scopes);
+	for (int i = 0; i < n && !strncmp(place->file, "/usr/", 5); i++)
+		find_call(cu, &scopes[i], place);
+	free(innermost);
+	free(scopes);
+}
+
 bool symbol_find(const char *module, uint64_t address, bool returns, struct symbol_place *place)
 {
 	const struct module *m = find_module(module);
@@ -77,6 +117,7 @@ bool symbol_find(const char *module, uint64_t address, bool returns, struct symb
 	name = line ? dwfl_lineinfo(line, NULL, &place->line, NULL, NULL, NULL) : NULL;
 	if (name)
 		place->file = name;
+	leave_headers(m, address, place);
 	return place->function[0] != '?';
 }
 
@@ -124,8 +165,9 @@ bool symbol_find_text(const char *text, bool returns, struct symbol_place *place
 
 bool symbol_is_foreign(const char *module)
 {
-	static const char *const names[] = {"/libreprise-", "/libmpi", "/libmpich", "/libopen-",
-					    "/libc.so",     "/libuc",  "/libpmi"};
+	static const char *const names[] = {
+		"/libreprise-", "/libmpi", "/libmpich",     "/libopen-",    "/libc.so",
+		"/libuc",       "/libpmi", "/libstdc++.so", "/libgcc_s.so", "/libgomp.so"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		if (strstr(module, names[i]))

@@ -14,14 +14,6 @@
 
 #define MAX_RECORD (TRACE_LITERALS + 2 + 3 * RP_VARINT_MAX + 1 + RP_VARINT_MAX)
 
-static uint32_t mix(const struct trace_rec *r)
-{
-	uint64_t x = r->a ^ (r->b << 20 | r->b >> 44) ^ (uint64_t)r->delta << 36 ^
-		     (uint64_t)r->kind << 56;
-
-	return (uint32_t)((x * 0x9e3779b97f4a7c15ull) >> 40);
-}
-
 static bool same(const struct trace_rec *x, const struct trace_rec *y)
 {
 	return x->kind == y->kind && x->delta == y->delta && x->a == y->a && x->b == y->b;
@@ -33,27 +25,12 @@ static bool has_pattern(uint32_t kind)
 	return kind != TRACE_CHECK && kind < TRACE_STOP;
 }
 
-static struct trace_rec *predicted(struct trace_model *m)
-{
-	return &m->slot[m->context % TRACE_MODEL_SLOTS];
-}
-
-/* The record has come; the table knew it already. */
-static void model_step(struct trace_model *m, const struct trace_rec *rec)
-{
-	uint32_t now = mix(rec);
-
-	m->last_delta[rec->kind] = rec->delta;
-	m->context = now ^ (m->last * 0x2f0b4c47u >> 20);
-	m->last = now;
-}
-
 static void model_learn(struct trace_model *m, const struct trace_rec *rec)
 {
 	if (!has_pattern(rec->kind))
 		return;
-	*predicted(m) = *rec;
-	model_step(m, rec);
+	*trace_model_predicted(m) = *rec;
+	trace_model_step(m, rec);
 }
 
 struct short_form {
@@ -113,22 +90,16 @@ static void count(struct trace_order_writer *w, const struct trace_rec *rec)
 	trace_stream_set_run(&w->stream, ++w->run);
 }
 
-static void set_busy(struct trace_order_writer *w, bool busy)
-{
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	w->busy = busy;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-}
-
 static int put(struct trace_order_writer *w, const struct trace_rec *rec, bool last)
 {
 	uint8_t bytes[MAX_RECORD];
 	size_t n;
 	int rc;
 
-	if (has_pattern(rec->kind) && w->run < UINT32_MAX && same(predicted(&w->model), rec)) {
+	if (has_pattern(rec->kind) && w->run < UINT32_MAX &&
+	    same(trace_model_predicted(&w->model), rec)) {
 		count(w, rec);
-		model_step(&w->model, rec);
+		trace_model_step(&w->model, rec);
 		return 0;
 	}
 	n = encode_run(w, bytes);
@@ -183,10 +154,10 @@ static int put_polls(struct trace_order_writer *w, bool last)
 
 void trace_order_flush_polls(struct trace_order_writer *w)
 {
-	set_busy(w, true);
+	trace_order_busy(w, true);
 	if (put_polls(w, false))
 		w->polls--;
-	set_busy(w, false);
+	trace_order_busy(w, false);
 }
 
 int trace_order_put(struct trace_order_writer *w, uint32_t kind, uint64_t a, uint64_t b)
@@ -194,11 +165,11 @@ int trace_order_put(struct trace_order_writer *w, uint32_t kind, uint64_t a, uin
 	struct trace_rec rec = {.kind = kind, .a = a, .b = b};
 	int rc;
 
-	set_busy(w, true);
+	trace_order_busy(w, true);
 	rc = w->polls ? put_polls(w, false) : 0;
 	if (!rc)
 		rc = put_here(w, &rec, false);
-	set_busy(w, false);
+	trace_order_busy(w, false);
 	return rc;
 }
 
@@ -208,10 +179,10 @@ void trace_order_put_last(struct trace_order_writer *w, uint32_t kind, uint64_t 
 
 	if (!w->stream.header || w->busy)
 		return;
-	set_busy(w, true);
+	trace_order_busy(w, true);
 	if (put_polls(w, true) == 0)
 		put_here(w, &rec, true);
-	set_busy(w, false);
+	trace_order_busy(w, false);
 }
 
 void trace_order_reader_init(struct trace_order_reader *r, const struct trace_view *view)
@@ -290,7 +261,7 @@ static int decode(struct trace_order_reader *r, struct trace_rec *rec)
 	}
 	if (r->run) {
 		r->run--;
-		*rec = *predicted(&r->model);
+		*rec = *trace_model_predicted(&r->model);
 		return 1;
 	}
 	if (!r->tail_polls && r->view->polls) {
@@ -303,8 +274,11 @@ static int decode(struct trace_order_reader *r, struct trace_rec *rec)
 
 int trace_order_next(struct trace_order_reader *r, struct trace_rec *rec)
 {
-	int rc = decode(r, rec);
+	int rc;
 
+	if (trace_order_next_of_run(r, rec))
+		return 1;
+	rc = decode(r, rec);
 	if (rc <= 0)
 		return rc;
 	model_learn(&r->model, rec);

@@ -33,9 +33,31 @@ struct trace_model {
 	struct trace_rec slot[TRACE_MODEL_SLOTS];
 };
 
+static inline uint32_t trace_rec_mix(const struct trace_rec *r)
+{
+	uint64_t x = r->a ^ (r->b << 20 | r->b >> 44) ^ (uint64_t)r->delta << 36 ^
+		     (uint64_t)r->kind << 56;
+
+	return (uint32_t)((x * 0x9e3779b97f4a7c15ull) >> 40);
+}
+
+static inline struct trace_rec *trace_model_predicted(struct trace_model *m)
+{
+	return &m->slot[m->context % TRACE_MODEL_SLOTS];
+}
+
+/* The record has come; the table knew it already. */
+static inline void trace_model_step(struct trace_model *m, const struct trace_rec *rec)
+{
+	uint32_t now = trace_rec_mix(rec);
+
+	m->last_delta[rec->kind] = rec->delta;
+	m->context = now ^ (m->last * 0x2f0b4c47u >> 20);
+	m->last = now;
+}
+
 struct trace_order_writer {
 	struct trace_stream stream;
-	struct trace_model model;
 	uint64_t events;     /* events begun */
 	uint64_t last_event; /* event of the last record */
 	uint32_t run;
@@ -43,11 +65,38 @@ struct trace_order_writer {
 	uint8_t literals;                /* how many of them are one byte each */
 	uint32_t polls;
 	bool busy; /* a record is being put: a signal handler must keep out */
+	struct trace_model model;
 };
 
 /* The record's event is the current one. 0 or -errno; on failure nothing was written. */
 int trace_order_put(struct trace_order_writer *w, uint32_t kind, uint64_t a, uint64_t b)
 	__attribute__((warn_unused_result));
+
+static inline void trace_order_busy(struct trace_order_writer *w, bool busy)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	w->busy = busy;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+/*
+ * trace_order_put of (kind, a, 0) in line for the case that costs the program most, because it
+ * comes most often: one more record of a long run. false: it is not that, nothing was done.
+ */
+static inline bool trace_order_run(struct trace_order_writer *w, uint32_t kind, uint64_t a)
+{
+	const struct trace_rec *p = trace_model_predicted(&w->model);
+
+	if (p->a != a || p->kind != kind || p->delta != w->events - w->last_event || p->b ||
+	    w->polls || w->run < TRACE_LITERALS || w->run == UINT32_MAX)
+		return false;
+	trace_order_busy(w, true);
+	trace_stream_set_run(&w->stream, ++w->run);
+	trace_model_step(&w->model, p);
+	w->last_event = w->events;
+	trace_order_busy(w, false);
+	return true;
+}
 
 /* The count of failed polls is full: makes a record of it. */
 void trace_order_flush_polls(struct trace_order_writer *w);
@@ -82,6 +131,18 @@ void trace_order_reader_init(struct trace_order_reader *r, const struct trace_vi
 /* 1 and *rec, 0 at the end, -EBADMSG if the bytes make no sense. */
 int trace_order_next(struct trace_order_reader *r, struct trace_rec *rec)
 	__attribute__((warn_unused_result));
+
+/* The same in line, as far as a run goes on; false: nothing was done. */
+static inline bool trace_order_next_of_run(struct trace_order_reader *r, struct trace_rec *rec)
+{
+	if (!r->run)
+		return false;
+	r->run--;
+	*rec = *trace_model_predicted(&r->model);
+	trace_model_step(&r->model, rec);
+	r->last_event += rec->delta;
+	return true;
+}
 
 /* The event number of the record that trace_order_next gave last. */
 static inline uint64_t trace_order_event(const struct trace_order_reader *r)

@@ -22,7 +22,6 @@
 
 #define LENGTH_BITS 40
 #define HASH_MASK 0xffffffu
-#define VALUE_MASK ((1ull << 48) - 1)
 
 uint64_t trace_stream_limit = UINT64_MAX;
 
@@ -39,16 +38,10 @@ static uint32_t hash_bytes(uint32_t h, const uint8_t *p, size_t n)
 	return h;
 }
 
-static uint64_t word_pack(uint64_t value)
-{
-	value &= VALUE_MASK;
-	return value << 16 | (value * 0x9e3779b97f4a7c15ull) >> 48;
-}
-
 static bool word_unpack(uint64_t word, uint64_t *value)
 {
 	*value = word >> 16;
-	return word_pack(*value) == word;
+	return trace_word_pack(*value) == word;
 }
 
 static uint64_t static_check(const struct trace_header *h)
@@ -263,30 +256,15 @@ void trace_stream_append_spare(struct trace_stream *s, const void *bytes, size_t
 		trace_stream_append(s, bytes, n);
 }
 
-void trace_stream_set_events(struct trace_stream *s, uint64_t events, bool inside)
-{
-	store(&s->header->events, word_pack(events << 1 | inside));
-}
-
-static uint64_t tail_word(uint32_t count, uint64_t tag)
-{
-	return word_pack((uint64_t)count << 16 | (tag & 0xffff));
-}
-
 /* Every record changes the low byte of the length or that of the run: see format.h. */
 static uint64_t polls_tag(uint64_t length, uint32_t run)
 {
 	return (length & 0xff) << 8 | (run & 0xff);
 }
 
-void trace_stream_set_run(struct trace_stream *s, uint32_t run)
-{
-	store(&s->header->run, tail_word(run, s->length));
-}
-
 void trace_stream_set_polls(struct trace_stream *s, uint32_t polls, uint32_t run)
 {
-	store(&s->header->polls, tail_word(polls, polls_tag(s->length, run)));
+	store(&s->header->polls, trace_word_tail(polls, polls_tag(s->length, run)));
 }
 
 void trace_stream_forget(struct trace_stream *s)

@@ -49,8 +49,31 @@ void trace_stream_append_spare(struct trace_stream *s, const void *bytes, size_t
 /* Tests lower this to meet the answer to a full disk without one. */
 extern uint64_t trace_stream_limit;
 
-void trace_stream_set_events(struct trace_stream *s, uint64_t events, bool inside);
-void trace_stream_set_run(struct trace_stream *s, uint32_t run);
+/* The words of the header that change: 48 bits and a check of them. */
+static inline uint64_t trace_word_pack(uint64_t value)
+{
+	value &= (1ull << 48) - 1;
+	return value << 16 | (value * 0x9e3779b97f4a7c15ull) >> 48;
+}
+
+/* In line, and a store in program order: every event does it twice. */
+static inline void trace_stream_set_events(struct trace_stream *s, uint64_t events, bool inside)
+{
+	__atomic_store_n(&s->header->events, trace_word_pack(events << 1 | inside),
+			 __ATOMIC_RELEASE);
+}
+
+/* A counter that holds only for a certain state of the stream. */
+static inline uint64_t trace_word_tail(uint32_t count, uint64_t tag)
+{
+	return trace_word_pack((uint64_t)count << 16 | (tag & 0xffff));
+}
+
+static inline void trace_stream_set_run(struct trace_stream *s, uint32_t run)
+{
+	__atomic_store_n(&s->header->run, trace_word_tail(run, s->length), __ATOMIC_RELEASE);
+}
+
 void trace_stream_set_polls(struct trace_stream *s, uint32_t polls, uint32_t run);
 
 /* Cuts the file to what counts and unmaps it. */

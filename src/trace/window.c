@@ -23,10 +23,10 @@ struct head {
 	uint32_t version, slots;
 };
 
-static uint64_t check_of(uint64_t word)
+static uint64_t second_word(uint64_t word, uint32_t count)
 {
-	word = (word ^ word >> 31) * 0x9e3779b97f4a7c15ull;
-	return word ^ word >> 29;
+	word = (word ^ word >> 31 ^ (uint64_t)count << 40) * 0x9e3779b97f4a7c15ull;
+	return (word & ~(uint64_t)UINT32_MAX) | count;
 }
 
 static size_t size_of(uint32_t slots)
@@ -64,13 +64,17 @@ remove:
 	return rc;
 }
 
-void trace_window_set(struct trace_window *w, uint32_t slot, uint64_t number, uint32_t source)
+void trace_window_set(struct trace_window *w, uint32_t slot, uint64_t number, uint32_t source,
+		      uint32_t count)
 {
 	uint64_t word = number << 24 | (source + 1);
+	bool same = w->word[2 * slot] == word;
 
-	__atomic_store_n(&w->word[2 * slot], 0, __ATOMIC_RELEASE);
-	__atomic_store_n(&w->word[2 * slot + 1], check_of(word), __ATOMIC_RELEASE);
-	__atomic_store_n(&w->word[2 * slot], word, __ATOMIC_RELEASE);
+	if (!same)
+		__atomic_store_n(&w->word[2 * slot], 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&w->word[2 * slot + 1], second_word(word, count), __ATOMIC_RELEASE);
+	if (!same)
+		__atomic_store_n(&w->word[2 * slot], word, __ATOMIC_RELEASE);
 }
 
 void trace_window_clear(struct trace_window *w, uint32_t slot)
@@ -96,7 +100,9 @@ static const char *check(const struct trace_window *w)
 	if (head->slots > MAX_SLOTS || size_of(head->slots) != w->mapped)
 		return "is cut";
 	for (uint32_t i = 0; i < head->slots; i++) {
-		if (w->word[2 * i] && w->word[2 * i + 1] != check_of(w->word[2 * i]))
+		uint64_t word = w->word[2 * i], second = w->word[2 * i + 1];
+
+		if (word && second != second_word(word, (uint32_t)second))
 			return "is damaged";
 	}
 	return NULL;
@@ -133,11 +139,12 @@ int trace_window_open(struct trace_window *w, int dirfd, const char *name, const
 }
 
 bool trace_window_get(const struct trace_window *w, uint32_t slot, uint64_t *number,
-		      uint32_t *source)
+		      uint32_t *source, uint32_t *count)
 {
 	uint64_t word = w->word[2 * slot];
 
 	*number = word >> 24;
 	*source = (uint32_t)(word & 0xffffff) - 1;
+	*count = (uint32_t)w->word[2 * slot + 1];
 	return word != 0;
 }

@@ -5,9 +5,9 @@
  * header page, then slots of two words:
  *
  *   word  0 if the slot is free; else the number of the wildcard (40 bits) and source + 1 (24 bits)
- *   check of the word
+ *   how many wildcards from that number on have this source (32 bits), and a check of all (32 bits)
  *
- * The check is stored first, so that a slot is always as it was or as it is to be.
+ * The second word is stored first, so that a slot is always as it was or as it is to be.
  */
 #ifndef TRACE_WINDOW_H
 #define TRACE_WINDOW_H
@@ -28,7 +28,8 @@ struct trace_window {
 /* 0 or -errno. */
 int trace_window_create(struct trace_window *w, int dirfd, const char *name, uint32_t slots)
 	__attribute__((warn_unused_result));
-void trace_window_set(struct trace_window *w, uint32_t slot, uint64_t number, uint32_t source);
+void trace_window_set(struct trace_window *w, uint32_t slot, uint64_t number, uint32_t source,
+		      uint32_t count);
 void trace_window_clear(struct trace_window *w, uint32_t slot);
 void trace_window_close(struct trace_window *w);
 
@@ -37,6 +38,6 @@ int trace_window_open(struct trace_window *w, int dirfd, const char *name, const
 	__attribute__((warn_unused_result));
 /* true if the slot is taken. */
 bool trace_window_get(const struct trace_window *w, uint32_t slot, uint64_t *number,
-		      uint32_t *source);
+		      uint32_t *source, uint32_t *count);
 
 #endif

@@ -27,14 +27,20 @@ static int forget(MPI_Comm comm, int key, void *value, void *extra)
 
 int main(int argc, char **argv)
 {
+	int me, key, is_idup = argc > 1;
+	MPI_Request request;
 	MPI_Comm comm;
-	int me, key;
 
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &me);
 	MPI_Comm_create_keyval(copy, forget, &key, NULL);
 	MPI_Comm_set_attr(MPI_COMM_WORLD, key, &me);
-	MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+	if (is_idup) {
+		MPI_Comm_idup(MPI_COMM_WORLD, &comm, &request);
+		MPI_Wait(&request, MPI_STATUS_IGNORE);
+	} else {
+		MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+	}
 	jitter();
 	if (me == 1 || me == 2)
 		MPI_Send(&me, 1, MPI_INT, 0, 1, comm);

@@ -168,6 +168,27 @@ static void wait_any(void)
 	}
 }
 
+/* Both messages are there; yet one of them alone could have been. */
+static void wait_some(void)
+{
+	int value[2], indices[2], n;
+	MPI_Request request[2];
+
+	if (rank) {
+		send_to(0, 0);
+		MPI_Barrier(MPI_COMM_WORLD);
+		return;
+	}
+	for (int i = 0; i < 2; i++)
+		MPI_Irecv(&value[i], 1, MPI_INT, i + 1, 0, MPI_COMM_WORLD, &request[i]);
+	MPI_Barrier(MPI_COMM_WORLD);
+	for (int left = 2; left; left -= n) {
+		MPI_Waitsome(2, request, &n, indices, MPI_STATUSES_IGNORE);
+		for (int i = 0; i < n; i++)
+			sum += value[indices[i]];
+	}
+}
+
 static void probe(int use_source)
 {
 	if (rank) {
@@ -245,6 +266,8 @@ int main(int argc, char **argv)
 		posted();
 	else if (!strcmp(what, "waitany"))
 		wait_any();
+	else if (!strcmp(what, "waitsome"))
+		wait_some();
 	else if (!strcmp(what, "probe"))
 		probe(0);
 	else if (!strcmp(what, "probe-source"))

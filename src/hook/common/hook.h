@@ -77,6 +77,7 @@ struct hook_thread {
 	void *scratch[HOOK_SCRATCHES];
 	size_t scratch_size[HOOK_SCRATCHES];
 	/* recording */
+	uint64_t attention; /* the next event with which there is more to do than to count it */
 	struct trace_order_writer order;
 	struct trace_input_writer input;
 	uint64_t last_wild; /* number of the wildcard post last written, plus 1 */

@@ -23,6 +23,7 @@
 #define FIRST_NUMBERS 1024
 
 struct frames {
+	bool alone; /* the site is not on the stack: it is all that is known */
 	uint32_t depth;
 	uint32_t words; /* of how many frames it is known where the address was found */
 	uint64_t address[TRACE_SITE_DEPTH];
@@ -120,7 +121,8 @@ static void unwind(struct frames *f, const void *site)
 		find_unwinder();
 	if (unwinder.backtrace)
 		unwinder.backtrace(step, &w);
-	if (f->depth == 0)
+	f->alone = f->depth == 0;
+	if (f->alone)
 		f->address[f->depth++] = (uintptr_t)site;
 }
 
@@ -128,8 +130,10 @@ static bool is_same(const struct entry *c, const void *site, const void *sp)
 {
 	const struct frames *f = &c->frames;
 
-	if (c->site != site || c->sp != sp || f->words != f->depth)
+	if (c->site != site || c->sp != sp || (f->words != f->depth && !f->alone))
 		return false;
+	if (f->alone)
+		return true;
 	for (uint32_t i = 0; i < f->depth; i++) {
 		if (*f->word[i] != f->address[i])
 			return false;

@@ -2,9 +2,9 @@
 /*
  * Collective operations of MPI_COMM_WORLD in which every rank waits for all others are counted: who
  * has n of them behind it knows what all had seen before their n-th. All other collective
- * operations are left out, which is safe. Now and then, and at the end, ranks tell each other how
- * many messages they have sent: without it, nothing could ever be forgotten because of a rank that
- * sends none.
+ * operations are left out, which is safe; so is Alltoallv, whose counts no rank knows all of. Now
+ * and then, and at the end, ranks tell each other how many messages they have sent: without it,
+ * nothing could ever be forgotten because of a rank that sends none.
  */
 #include "hook/mpi/carry.h"
 
@@ -46,34 +46,86 @@ static int carry_Barrier(MPI_Comm comm)
 	return rc;
 }
 
-static int carry_Allreduce(const void *sendbuf, void *recvbuf, int count, MPI_Datatype type,
-			   MPI_Op op, MPI_Comm comm)
-{
-	int rc = carry_mpi.Allreduce(sendbuf, recvbuf, count, type, op, comm);
+/*
+ * A rank may use the call for large counts where another does not: both count. An array of counts
+ * is the same at all ranks; where one of them is 0 some need not wait for others.
+ */
+#define COLLECTIVES(suffix, number, place)                                                         \
+	static int carry_Allreduce##suffix(const void *sendbuf, void *recvbuf, number count,       \
+					   MPI_Datatype type, MPI_Op op, MPI_Comm comm)            \
+	{                                                                                          \
+		int rc = carry_mpi.Allreduce##suffix(sendbuf, recvbuf, count, type, op, comm);     \
+                                                                                                   \
+		synced(comm, rc, count, type);                                                     \
+		return rc;                                                                         \
+	}                                                                                          \
+                                                                                                   \
+	static int carry_Reduce_scatter_block##suffix(const void *sendbuf, void *recvbuf,          \
+						      number count, MPI_Datatype type, MPI_Op op,  \
+						      MPI_Comm comm)                               \
+	{                                                                                          \
+		int rc = carry_mpi.Reduce_scatter_block##suffix(sendbuf, recvbuf, count, type, op, \
+								comm);                             \
+                                                                                                   \
+		synced(comm, rc, count, type);                                                     \
+		return rc;                                                                         \
+	}                                                                                          \
+                                                                                                   \
+	static int carry_Allgather##suffix(const void *sendbuf, number sendcount,                  \
+					   MPI_Datatype sendtype, void *recvbuf, number recvcount, \
+					   MPI_Datatype recvtype, MPI_Comm comm)                   \
+	{                                                                                          \
+		int rc = carry_mpi.Allgather##suffix(sendbuf, sendcount, sendtype, recvbuf,        \
+						     recvcount, recvtype, comm);                   \
+                                                                                                   \
+		synced(comm, rc, recvcount, recvtype);                                             \
+		return rc;                                                                         \
+	}                                                                                          \
+                                                                                                   \
+	static int carry_Alltoall##suffix(const void *sendbuf, number sendcount,                   \
+					  MPI_Datatype sendtype, void *recvbuf, number recvcount,  \
+					  MPI_Datatype recvtype, MPI_Comm comm)                    \
+	{                                                                                          \
+		int rc = carry_mpi.Alltoall##suffix(sendbuf, sendcount, sendtype, recvbuf,         \
+						    recvcount, recvtype, comm);                    \
+                                                                                                   \
+		synced(comm, rc, recvcount, recvtype);                                             \
+		return rc;                                                                         \
+	}                                                                                          \
+                                                                                                   \
+	static int carry_Allgatherv##suffix(const void *sendbuf, number sendcount,                 \
+					    MPI_Datatype sendtype, void *recvbuf,                  \
+					    const number recvcounts[], const place displs[],       \
+					    MPI_Datatype recvtype, MPI_Comm comm)                  \
+	{                                                                                          \
+		int rc = carry_mpi.Allgatherv##suffix(sendbuf, sendcount, sendtype, recvbuf,       \
+						      recvcounts, displs, recvtype, comm);         \
+		bool all = comm == MPI_COMM_WORLD;                                                 \
+                                                                                                   \
+		for (uint32_t i = 0; all && i < carry_clock.ranks; i++)                            \
+			all = recvcounts[i] > 0;                                                   \
+		synced(comm, rc, all, recvtype);                                                   \
+		return rc;                                                                         \
+	}                                                                                          \
+                                                                                                   \
+	static int carry_Reduce_scatter##suffix(const void *sendbuf, void *recvbuf,                \
+						const number recvcounts[], MPI_Datatype type,      \
+						MPI_Op op, MPI_Comm comm)                          \
+	{                                                                                          \
+		int rc = carry_mpi.Reduce_scatter##suffix(sendbuf, recvbuf, recvcounts, type, op,  \
+							  comm);                                   \
+		bool all = comm == MPI_COMM_WORLD;                                                 \
+                                                                                                   \
+		for (uint32_t i = 0; all && i < carry_clock.ranks; i++)                            \
+			all = recvcounts[i] > 0;                                                   \
+		synced(comm, rc, all, type);                                                       \
+		return rc;                                                                         \
+	}
 
-	synced(comm, rc, count, type);
-	return rc;
-}
-
-static int carry_Allgather(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
-			   int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
-{
-	int rc = carry_mpi.Allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-				     comm);
-
-	synced(comm, rc, recvcount, recvtype);
-	return rc;
-}
-
-static int carry_Alltoall(const void *sendbuf, int sendcount, MPI_Datatype sendtype, void *recvbuf,
-			  int recvcount, MPI_Datatype recvtype, MPI_Comm comm)
-{
-	int rc = carry_mpi.Alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype,
-				    comm);
-
-	synced(comm, rc, recvcount, recvtype);
-	return rc;
-}
+COLLECTIVES(, int, int)
+#ifdef HOOK_FLAVOUR_MPICH
+COLLECTIVES(_c, MPI_Count, MPI_Aint)
+#endif
 
 bool carry_close(void)
 {
@@ -88,10 +140,21 @@ bool carry_close(void)
 	return all;
 }
 
+#define INSTALL(suffix)                                                                            \
+	do {                                                                                       \
+		mpi->Allreduce##suffix = carry_Allreduce##suffix;                                  \
+		mpi->Reduce_scatter##suffix = carry_Reduce_scatter##suffix;                        \
+		mpi->Reduce_scatter_block##suffix = carry_Reduce_scatter_block##suffix;            \
+		mpi->Allgather##suffix = carry_Allgather##suffix;                                  \
+		mpi->Allgatherv##suffix = carry_Allgatherv##suffix;                                \
+		mpi->Alltoall##suffix = carry_Alltoall##suffix;                                    \
+	} while (0)
+
 void carry_install_collectives(struct hook_mpi_real *mpi)
 {
 	mpi->Barrier = carry_Barrier;
-	mpi->Allreduce = carry_Allreduce;
-	mpi->Allgather = carry_Allgather;
-	mpi->Alltoall = carry_Alltoall;
+	INSTALL();
+#ifdef HOOK_FLAVOUR_MPICH
+	INSTALL(_c);
+#endif
 }

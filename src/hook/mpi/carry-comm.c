@@ -110,17 +110,15 @@ static struct known *look_up(MPI_Comm comm)
 	return k;
 }
 
-bool carry_comm_rides(MPI_Comm comm)
+bool carry_comm_looked_up_rides(MPI_Comm comm)
 {
-	return comm == MPI_COMM_WORLD || (comm != MPI_COMM_NULL && look_up(comm)->rides);
+	return comm != MPI_COMM_NULL && look_up(comm)->rides;
 }
 
-int carry_comm_world(MPI_Comm comm, int rank)
+int carry_comm_looked_up_world(MPI_Comm comm, int rank)
 {
 	struct known *k;
 
-	if (comm == MPI_COMM_WORLD)
-		return rank >= 0 && rank < hook_process.world ? rank : -1;
 	if (comm == MPI_COMM_NULL)
 		return -1;
 	k = look_up(comm);

@@ -74,10 +74,9 @@ static bool orphan_done(struct carry_request *r)
 	return true;
 }
 
-void carry_visit_orphans(void)
+void carry_visit_all_orphans(void)
 {
-	if (__builtin_expect(carry_request_orphans() != 0, 0))
-		carry_request_visit(orphan_done);
+	carry_request_visit(orphan_done);
 }
 
 /* Room that lasts until the next call with the same `which`. */

@@ -13,7 +13,8 @@
 #define FIRST_TABLE 1024
 
 static struct carry_request **table; /* open addressing */
-static uint32_t table_size, live, orphan_count;
+static uint32_t table_size, live;
+uint32_t carry_request_orphans;
 static struct carry_request *orphan_list, *free_list;
 
 /* Rooms by size, besides the one in the request; free ones are linked by their first word. */
@@ -183,12 +184,7 @@ void carry_request_orphan(struct carry_request *r)
 	r->flags |= CARRY_ORPHAN;
 	r->next = orphan_list;
 	orphan_list = r;
-	orphan_count++;
-}
-
-uint32_t carry_request_orphans(void)
-{
-	return orphan_count;
+	carry_request_orphans++;
 }
 
 void carry_request_visit(bool (*done)(struct carry_request *r))
@@ -203,7 +199,7 @@ void carry_request_visit(bool (*done)(struct carry_request *r))
 			continue;
 		}
 		*link = r->next;
-		orphan_count--;
+		carry_request_orphans--;
 		release(r);
 	}
 }

@@ -5,19 +5,13 @@
  * datatype alive that another one was made of; so the handle in a kept entry cannot come to mean
  * another type.
  */
-#include <string.h>
 #include <sys/mman.h>
 
 #include "hook/mpi/carry.h"
 
 #define CACHE 64
-#define PLAIN 16
 
-/* Predefined types without gaps; they are never freed. */
-static struct {
-	MPI_Datatype type;
-	int size;
-} plain[PLAIN];
+struct carry_plain carry_plain[16];
 
 static struct carry_type cache[CACHE];
 static struct carry_type *spare; /* free ones, linked by their slot */
@@ -29,14 +23,11 @@ static void *fresh(size_t n)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-static int size_if_plain(MPI_Datatype type)
+int carry_type_plain_size(MPI_Datatype type, struct carry_plain *place)
 {
-	uint32_t at = (uint32_t)(((uint64_t)(uintptr_t)type * 0x9e3779b97f4a7c15ull) >> 60);
 	int integers, addresses, types, combiner = 0, size = 0;
 	MPI_Aint lb, extent;
 
-	if (plain[at].type == type && plain[at].size)
-		return plain[at].size;
 	if (type == MPI_DATATYPE_NULL)
 		return 0;
 	carry_mpi.Type_get_envelope(type, &integers, &addresses, &types, &combiner);
@@ -46,19 +37,9 @@ static int size_if_plain(MPI_Datatype type)
 	carry_mpi.Type_get_extent(type, &lb, &extent);
 	if (lb != 0 || extent != size)
 		return 0;
-	plain[at].type = type;
-	plain[at].size = size;
+	place->type = type;
+	place->size = size;
 	return size;
-}
-
-long carry_type_copyable(const void *buf, MPI_Count count, MPI_Datatype type)
-{
-	int size;
-
-	if (count > CARRY_COPY || (count && buf == MPI_BOTTOM))
-		return -1;
-	size = size_if_plain(type);
-	return size && count * size <= CARRY_COPY ? (long)(count * size) : -1;
 }
 
 static void make(struct carry_type *t, const void *buf, MPI_Count count, MPI_Datatype type)

@@ -7,7 +7,6 @@
 #include "hook/mpi/carry.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #include "hook/mpi/requests.h"
@@ -19,28 +18,6 @@ uint32_t *carry_counts;
 void (*carry_came)(MPI_Comm comm, int tag, int source, uint64_t key, uint64_t covers);
 
 static uint8_t *send_room, *recv_room; /* of blocking calls, which are never two at a time */
-
-size_t carry_status_bytes(const MPI_Status *status)
-{
-#ifdef HOOK_FLAVOUR_OPENMPI
-	return status->_ucount;
-#else
-	return (size_t)((uint64_t)((uint32_t)status->count_hi_and_cancelled >> 1) << 32 |
-			(uint32_t)status->count_lo);
-#endif
-}
-
-void carry_status_set_bytes(MPI_Status *status, size_t bytes)
-{
-#ifdef HOOK_FLAVOUR_OPENMPI
-	status->_ucount = bytes;
-#else
-	uint32_t cancelled = (uint32_t)status->count_hi_and_cancelled & 1;
-
-	status->count_lo = (int)(uint32_t)bytes;
-	status->count_hi_and_cancelled = (int)((uint32_t)(bytes >> 32) << 1 | cancelled);
-#endif
-}
 
 uint64_t carry_next_key(bool posted)
 {
@@ -94,7 +71,7 @@ int carry_wrap_send(struct carry_parcel *p, struct carry_request *r, const void 
 		return -1;
 	hook_clock_stamp(&carry_clock, (uint32_t)p->world, p->clock);
 	if (bytes > 0)
-		memcpy((char *)p->clock + carry_head, buf, (size_t)bytes);
+		carry_copy((char *)p->clock + carry_head, buf, (size_t)bytes);
 	return 1;
 }
 
@@ -122,8 +99,9 @@ void carry_unwrap(const struct carry_parcel *p, MPI_Comm comm, uint64_t key, MPI
 	if (bytes < carry_head)
 		return;
 	bytes -= carry_head;
-	if (!p->made && bytes)
-		memcpy(p->home, (char *)p->clock + carry_head, bytes < p->bytes ? bytes : p->bytes);
+	if (!p->made)
+		carry_copy(p->home, (char *)p->clock + carry_head,
+			   bytes < p->bytes ? bytes : p->bytes);
 	carry_status_set_bytes(status, bytes);
 	covers = hook_clock_receive(&carry_clock, p->clock);
 	carry_came(comm, status->MPI_TAG, status->MPI_SOURCE, key, covers);
@@ -168,14 +146,15 @@ void *carry_pack(struct hook_mpi_exchange *x, size_t before, size_t *bytes)
 int carry_open(enum hook_clock_kind kind, int rank, int ranks)
 {
 	struct hook_clock_peer *peer = fresh((size_t)ranks * sizeof(*peer));
+	uint32_t *known = fresh((size_t)ranks * sizeof(*known));
 
 	carry_head = hook_clock_bytes(kind, (uint32_t)ranks);
 	send_room = fresh(carry_head + CARRY_COPY);
 	recv_room = fresh(carry_head + CARRY_COPY);
 	carry_counts = fresh(2 * (size_t)ranks * sizeof(uint32_t));
-	if (!peer || !send_room || !recv_room || !carry_counts)
+	if (!peer || !known || !send_room || !recv_room || !carry_counts)
 		return -ENOMEM;
-	hook_clock_init(&carry_clock, kind, (uint32_t)rank, (uint32_t)ranks, peer);
+	hook_clock_init(&carry_clock, kind, (uint32_t)rank, (uint32_t)ranks, peer, known);
 	return 0;
 }
 

@@ -12,6 +12,8 @@
 #ifndef HOOK_MPI_CARRY_H
 #define HOOK_MPI_CARRY_H
 
+#include <string.h>
+
 #include "hook/mpi/clock.h"
 #include "hook/mpi/mpi.h"
 
@@ -39,15 +41,49 @@ bool carry_close(void);
 
 /* --- communicators (carry-comm.c) */
 
+bool carry_comm_looked_up_rides(MPI_Comm comm);
+int carry_comm_looked_up_world(MPI_Comm comm, int rank);
+
 /* Do clocks ride on it? Not to processes of other launches. */
-bool carry_comm_rides(MPI_Comm comm);
+static inline bool carry_comm_rides(MPI_Comm comm)
+{
+	return comm == MPI_COMM_WORLD || carry_comm_looked_up_rides(comm);
+}
+
 /* The rank in MPI_COMM_WORLD of a peer; -1 if there is none. */
-int carry_comm_world(MPI_Comm comm, int rank);
+static inline int carry_comm_world(MPI_Comm comm, int rank)
+{
+	if (comm == MPI_COMM_WORLD)
+		return rank >= 0 && rank < hook_process.world ? rank : -1;
+	return carry_comm_looked_up_world(comm, rank);
+}
 
 /* --- datatypes (carry-type.c) */
 
+/* Predefined types without gaps that were seen, and their sizes; they are never freed. */
+struct carry_plain {
+	MPI_Datatype type;
+	int size;
+};
+
+extern struct carry_plain carry_plain[16];
+
+/* The size of a predefined type without gaps; 0 of others. */
+int carry_type_plain_size(MPI_Datatype type, struct carry_plain *place);
+
 /* Bytes of count elements if they lie as they are sent and are few; else -1. */
-long carry_type_copyable(const void *buf, MPI_Count count, MPI_Datatype type);
+static inline long carry_type_copyable(const void *buf, MPI_Count count, MPI_Datatype type)
+{
+	struct carry_plain *place =
+		&carry_plain[((uint64_t)(uintptr_t)type * 0x9e3779b97f4a7c15ull) >> 60];
+	int size = place->size;
+
+	if (count > CARRY_COPY || (count && buf == MPI_BOTTOM))
+		return -1;
+	if (__builtin_expect(!size || place->type != type, 0))
+		size = carry_type_plain_size(type, place);
+	return size && count * size <= CARRY_COPY ? (long)(count * size) : -1;
+}
 
 /* A datatype for [slot|data], to be used once, with MPI_BOTTOM, at a time. */
 struct carry_type {
@@ -107,7 +143,7 @@ uint32_t carry_request_count(void);
 
 /* The program has let go of it: it leaves the table and is visited until it has completed. */
 void carry_request_orphan(struct carry_request *r);
-uint32_t carry_request_orphans(void);
+extern uint32_t carry_request_orphans;
 /* Calls done() for each; true: it is dropped. */
 void carry_request_visit(bool (*done)(struct carry_request *r));
 
@@ -147,8 +183,27 @@ void carry_posted_recv(struct carry_request *r, const struct carry_parcel *p, in
 /* A message has arrived: its data go home and its clock comes off. */
 void carry_unwrap(const struct carry_parcel *p, MPI_Comm comm, uint64_t key, MPI_Status *status);
 
-size_t carry_status_bytes(const MPI_Status *status);
-void carry_status_set_bytes(MPI_Status *status, size_t bytes);
+static inline size_t carry_status_bytes(const MPI_Status *status)
+{
+#ifdef HOOK_FLAVOUR_OPENMPI
+	return status->_ucount;
+#else
+	return (size_t)((uint64_t)((uint32_t)status->count_hi_and_cancelled >> 1) << 32 |
+			(uint32_t)status->count_lo);
+#endif
+}
+
+static inline void carry_status_set_bytes(MPI_Status *status, size_t bytes)
+{
+#ifdef HOOK_FLAVOUR_OPENMPI
+	status->_ucount = bytes;
+#else
+	uint32_t cancelled = (uint32_t)status->count_hi_and_cancelled & 1;
+
+	status->count_lo = (int)(uint32_t)bytes;
+	status->count_hi_and_cancelled = (int)((uint32_t)(bytes >> 32) << 1 | cancelled);
+#endif
+}
 
 /* The key of the receive that comes next, see hook/mpi/window.h. */
 uint64_t carry_next_key(bool posted);
@@ -159,6 +214,23 @@ void carry_install_completion(struct hook_mpi_real *mpi);
 void carry_install_collectives(struct hook_mpi_real *mpi);
 
 /* Looks after requests that the program has freed; before anything it could learn from. */
-void carry_visit_orphans(void);
+void carry_visit_all_orphans(void);
+
+static inline void carry_visit_orphans(void)
+{
+	if (__builtin_expect(carry_request_orphans != 0, 0))
+		carry_visit_all_orphans();
+}
+
+/* Most messages are one number. */
+static inline void carry_copy(void *to, const void *from, size_t n)
+{
+	if (n == 4)
+		memcpy(to, from, 4);
+	else if (n == 8)
+		memcpy(to, from, 8);
+	else if (n)
+		memcpy(to, from, n);
+}
 
 #endif

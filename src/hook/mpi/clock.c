@@ -11,79 +11,85 @@
 #include <string.h>
 
 #define MOST (UINT32_MAX - 1)
+#define MOST_CHANGES 15
+
+static size_t whole_bytes(uint32_t ranks)
+{
+	return sizeof(struct hook_clock_head) + (size_t)ranks * sizeof(uint32_t);
+}
+
+static size_t changes_bytes(uint32_t changes)
+{
+	return sizeof(struct hook_clock_head) + sizeof(struct hook_clock_changes) +
+	       changes * 2 * sizeof(uint32_t);
+}
+
+/* How many changes a message carries; 0: a whole vector, because that is not longer. */
+static uint32_t changes_of(enum hook_clock_kind kind, uint32_t ranks)
+{
+	uint32_t changes = kind == CLOCK_INCREMENTAL ? 8 : MOST_CHANGES;
+
+	return kind == CLOCK_FULL || whole_bytes(ranks) <= changes_bytes(changes) ? 0 : changes;
+}
 
 void hook_clock_init(struct hook_clock *c, enum hook_clock_kind kind, uint32_t rank, uint32_t ranks,
-		     struct hook_clock_peer peer[])
+		     struct hook_clock_peer peer[], uint32_t known[])
 {
 	memset(c, 0, sizeof(*c));
-	c->kind = kind;
 	c->rank = rank;
 	c->ranks = ranks;
+	c->changes = changes_of(kind, ranks);
 	c->peer = peer;
+	c->known = known;
 }
 
 size_t hook_clock_bytes(enum hook_clock_kind kind, uint32_t ranks)
 {
-	size_t bytes = sizeof(struct hook_clock_head);
+	uint32_t changes = changes_of(kind, ranks);
 
-	if (kind == CLOCK_FULL)
-		bytes += ((size_t)ranks + 1) / 2 * 2 * sizeof(uint32_t);
-	else if (kind == CLOCK_INCREMENTAL)
-		bytes += CLOCK_CHANGES * sizeof(struct hook_clock_entry);
-	return bytes;
-}
-
-static uint32_t clip(uint64_t count)
-{
-	return count < MOST ? (uint32_t)count : MOST;
-}
-
-static void stamp_all(const struct hook_clock *c, uint32_t entry[])
-{
-	for (uint32_t i = 0; i < c->ranks; i++)
-		entry[i] = c->peer[i].known;
-	entry[c->rank] = clip(c->own);
+	return ((changes ? changes_bytes(changes) : whole_bytes(ranks)) + 7) / 8 * 8;
 }
 
 /* The oldest changes that the receiver was not told; newer ones that do not fit come next time. */
-static uint32_t stamp_changes(struct hook_clock *c, uint32_t dest, struct hook_clock_entry entry[])
+static void stamp_changes(struct hook_clock *c, uint32_t dest, struct hook_clock_changes *out)
 {
 	struct hook_clock_peer *to = &c->peer[dest];
-	uint32_t last[CLOCK_CHANGES];
+	uint32_t last[MOST_CHANGES];
 	uint32_t seen = 0, n;
 
 	for (uint32_t i = c->newest; i && c->peer[i - 1].changed > to->told;
 	     i = c->peer[i - 1].older) {
 		if (i - 1 != dest)
-			last[seen++ % CLOCK_CHANGES] = i - 1;
+			last[seen++ % c->changes] = i - 1;
 	}
-	n = seen < CLOCK_CHANGES ? seen : CLOCK_CHANGES;
+	n = seen < c->changes ? seen : c->changes;
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t who = last[(seen - 1 - i) % CLOCK_CHANGES];
+		uint32_t who = last[(seen - 1 - i) % c->changes];
 
-		entry[i] = (struct hook_clock_entry){who, c->peer[who].known};
+		out->entry[i].rank = who;
+		out->entry[i].count = c->known[who];
 		to->told = c->peer[who].changed;
 	}
-	if (seen <= CLOCK_CHANGES)
+	if (seen <= c->changes)
 		to->told = c->tick;
-	return n;
+	out->own = c->known[c->rank];
+	out->yours = c->known[dest];
+	out->entries = n;
 }
 
 void hook_clock_stamp(struct hook_clock *c, uint32_t dest, void *out)
 {
-	const struct hook_clock_peer *to = &c->peer[dest];
 	struct hook_clock_head *head = out;
 
 	head->sender = c->rank;
-	head->sequence = to->sent + 1;
-	head->own = clip(c->own);
-	head->yours = dest == c->rank ? head->own : to->known;
+	head->sequence = c->peer[dest].sent + 1;
 	head->syncs = c->syncs;
-	head->entries = 0;
-	if (c->kind == CLOCK_FULL)
-		stamp_all(c, (uint32_t *)(head + 1));
-	else if (c->kind == CLOCK_INCREMENTAL)
-		head->entries = stamp_changes(c, dest, (struct hook_clock_entry *)(head + 1));
+	if (c->changes) {
+		stamp_changes(c, dest, (struct hook_clock_changes *)head->known);
+		return;
+	}
+	for (uint32_t i = 0; i < c->ranks; i++)
+		head->known[i] = c->known[i];
 }
 
 void hook_clock_sent(struct hook_clock *c, uint32_t dest)
@@ -107,11 +113,9 @@ static void learn(struct hook_clock *c, uint32_t rank, uint32_t count)
 {
 	struct hook_clock_peer *p = &c->peer[rank];
 
-	if (rank == c->rank || count <= p->known)
+	if (rank == c->rank || count <= c->known[rank])
 		return;
-	p->known = count;
-	if (c->kind != CLOCK_INCREMENTAL)
-		return;
+	c->known[rank] = count;
 	if (p->changed)
 		unlink_change(c, rank);
 	p->changed = ++c->tick;
@@ -122,18 +126,24 @@ static void learn(struct hook_clock *c, uint32_t rank, uint32_t count)
 	c->newest = rank + 1;
 }
 
-static void learn_entries(struct hook_clock *c, const struct hook_clock_head *head)
+/* Most messages tell nothing new: a branch is faster than a maximum. */
+static void learn_whole(struct hook_clock *c, const uint32_t theirs[])
 {
-	const struct hook_clock_entry *entry = (const void *)(head + 1);
+	uint32_t *known = c->known, ranks = c->ranks, rank = c->rank;
 
-	if (c->kind == CLOCK_FULL) {
-		for (uint32_t i = 0; i < c->ranks; i++)
-			learn(c, i, ((const uint32_t *)(head + 1))[i]);
-	} else if (c->kind == CLOCK_INCREMENTAL) {
-		for (uint32_t i = 0; i < head->entries && i < CLOCK_CHANGES; i++) {
-			if (entry[i].rank < c->ranks)
-				learn(c, entry[i].rank, entry[i].count);
-		}
+	for (uint32_t i = 0; i < ranks; i++) {
+		if (__builtin_expect(theirs[i] > known[i], 0) && i != rank)
+			known[i] = theirs[i];
+	}
+}
+
+static void learn_changes(struct hook_clock *c, uint32_t sender,
+			  const struct hook_clock_changes *changes)
+{
+	learn(c, sender, changes->own);
+	for (uint32_t i = 0; i < changes->entries && i < c->changes; i++) {
+		if (changes->entry[i].rank < c->ranks)
+			learn(c, changes->entry[i].rank, changes->entry[i].count);
 	}
 }
 
@@ -149,13 +159,16 @@ uint64_t hook_clock_receive(struct hook_clock *c, const void *bytes)
 {
 	const struct hook_clock_head *head = bytes;
 	struct hook_clock_peer *from;
+	const struct hook_clock_changes *changes = (const void *)head->known;
 	uint64_t covers, by_sync;
 
 	if (head->sender >= c->ranks)
 		return 0;
 	from = &c->peer[head->sender];
 	by_sync = own_at(c, head->syncs);
-	covers = head->yours > by_sync ? head->yours : by_sync;
+	covers = c->changes ? changes->yours : head->known[c->rank];
+	if (covers < by_sync)
+		covers = by_sync;
 	from->received++;
 	if (head->sequence > from->latest) {
 		from->latest = head->sequence;
@@ -163,14 +176,18 @@ uint64_t hook_clock_receive(struct hook_clock *c, const void *bytes)
 	}
 	if (from->received == from->latest && from->covers > from->floor)
 		from->floor = from->covers;
-	learn(c, head->sender, head->own);
-	learn_entries(c, head);
+	if (c->changes)
+		learn_changes(c, head->sender, changes);
+	else
+		learn_whole(c, head->known);
 	return covers;
 }
 
 uint64_t hook_clock_observe(struct hook_clock *c)
 {
-	return ++c->own;
+	c->own++;
+	c->known[c->rank] = c->own < MOST ? (uint32_t)c->own : MOST;
+	return c->own;
 }
 
 void hook_clock_sync(struct hook_clock *c)

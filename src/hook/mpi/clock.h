@@ -5,9 +5,13 @@
  * "covers" those, and raced with none of them. To know less than the truth is always safe: then
  * more is taken for a race.
  *
- *   fixed        what the receiver itself told the sender, and global synchronisations
- *   incremental  also what others told: the entries that changed, CLOCK_CHANGES per message at most
- *   full         also what others told: all entries
+ * A clock is a vector: what the sender knows of each rank. Where a whole vector takes more bytes
+ * than the kind allows, those entries travel that have changed since the last message to the same
+ * receiver, oldest first, and those that do not fit come with the next one:
+ *
+ *   incremental  8 changes at most: whole vectors up to 19 ranks
+ *   fixed        15 changes at most: whole vectors up to 33 ranks
+ *   full         whole vectors
  *
  * Nothing of MPI is in here. All memory is the caller's.
  */
@@ -19,51 +23,53 @@
 
 enum hook_clock_kind { CLOCK_FIXED, CLOCK_INCREMENTAL, CLOCK_FULL };
 
-#define CLOCK_CHANGES 8
 #define CLOCK_SYNCS 1024
 
-/* What stands before the data of each message; entries follow. */
+/* What stands before the data of each message. */
 struct hook_clock_head {
 	uint32_t sender;   /* rank in MPI_COMM_WORLD */
 	uint32_t sequence; /* n-th message from it to the receiver */
-	uint32_t own;      /* outcomes that the sender has seen */
-	uint32_t yours;    /* outcomes of the receiver that the sender can know of */
 	uint32_t syncs;    /* global synchronisations that the sender has behind it */
-	uint32_t entries;
+	uint32_t known[];  /* a whole vector, or struct hook_clock_changes */
 };
 
-struct hook_clock_entry {
-	uint32_t rank, count;
+struct hook_clock_changes {
+	uint32_t own;   /* outcomes that the sender has seen */
+	uint32_t yours; /* outcomes of the receiver that the sender can know of */
+	uint32_t entries;
+	struct {
+		uint32_t rank, count;
+	} entry[];
 };
 
 /* Of another rank. */
 struct hook_clock_peer {
-	uint32_t known;    /* outcomes of it that we can know of */
 	uint32_t sent;     /* messages to it */
 	uint32_t received; /* messages from it */
 	uint32_t latest;   /* highest sequence among them */
 	uint64_t covers;   /* what that one covers */
 	uint64_t floor;    /* what every message from it that is still to come covers */
-	/* incremental: */
-	uint64_t changed;      /* tick of the last change of `known` */
+	/* where changes travel: */
+	uint64_t changed;      /* tick of the last change of what is known of it */
 	uint64_t told;         /* changes up to this tick were sent to it */
 	uint32_t newer, older; /* ranks in the order of their changes */
 };
 
 struct hook_clock {
-	enum hook_clock_kind kind;
 	uint32_t rank, ranks;
+	uint32_t changes; /* that a message carries; 0: a whole vector */
 	uint64_t own;
 	uint32_t syncs;
 	uint64_t tick;
 	uint32_t newest; /* rank + 1; 0 for none */
 	uint64_t own_at[CLOCK_SYNCS];
 	struct hook_clock_peer *peer;
+	uint32_t *known; /* outcomes of each rank that we can know of; of ourselves: all */
 };
 
-/* peer[] has `ranks` elements, all zero. */
+/* peer[] and known[] have `ranks` elements, all zero. */
 void hook_clock_init(struct hook_clock *c, enum hook_clock_kind kind, uint32_t rank, uint32_t ranks,
-		     struct hook_clock_peer peer[]);
+		     struct hook_clock_peer peer[], uint32_t known[]);
 
 /* Bytes before the data; the same for all messages of a run. */
 size_t hook_clock_bytes(enum hook_clock_kind kind, uint32_t ranks);

@@ -32,12 +32,14 @@
 #define LOOK_EVERY 16 /* messages between two looks at the counters, which others write */
 #define LONGEST_PAUSE_NS 20000000
 #define NAP_NS 20000
+#define LOOKS_PER_PAUSE 8 /* for messages of our own: a few microseconds */
 
 static uint32_t *matrix;     /* NULL: nothing is counted */
 static uint32_t *sent;       /* by receiver */
 static uint32_t *received;   /* by sender; published now and then */
 static uint32_t *indulgence; /* by receiver: how much more than usual it may be ahead */
 static int ranks;
+static bool crowded; /* somebody else can use the core of one who steps aside */
 
 static void *fresh(size_t size)
 {
@@ -77,7 +79,14 @@ void hook_credit_open(int world)
 	if (!sent || !received || !indulgence)
 		return;
 	ranks = world;
+	crowded = world > sysconf(_SC_NPROCESSORS_ONLN);
 	matrix = map_matrix(row * (size_t)world);
+}
+
+/* A locked instruction is a good part of what a short message costs. */
+static uint32_t count(uint32_t *counter)
+{
+	return hook_mpi_turns ? __atomic_add_fetch(counter, 1, __ATOMIC_RELAXED) : ++*counter;
 }
 
 static uint64_t now_ns(void)
@@ -100,15 +109,38 @@ void hook_credit_lost(MPI_Comm comm)
 		*lost_by((int)hook_process.rank) = 1;
 }
 
-/* Too far ahead of the receiver, as things stand? */
-static bool is_ahead(int dest, uint32_t mine, const struct replay_slot *receiver)
+/*
+ * Too far ahead of the receiver, as things stand? Its slot, which it writes at every event, is
+ * looked at only where that decides.
+ */
+static bool is_ahead(int dest, uint32_t mine, uint32_t taken, const struct replay_slot *receiver)
 {
-	const uint32_t *taken = &matrix[(size_t)dest * (size_t)ranks + hook_process.rank];
-	int32_t peer = __atomic_load_n(&receiver->peer, __ATOMIC_RELAXED);
-	uint32_t limit = peer == (int32_t)hook_process.rank ? FAR : CLOSE;
-	uint32_t ahead = mine - __atomic_load_n(taken, __ATOMIC_RELAXED);
+	int32_t ahead = (int32_t)(mine - taken - indulgence[dest]);
 
-	return (int32_t)ahead > (int32_t)(limit + indulgence[dest]) && !*lost_by(dest);
+	if (ahead <= CLOSE)
+		return false;
+	if (ahead <= FAR &&
+	    __atomic_load_n(&receiver->peer, __ATOMIC_RELAXED) == (int32_t)hook_process.rank)
+		return false;
+	return !*lost_by(dest);
+}
+
+static uint32_t taken_by(int dest)
+{
+	return __atomic_load_n(&matrix[(size_t)dest * (size_t)ranks + hook_process.rank],
+			       __ATOMIC_RELAXED);
+}
+
+/* Waking up takes as long as the receiver needs for hundreds of messages. */
+static void pause_a_little(void)
+{
+	struct timespec nap = {0, NAP_NS};
+	int looks = crowded ? 1 : LOOKS_PER_PAUSE;
+
+	for (int i = 0; i < looks && hook_end_progress; i++)
+		hook_end_progress();
+	if (crowded)
+		nanosleep(&nap, NULL);
 }
 
 /*
@@ -117,23 +149,22 @@ static bool is_ahead(int dest, uint32_t mine, const struct replay_slot *receiver
  */
 static void step_aside(int dest, uint32_t mine, const struct replay_slot *receiver)
 {
-	uint64_t seen = __atomic_load_n(&receiver->events, __ATOMIC_RELAXED);
-	uint64_t since = now_ns();
-	struct timespec nap = {0, NAP_NS};
+	uint32_t taken = taken_by(dest), before = taken;
+	uint64_t seen = 0, since = now_ns();
 
-	while (is_ahead(dest, mine, receiver)) {
-		uint64_t events = __atomic_load_n(&receiver->events, __ATOMIC_RELAXED);
+	for (; is_ahead(dest, mine, taken, receiver); before = taken, taken = taken_by(dest)) {
+		uint64_t events = seen;
 
-		if (events != seen) {
+		if (taken == before)
+			events = __atomic_load_n(&receiver->events, __ATOMIC_RELAXED);
+		if (taken != before || events != seen) {
 			seen = events;
 			since = now_ns();
 		} else if (now_ns() - since > LONGEST_PAUSE_NS) {
 			indulgence[dest] = indulgence[dest] * 2 + CLOSE;
 			return;
 		}
-		if (hook_end_progress)
-			hook_end_progress();
-		nanosleep(&nap, NULL);
+		pause_a_little();
 	}
 	indulgence[dest] /= 2;
 }
@@ -147,11 +178,11 @@ void hook_credit_sending(struct hook_thread *t, int dest, MPI_Comm comm)
 	if (!matrix || comm != MPI_COMM_WORLD || dest < 0 || dest >= ranks ||
 	    (uint32_t)dest == hook_process.rank)
 		return;
-	mine = __atomic_add_fetch(&sent[dest], 1, __ATOMIC_RELAXED);
+	mine = count(&sent[dest]);
 	if (mine % LOOK_EVERY)
 		return;
 	receiver = hook_session_slot((uint32_t)dest);
-	if (is_ahead(dest, mine, receiver))
+	if (is_ahead(dest, mine, taken_by(dest), receiver))
 		step_aside(dest, mine, receiver);
 }
 
@@ -162,7 +193,7 @@ void hook_credit_received(int source, MPI_Comm comm)
 	if (!matrix || comm != MPI_COMM_WORLD || source < 0 || source >= ranks ||
 	    source == (int)hook_process.rank)
 		return;
-	n = __atomic_add_fetch(&received[source], 1, __ATOMIC_RELAXED);
+	n = count(&received[source]);
 	if (n % LOOK_EVERY == 0)
 		__atomic_store_n(
 			&matrix[(size_t)hook_process.rank * (size_t)ranks + (size_t)source], n,

@@ -156,7 +156,7 @@ def body(call):
                 "\thook_depth++;\n"
                 f"\trc = {real};\n"
                 "\thook_depth--;\n\treturn rc;\n")
-    text = f"\tstruct hook_thread *t;\n\tint rc;\n\n\tif (hook_depth)\n\t\treturn {real};\n"
+    text = f"\tstruct hook_thread *t;\n\tint rc;\n\n\tif (!HOOK_LIKELY(hook_depth == 0))\n\t\treturn {real};\n"
     if call.kind == "mode":
         return (text
                 + f"\tt = hook_mpi_enter(CALL_{call.name}, __builtin_return_address(0));\n"
@@ -190,6 +190,23 @@ def body(call):
     return text + call.noted() + "\thook_mpi_end(t);\n\thook_mpi_leave(t);\n\treturn rc;\n"
 
 
+def light(call):
+    """The wrapper of a hot call: recording, and no turns, takes a short way of its own."""
+    finish = "\thook_mpi_end(t);\n\thook_mpi_leave(t);\n\treturn rc;\n"
+    peer = call.pick(PEERS, "HOOK_NO_PEER")
+    tag = call.pick(TAGS, "HOOK_NO_TAG")
+    real = f"hook_mpi_real.{call.name}({call.args()})"
+    enter = f"\tt = hook_mpi_enter(CALL_{call.name}, __builtin_return_address(0));\n"
+    head = (f"\tstruct hook_thread *t;\n\tint rc;\n\n"
+            f"\tif (!HOOK_LIKELY(hook_depth == 0))\n\t\treturn {real};\n")
+    slow = body(call).replace(head, "\tint rc;\n\n").replace(enter, "")
+    return slow, (head + enter
+                  + "\tif (!HOOK_LIKELY(hook_mpi_mode == &hook_mpi_record) || hook_mpi_turns)\n"
+                  f"\t\treturn full_{call.name}({call.args('t')});\n"
+                  f"\thook_mpi_begin(t, {peer}, {tag}, {call.extras()});\n"
+                  f"\trc = {real};\n" + finish)
+
+
 def wrappers(calls):
     out = ["/* Generated from calls.tbl by generate.py. */",
            '#include "hook/mpi/mpi.h"', "",
@@ -201,8 +218,13 @@ def wrappers(calls):
     for call in calls:
         if call.kind in ("hand", "use"):
             continue
+        text = body(call)
+        if call.kind in ("send", "post"):
+            full, text = light(call)
+            out += [f"static __attribute__((noinline)) int full_{call.name}"
+                    f"(struct hook_thread *t, {call.params})", "{", full + "}", ""]
         out += [f"HOOK_EXPORT {call.result} MPI_{call.name}({call.params})", "{",
-                body(call) + "}",
+                text + "}",
                 f"HOOK_EXPORT {call.result} PMPI_{call.name}({call.params})"
                 f" __attribute__((alias(\"MPI_{call.name}\")));", ""]
     return "\n".join(out)

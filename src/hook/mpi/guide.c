@@ -188,6 +188,21 @@ static bool look_for(int peer, int tag)
 	return false;
 }
 
+static void say_early(void)
+{
+	static int said;
+	char number[24];
+	struct hook_text text = hook_text_in(number, sizeof(number));
+
+	if (__atomic_exchange_n(&said, 1, __ATOMIC_RELAXED))
+		return;
+	hook_text_number(&text, hook_process.rank);
+	hook_say("rank ", number,
+		 " sends a message before it did, because all ranks wait for each other: more "
+		 "messages may be on their way than when it was recorded",
+		 NULL);
+}
+
 /*
  * A large message may wait for its receive where in the recording it was buffered; so all may wait
  * for each other. Then the message is sent without its permit, which is received when it comes.
@@ -198,10 +213,12 @@ static void await(int peer, int tag)
 	MPI_Request request;
 
 	hook_mpi_real.Irecv(NULL, 0, MPI_PACKED, peer, tag, permits, &request);
-	if (there)
+	if (there) {
 		hook_mpi_real.Wait(&request, MPI_STATUS_IGNORE);
-	else
-		hook_mpi_real.Request_free(&request);
+		return;
+	}
+	hook_mpi_real.Request_free(&request);
+	say_early();
 }
 
 void hook_guide_begin(struct hook_thread *t)
@@ -264,19 +281,6 @@ static void make_shadow(MPI_Comm comm, MPI_Comm *shadow)
 	hook_mpi_real.Group_free(&group);
 }
 
-void hook_guide_made(struct hook_thread *t, MPI_Comm parent, MPI_Comm made)
-{
-	struct shadow *s;
-
-	if (made == MPI_COMM_NULL || !is_marked(t, TRACE_GUIDE_SHADOW, 0))
-		return;
-	s = new_shadow(t, made);
-	if (parent == MPI_COMM_NULL)
-		make_shadow(made, &s->shadow);
-	else
-		hook_mpi_real.Comm_idup(parent, &s->shadow, &s->request);
-}
-
 static struct shadow *find(MPI_Comm comm)
 {
 	struct shadow *s = NULL;
@@ -292,6 +296,29 @@ static struct shadow *find(MPI_Comm comm)
 	return s;
 }
 
+static MPI_Comm ready(struct shadow *s)
+{
+	if (s->request != MPI_REQUEST_NULL)
+		hook_mpi_real.Wait(&s->request, MPI_STATUS_IGNORE);
+	return s->shadow;
+}
+
+/* The parent's shadow has no attributes; where it has none, its own are copied. */
+void hook_guide_made(struct hook_thread *t, MPI_Comm parent, MPI_Comm made)
+{
+	struct shadow *s, *of;
+
+	if (made == MPI_COMM_NULL || !is_marked(t, TRACE_GUIDE_SHADOW, 0))
+		return;
+	s = new_shadow(t, made);
+	if (parent == MPI_COMM_NULL) {
+		make_shadow(made, &s->shadow);
+		return;
+	}
+	of = find(parent);
+	hook_mpi_real.Comm_idup(of ? ready(of) : parent, &s->shadow, &s->request);
+}
+
 void hook_guide_freeing(struct hook_thread *t, MPI_Comm comm)
 {
 	struct shadow *s = find(comm);
@@ -299,7 +326,7 @@ void hook_guide_freeing(struct hook_thread *t, MPI_Comm comm)
 	(void)t;
 	if (!s)
 		return;
-	hook_mpi_real.Wait(&s->request, MPI_STATUS_IGNORE);
+	ready(s);
 	hook_mpi_real.Comm_free(&s->shadow);
 	s->used = false;
 }
@@ -321,9 +348,7 @@ static MPI_Comm shadow_of(struct hook_thread *t, MPI_Comm comm)
 
 	if (!s)
 		hook_failed(t, "a message is held back on a communicator without a shadow");
-	if (s->request != MPI_REQUEST_NULL)
-		hook_mpi_real.Wait(&s->request, MPI_STATUS_IGNORE);
-	copy_handler(comm, s->shadow);
+	copy_handler(comm, ready(s));
 	return s->shadow;
 }
 

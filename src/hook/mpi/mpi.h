@@ -20,6 +20,8 @@
 #define HOOK_NO_PEER INT_MIN
 #define HOOK_NO_TAG INT_MIN
 
+#define HOOK_LIKELY(x) __builtin_expect(!!(x), 1)
+
 /* Both halves of a Sendrecv in any of its forms. */
 struct hook_mpi_exchange {
 	const void *sendbuf;
@@ -112,6 +114,9 @@ const struct hook_mpi_mode *hook_mpi_evaluate(void);
 /* Several threads may be inside MPI: what they post takes turns. */
 extern bool hook_mpi_turns;
 
+/* Receives that MPI is to be asked about at the end of each event, see requests.h. */
+extern uint32_t hook_mpi_pending;
+
 void hook_mpi_resolve_all(void *(*find)(const char *name));
 const char *hook_mpi_call_name(uint32_t call);
 
@@ -137,6 +142,10 @@ static inline void hook_mpi_leave(struct hook_thread *t)
 	hook_depth = t->passive;
 }
 
+/*
+ * Recording must cost next to nothing: its begin and end are here, in line, as far as there is
+ * nothing to do but to count the event.
+ */
 static inline void hook_mpi_begin(struct hook_thread *t, int peer, int tag, uint64_t extra)
 {
 	uint64_t x = t->call + ((uint64_t)(uint32_t)peer << 16) + ((uint64_t)(uint32_t)tag << 32);
@@ -145,12 +154,20 @@ static inline void hook_mpi_begin(struct hook_thread *t, int peer, int tag, uint
 	t->tag = tag;
 	t->digest = (t->digest ^ x ^ extra << 7) * 0x9e3779b97f4a7c15ull;
 	t->digest ^= t->digest >> 32;
-	hook_mpi_mode->begin(t);
+	if (HOOK_LIKELY(hook_mpi_mode == &hook_mpi_record) &&
+	    HOOK_LIKELY(t->order.events + 1 < t->attention) && HOOK_LIKELY(!t->passive))
+		trace_stream_set_events(&t->order.stream, ++t->order.events, true);
+	else
+		hook_mpi_mode->begin(t);
 }
 
 static inline void hook_mpi_end(struct hook_thread *t)
 {
-	hook_mpi_mode->end(t);
+	if (HOOK_LIKELY(hook_mpi_mode == &hook_mpi_record) && HOOK_LIKELY(!hook_mpi_pending) &&
+	    HOOK_LIKELY(!t->passive))
+		trace_stream_set_events(&t->order.stream, t->order.events, false);
+	else
+		hook_mpi_mode->end(t);
 }
 
 /*

@@ -141,10 +141,12 @@ static const char *scan_window(int dirfd, const char *name)
 		return why;
 	for (uint32_t i = 0; i < window.slots && !why; i++) {
 		uint64_t number;
-		uint32_t source;
+		uint32_t source, count;
 
-		if (trace_window_get(&window, i, &number, &source))
-			why = add_wild(number, TRACE_POST_SOURCE + (uint64_t)source);
+		if (!trace_window_get(&window, i, &number, &source, &count))
+			continue;
+		for (; count && !why; count--)
+			why = add_wild(number++, TRACE_POST_SOURCE + (uint64_t)source);
 	}
 	trace_window_close(&window);
 	return why;

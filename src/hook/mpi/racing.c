@@ -27,18 +27,23 @@ static void write_outcome(struct hook_thread *t, uint64_t number, uint32_t sourc
 	t->last_wild = number + 1;
 }
 
-/* First the record, then the slot: at any moment one of them has it. */
-static void raced(void *unused, const struct hook_outcome *outcome, uint32_t slot)
+/* A slot is cleared only afterwards: at any moment the stream or the window has them. */
+static void raced(void *unused, const struct hook_outcome *outcome)
 {
+	struct hook_thread *t = hook_self;
+
 	(void)unused;
-	write_outcome(hook_thread_self(), outcome->number, outcome->source);
-	trace_window_clear(&file, slot - 1);
+	for (uint32_t i = 0; i < outcome->count; i++)
+		write_outcome(t, outcome->number + i, outcome->source);
 }
 
-static void decided(void *unused, uint32_t slot)
+static void store(void *unused, uint32_t slot, const struct hook_outcome *outcome)
 {
 	(void)unused;
-	trace_window_clear(&file, slot - 1);
+	if (outcome)
+		trace_window_set(&file, slot, outcome->number, outcome->source, outcome->count);
+	else
+		trace_window_clear(&file, slot);
 }
 
 /*
@@ -57,29 +62,47 @@ static uint32_t arrivals;
 static uint64_t arrived_at; /* event of them */
 static uint64_t crowded;    /* the last event in which they were too many */
 
-static void settle(void)
+static void compare(uint64_t comm, int tag, int source, uint64_t key, uint64_t covers)
+{
+	if (tag == MPI_ANY_TAG || source < 0)
+		hook_window_evict(window, UINT32_MAX);
+	else
+		hook_window_message(window, comm, tag, (uint32_t)source, key, covers);
+}
+
+static void settle_all(void)
 {
 	for (uint32_t i = 0; i < arrivals; i++) {
 		const struct arrival *a = &arrival[i];
 
-		if (a->tag == MPI_ANY_TAG || a->source < 0)
-			hook_window_evict(window, WINDOW_ENTRIES);
-		else
-			hook_window_message(window, a->comm, a->tag, (uint32_t)a->source, a->key,
-					    a->covers);
+		compare(a->comm, a->tag, a->source, a->key, a->covers);
 	}
 	arrivals = 0;
 }
 
-/* Where so many come in one call, the outcomes of this call so far are taken for racing. */
+static inline void settle(void)
+{
+	if (__builtin_expect(arrivals, 0))
+		settle_all();
+}
+
+/*
+ * What comes to a call that blocks comes alone. Where too many come in one call, the outcomes of
+ * this call so far are taken for racing.
+ */
 static void message_came(MPI_Comm comm, int tag, int source, uint64_t key, uint64_t covers)
 {
 	uint64_t event = hook_self->order.events;
 
+	if (!(key & 1)) {
+		settle();
+		compare((uint64_t)(uintptr_t)comm, tag, source, key, covers);
+		return;
+	}
 	if (event != arrived_at)
 		settle();
 	if (arrivals == ARRIVALS) {
-		settle();
+		settle_all();
 		crowded = event + 1; /* a poll is counted after it has succeeded */
 	}
 	arrived_at = event;
@@ -89,14 +112,13 @@ static void message_came(MPI_Comm comm, int tag, int source, uint64_t key, uint6
 /* A window that is swept often stays in the cache; one that cannot be swept is tried less often. */
 #define SWEEP_FIRST 256
 
+static uint32_t sweep_at = SWEEP_FIRST;
+
 static void make_room(void)
 {
-	static uint32_t sweep_at = SWEEP_FIRST;
 	uint64_t lowest, second;
 	uint32_t who;
 
-	if (window->used < sweep_at)
-		return;
 	settle();
 	hook_clock_floor(&carry_clock, &lowest, &who, &second);
 	hook_window_retire(window, lowest, who, second);
@@ -114,8 +136,8 @@ static void saw(struct hook_thread *t, uint64_t number, uint64_t key, MPI_Comm c
 		int source)
 {
 	int world = carry_comm_world(comm, source);
-	struct hook_outcome outcome = {.number = number, .key = key};
-	uint32_t slot;
+	struct hook_outcome outcome;
+	uint64_t done;
 
 	if (source < 0)
 		return;
@@ -124,13 +146,16 @@ static void saw(struct hook_thread *t, uint64_t number, uint64_t key, MPI_Comm c
 		write_outcome(t, number, (uint32_t)source);
 		return;
 	}
-	make_room();
-	outcome.done = hook_clock_observe(&carry_clock);
-	outcome.source = (uint32_t)source;
-	outcome.sender = (uint32_t)world;
-	slot = hook_window_add(window, (uint64_t)(uintptr_t)comm,
-			       tag == MPI_ANY_TAG ? WINDOW_ANY_TAG : tag, &outcome);
-	trace_window_set(&file, slot - 1, number, (uint32_t)source);
+	if (window->used >= sweep_at)
+		make_room();
+	if (tag == MPI_ANY_TAG)
+		tag = WINDOW_ANY_TAG;
+	done = hook_clock_observe(&carry_clock);
+	if (hook_window_extend(window, (uint64_t)(uintptr_t)comm, tag, (uint32_t)source, key,
+			       number, done))
+		return;
+	outcome = (struct hook_outcome){number, key, done, (uint32_t)source, (uint32_t)world, 1};
+	hook_window_add(window, (uint64_t)(uintptr_t)comm, tag, &outcome);
 }
 
 /*
@@ -252,11 +277,11 @@ static bool prepare(struct hook_thread *t, uint32_t mode, int world)
 	if (window == MAP_FAILED)
 		return false;
 	window->write = raced;
-	window->forget = decided;
+	window->store = store;
 	hook_window_init(window);
 	hook_stream_name(t, "window", name, sizeof(name));
 	return carry_open(kinds[mode], rank, world) == 0 &&
-	       trace_window_create(&file, hook_process.rank_fd, name, WINDOW_ENTRIES) == 0;
+	       trace_window_create(&file, hook_process.rank_fd, name, WINDOW_ENTRIES + 1) == 0;
 }
 
 /* No clocks ride after all. */

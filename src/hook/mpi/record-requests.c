@@ -215,7 +215,7 @@ static void watch_all(struct hook_thread *t, struct watch *w, const MPI_Request 
 {
 	if (!w->before)
 		return;
-	for (int i = 0; i < w->count; i++) {
+	for (int i = 0; i < w->count && hook_requests_first_open(); i++) {
 		if (has_completed(w, requests, rc, i))
 			watch_mark(w, i);
 	}

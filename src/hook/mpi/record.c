@@ -47,6 +47,14 @@ static bool is_check_due(uint64_t events)
 	       (events % CHECK_FIRST == 0 && events < 16 * CHECK_FIRST);
 }
 
+/* The event after `events` that begin() must see; with noise it is the next. */
+static uint64_t attention_after(uint64_t events)
+{
+	uint64_t step = events < 16 * CHECK_FIRST ? CHECK_FIRST : CHECK_EVERY;
+
+	return hook_process.noise ? 0 : events - events % step + step;
+}
+
 static void begin(struct hook_thread *t)
 {
 	if (t->passive)
@@ -54,6 +62,7 @@ static void begin(struct hook_thread *t)
 	trace_stream_set_events(&t->order.stream, ++t->order.events, true);
 	if (is_check_due(t->order.events))
 		record_note(t, TRACE_CHECK, (uint32_t)t->digest, 0);
+	t->attention = attention_after(t->order.events);
 	if (hook_process.noise)
 		hook_mpi_noise(t);
 }
@@ -131,7 +140,8 @@ void record_received(struct hook_thread *t, uint32_t kind, int source, MPI_Comm 
 {
 	if (record_tracing && record_tracing->received(t, kind, source, comm, status))
 		return;
-	if (source == MPI_ANY_SOURCE)
+	if (source == MPI_ANY_SOURCE &&
+	    (t->passive || !trace_order_run(&t->order, kind, (uint32_t)status->MPI_SOURCE)))
 		record_note(t, kind, (uint32_t)status->MPI_SOURCE, 0);
 	if (!hook_requests_count())
 		return;

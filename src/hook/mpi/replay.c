@@ -95,9 +95,12 @@ void replay_diverged(struct hook_thread *t)
 /* Posts and cancellations were read in advance. */
 static void advance(struct hook_thread *t)
 {
-	do
-		hook_thread_advance(t);
-	while (t->more && trace_kind_is_keyed(t->next.kind));
+	do {
+		if (trace_order_next_of_run(&t->order_reader, &t->next))
+			t->next_event = trace_order_event(&t->order_reader);
+		else
+			hook_thread_advance(t);
+	} while (t->more && trace_kind_is_keyed(t->next.kind));
 }
 
 static void skip_posts(struct hook_thread *t)
@@ -383,7 +386,12 @@ static int replay_Recv(struct hook_thread *t, void *buf, MPI_Count count, MPI_Da
 	hook_mpi_begin(t, source, tag, (uint64_t)count);
 	if (status == MPI_STATUS_IGNORE)
 		status = &local;
-	rc = hook_mpi_do_recv(t, buf, count, type, source, tag, receive_on(t, comm), status);
+	if (hook_mpi_turns || hook_polite)
+		rc = hook_mpi_do_recv(t, buf, count, type, source, tag, receive_on(t, comm),
+				      status);
+	else
+		rc = hook_mpi_recv(buf, count, type, source_from(t, TRACE_SRC, source), tag,
+				   receive_on(t, comm), status);
 	if (rc == MPI_SUCCESS)
 		hook_credit_received(status->MPI_SOURCE, comm);
 	hook_mpi_end(t);

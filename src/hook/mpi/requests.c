@@ -14,7 +14,8 @@
 #define FIRST_ENTRIES 1024
 
 static struct hook_request *pool;
-static uint32_t pool_size, pool_used, free_list, live, pending;
+static uint32_t pool_size, pool_used, free_list, live;
+uint32_t hook_mpi_pending;
 static uint32_t *table; /* twice as large as the pool; 0 is empty */
 static uint64_t posts, wilds;
 static int locked;
@@ -199,13 +200,15 @@ void hook_requests_close(struct hook_request *r)
 {
 	uint32_t index = (uint32_t)(r - pool);
 
+	if (!(r->flags & REQUEST_WILD))
+		return;
 	if (pool[r->previous].next != index || pool[r->next].previous != index)
 		return;
 	pool[r->previous].next = r->next;
 	pool[r->next].previous = r->previous;
 	r->next = r->previous = index;
 	if (r->flags & REQUEST_PENDING)
-		pending--;
+		hook_mpi_pending--;
 	r->flags &= ~(uint32_t)REQUEST_PENDING;
 }
 
@@ -269,13 +272,13 @@ void hook_requests_put_back(int count, const uint32_t taken[])
 void hook_requests_pend(struct hook_request *r)
 {
 	if (!(r->flags & REQUEST_PENDING))
-		pending++;
+		hook_mpi_pending++;
 	r->flags |= REQUEST_PENDING;
 }
 
 uint32_t hook_requests_pending(void)
 {
-	return pending;
+	return hook_mpi_pending;
 }
 
 struct hook_request *hook_requests_first_open(void)

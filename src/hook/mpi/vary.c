@@ -86,9 +86,17 @@ bool vary_poll_fails(struct hook_thread *t)
 	return false;
 }
 
+/* The slot's events are the main thread's; while it waits, others may work for it. */
+static void note_progress(const struct hook_thread *t)
+{
+	if (!hook_thread_is_main(t))
+		__atomic_add_fetch(&hook_slot->sync, 1, __ATOMIC_RELAXED);
+}
+
 static void begin(struct hook_thread *t)
 {
 	hook_mpi_record.begin(t);
+	note_progress(t);
 	if (hook_thread_is_main(t)) {
 		hook_slot->call = t->call;
 		hook_slot->peer = t->peer;
@@ -125,6 +133,7 @@ static void end(struct hook_thread *t)
 {
 	note_last(t);
 	hook_mpi_record.end(t);
+	note_progress(t);
 	if (hook_thread_is_main(t))
 		hook_slot->events = t->order.events << 1;
 }

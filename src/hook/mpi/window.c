@@ -5,6 +5,8 @@
  * came from another source is written and leaves; what came from its own source stays, and is
  * passed over run by run. So a check costs a few steps, however full the window is. Invariant:
  * neighbouring runs of a group have different sources. Index 0 is none.
+ *
+ * The last outcome is in no list: where many messages race it is written before it gets there.
  */
 #include "hook/mpi/window.h"
 
@@ -145,34 +147,71 @@ static void remove_entry(struct hook_window *w, uint32_t e)
 	w->used--;
 }
 
-uint32_t hook_window_add(struct hook_window *w, uint64_t comm, int32_t tag,
-			 const struct hook_outcome *outcome)
+/* The last outcome gives way to another one. */
+static void move_latest(struct hook_window *w)
 {
-	uint32_t g = find_group(w, comm, tag), e = w->free_entry, r;
+	struct hook_outcome *latest = &w->latest;
+	uint32_t g = find_group(w, w->latest_comm, w->latest_tag), e = w->free_entry, r;
 	struct hook_window_entry *entry = &w->entry[e];
 	struct hook_window_run *run;
 
 	if (!g)
-		g = make_group(w, comm, tag);
+		g = make_group(w, w->latest_comm, w->latest_tag);
 	r = w->group[g].newest;
-	if (!r || w->run[r].source != outcome->source)
-		r = make_run(w, g, outcome->source);
+	if (!r || w->run[r].source != latest->source)
+		r = make_run(w, g, latest->source);
 	run = &w->run[r];
 	w->free_entry = entry->after;
 	*entry = (struct hook_window_entry){
-		.outcome = *outcome, .run = r, .older = run->newest, .before = w->last};
+		.outcome = *latest, .run = r, .older = run->newest, .before = w->last};
 	*(run->newest ? &w->entry[run->newest].newer : &run->oldest) = e;
 	*(w->last ? &w->entry[w->last].after : &w->first) = e;
 	run->newest = w->last = e;
 	run->count++;
 	w->used++;
-	return e;
+	w->store(w->arg, e, latest);
 }
 
-static void write_entry(struct hook_window *w, uint32_t e)
+void hook_window_add(struct hook_window *w, uint64_t comm, int32_t tag,
+		     const struct hook_outcome *outcome)
 {
-	w->write(w->arg, &w->entry[e].outcome, e);
-	remove_entry(w, e);
+	if (hook_window_extend(w, comm, tag, outcome->source, outcome->key, outcome->number,
+			       outcome->done))
+		return;
+	if (w->latest.count)
+		move_latest(w);
+	w->latest = *outcome;
+	w->latest.count = 1;
+	w->latest_comm = comm;
+	w->latest_tag = tag;
+	w->store(w->arg, 0, &w->latest);
+}
+
+static uint64_t last_done(const struct hook_outcome *o)
+{
+	return o->done + o->count - 1;
+}
+
+/* Writes what the message does not cover; first it is written, then it leaves its slot. */
+static void write_rest(struct hook_window *w, struct hook_outcome *o, uint32_t slot,
+		       uint64_t covers)
+{
+	struct hook_outcome rest = *o;
+	uint32_t covered = covers < o->done ? 0 : (uint32_t)(covers - o->done + 1);
+
+	rest.number += covered;
+	rest.done += covered;
+	rest.count -= covered;
+	w->write(w->arg, &rest);
+	o->count = covered;
+	w->store(w->arg, slot, covered ? o : NULL);
+}
+
+static void write_entry(struct hook_window *w, uint32_t e, uint64_t covers)
+{
+	write_rest(w, &w->entry[e].outcome, e, covers);
+	if (!w->entry[e].outcome.count)
+		remove_entry(w, e);
 }
 
 /* Oldest first: numbers that follow each other take little space. */
@@ -180,13 +219,13 @@ static void write_run(struct hook_window *w, uint32_t r, uint64_t key, uint64_t 
 {
 	uint32_t first = 0, next;
 
-	for (uint32_t e = w->run[r].newest; e && w->entry[e].outcome.done > covers;
+	for (uint32_t e = w->run[r].newest; e && last_done(&w->entry[e].outcome) > covers;
 	     e = w->entry[e].older)
 		first = e;
 	for (uint32_t e = first; e; e = next) {
 		next = w->entry[e].newer;
 		if (w->entry[e].outcome.key <= key)
-			write_entry(w, e);
+			write_entry(w, e, covers);
 	}
 }
 
@@ -198,7 +237,7 @@ static void check_group(struct hook_window *w, uint32_t g, uint32_t source, uint
 
 	for (r = g ? w->group[g].newest : 0; r; r = older) {
 		older = w->run[r].older;
-		if (w->entry[w->run[r].newest].outcome.done <= covers)
+		if (last_done(&w->entry[w->run[r].newest].outcome) <= covers)
 			return;
 		if (w->run[r].source == source)
 			continue;
@@ -211,29 +250,51 @@ static void check_group(struct hook_window *w, uint32_t g, uint32_t source, uint
 void hook_window_message(struct hook_window *w, uint64_t comm, int32_t tag, uint32_t source,
 			 uint64_t key, uint64_t covers)
 {
-	check_group(w, find_group(w, comm, tag), source, key, covers);
-	check_group(w, find_group(w, comm, WINDOW_ANY_TAG), source, key, covers);
+	struct hook_outcome *latest = &w->latest;
+
+	if (w->used) {
+		check_group(w, find_group(w, comm, tag), source, key, covers);
+		check_group(w, find_group(w, comm, WINDOW_ANY_TAG), source, key, covers);
+	}
+	if (latest->count && latest->source != source && w->latest_comm == comm &&
+	    (w->latest_tag == tag || w->latest_tag == WINDOW_ANY_TAG) && latest->key <= key &&
+	    last_done(latest) > covers)
+		write_rest(w, latest, 0, covers);
+}
+
+/* Forgets those up to `limit`: true if none is left. */
+static bool forget(struct hook_window *w, struct hook_outcome *o, uint32_t slot, uint64_t limit)
+{
+	uint64_t n = last_done(o) <= limit ? o->count : limit - o->done + 1;
+
+	if (o->done > limit)
+		return false;
+	o->number += n;
+	o->done += n;
+	o->count -= (uint32_t)n;
+	w->store(w->arg, slot, o->count ? o : NULL);
+	return o->count == 0;
 }
 
 void hook_window_retire(struct hook_window *w, uint64_t lowest, uint32_t who, uint64_t second)
 {
 	uint32_t next;
 
-	for (uint32_t e = w->first; e; e = next) {
-		const struct hook_outcome *o = &w->entry[e].outcome;
+	for (uint32_t e = w->first; e && w->entry[e].outcome.done <= second; e = next) {
+		struct hook_outcome *o = &w->entry[e].outcome;
 
 		next = w->entry[e].after;
-		if (o->done > second)
-			return;
-		if (o->done > (o->sender == who ? second : lowest))
-			continue;
-		w->forget(w->arg, e);
-		remove_entry(w, e);
+		if (forget(w, o, e, o->sender == who ? second : lowest))
+			remove_entry(w, e);
 	}
+	if (w->latest.count)
+		forget(w, &w->latest, 0, w->latest.sender == who ? second : lowest);
 }
 
 void hook_window_evict(struct hook_window *w, uint32_t n)
 {
-	while (n-- && w->first)
-		write_entry(w, w->first);
+	for (; n && w->first; n--)
+		write_entry(w, w->first, 0);
+	if (n && w->latest.count)
+		write_rest(w, &w->latest, 0, 0);
 }

@@ -2,7 +2,8 @@
 /*
  * The window: outcomes of wildcards (receives and probes) that are not decided yet. An outcome is
  * written when a message comes that it could have taken instead, and forgotten when no such message
- * can come any more. A full window writes its oldest outcome as if it had raced.
+ * can come any more. A full window writes its oldest outcome as if it had raced. Outcomes that
+ * follow each other in every respect take the place of one.
  *
  * Two messages race for a receive only if they come from different sources, fit its communicator
  * and tag, and the later one was sent without knowing of the receive's outcome. Which of two
@@ -20,12 +21,14 @@
 #define WINDOW_ENTRIES 16384
 #define WINDOW_ANY_TAG INT32_MIN
 
+/* Outcomes of wildcards with numbers from `number` on, that the program saw one after the other. */
 struct hook_outcome {
 	uint64_t number; /* of the wildcard */
 	uint64_t key;
 	uint64_t done;   /* the n-th outcome that this rank's program saw */
 	uint32_t source; /* in its communicator */
 	uint32_t sender; /* the same in MPI_COMM_WORLD */
+	uint32_t count;
 };
 
 struct hook_window_entry {
@@ -51,11 +54,16 @@ struct hook_window_group {
 };
 
 struct hook_window {
-	/* the outcome raced, or has to be taken for one that did; `slot` is free afterwards */
-	void (*write)(void *arg, const struct hook_outcome *outcome, uint32_t slot);
-	/* no message can race with the outcome of this slot any more */
-	void (*forget)(void *arg, uint32_t slot);
+	/* these raced, or have to be taken for ones that did */
+	void (*write)(void *arg, const struct hook_outcome *outcome);
+	/* from now on this is in the slot; NULL: nothing */
+	void (*store)(void *arg, uint32_t slot, const struct hook_outcome *outcome);
 	void *arg;
+	/* the last one, in slot 0; in the lists, where an entry's slot is its index, are the others
+	 */
+	struct hook_outcome latest;
+	uint64_t latest_comm;
+	int32_t latest_tag;
 	uint32_t used; /* entries */
 	uint32_t first, last;
 	uint32_t free_entry, free_run, free_group;
@@ -70,9 +78,25 @@ void hook_window_init(struct hook_window *w);
 
 bool hook_window_is_full(const struct hook_window *w);
 
-/* The program saw an outcome of a receive for (comm, tag). Returns its slot. There must be room. */
-uint32_t hook_window_add(struct hook_window *w, uint64_t comm, int32_t tag,
-			 const struct hook_outcome *outcome);
+/* The program saw one outcome of a receive for (comm, tag). There must be room. */
+void hook_window_add(struct hook_window *w, uint64_t comm, int32_t tag,
+		     const struct hook_outcome *outcome);
+
+/* Does such an outcome follow the last one? Then it is added. */
+static inline bool hook_window_extend(struct hook_window *w, uint64_t comm, int32_t tag,
+				      uint32_t source, uint64_t key, uint64_t number, uint64_t done)
+{
+	struct hook_outcome *latest = &w->latest;
+	uint32_t n = latest->count;
+
+	if (!n || n == UINT32_MAX || latest->source != source || latest->key != key ||
+	    latest->number + n != number || latest->done + n != done || w->latest_comm != comm ||
+	    w->latest_tag != tag)
+		return false;
+	latest->count = n + 1;
+	w->store(w->arg, 0, latest);
+	return true;
+}
 
 /* A message came to a receive with this key, and covers so many outcomes: what raced with it? */
 void hook_window_message(struct hook_window *w, uint64_t comm, int32_t tag, uint32_t source,
@@ -81,7 +105,7 @@ void hook_window_message(struct hook_window *w, uint64_t comm, int32_t tag, uint
 /* Forgets what the floor (hook_clock_floor) decides. */
 void hook_window_retire(struct hook_window *w, uint64_t lowest, uint32_t who, uint64_t second);
 
-/* Writes the n oldest. */
+/* Writes the n oldest entries, and the last one if there are fewer. */
 void hook_window_evict(struct hook_window *w, uint32_t n);
 
 #endif

@@ -249,7 +249,13 @@ static const char *kind_of(enum hook_sync_op op)
 		return "once";
 	if (is_of_threads(op))
 		return "threads";
-	return op <= SYNC_FTRYLOCKFILE ? "stream" : "object";
+	if (op <= SYNC_GOMP_TASK)
+		return "OpenMP";
+	if (op <= SYNC_GOMP_ATOMIC)
+		return "critical section";
+	if (op <= SYNC_OMP_NEST_TEST)
+		return "OpenMP lock";
+	return op == SYNC_BATON ? "serial mode" : "stream";
 }
 
 /* What the kernel calls it: only here is a name that it was given. */

@@ -1,26 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The baton. While recording, threads queue for it, and it is given to the first; one that comes to
- * no point for long loses it to the first in the queue: it may wait for the others without calling
- * us. Such a theft is recorded by the thief. The one that was robbed runs on beside the others
- * until its next point, in the recording and in the replay. Invariant: whoever runs the program's
- * code has made the newest version, but for the robbed.
+ * no point, since it sleeps or has run for long, loses it to the first in the queue: it may wait
+ * for the others without calling us. Such a theft is recorded by the thief. The one that was robbed
+ * runs on beside the others until its next point, in the recording and in the replay. Invariant:
+ * whoever runs the program's code has made the newest version, but for the robbed.
  */
 #include "hook/thread/baton.h"
 
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <sched.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <x86intrin.h>
 
+#include "hook/common/text.h"
 #include "hook/thread/streams.h"
 #include "hook/thread/stuck.h"
 #include "hook/thread/wait.h"
 
 #define SLICE_CYCLES 400000
 #define TICK_NS 20000000
-#define TICKS_OF_PATIENCE 10
+#define TICKS_OF_SLEEP 3
+#define RUN_NS 200000000
 #define NAPS_OF_PATIENCE 10
 
 enum { TAKEN, STOLEN };
@@ -120,13 +124,63 @@ static void leave_queue(struct waiter *w)
 		baton.last = p;
 }
 
-/* Its owner has made no version for so long: true if the caller, first in the queue, has it now. */
-static bool steal(struct waiter *w, uint32_t seen)
+/* What its owner has done since it made the version. */
+struct watch {
+	uint32_t version;
+	int asleep;      /* ticks in a row */
+	uint64_t cpu_ns; /* of its owner, when this began */
+};
+
+static bool is_asleep(const struct hook_thread *t)
+{
+	char path[64], stat[128];
+	struct hook_text out = hook_text_in(path, sizeof(path));
+	const char *p = NULL;
+	ssize_t n;
+	int fd;
+
+	hook_text_add(&out, "/proc/self/task/");
+	hook_text_number(&out, t->tid);
+	hook_text_add(&out, "/stat");
+	fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	n = syscall(SYS_read, fd, stat, sizeof(stat));
+	syscall(SYS_close, fd);
+	if (n > 0)
+		p = memrchr(stat, ')', (size_t)n);
+	return p && p + 2 < stat + n && (p[2] == 'S' || p[2] == 'D');
+}
+
+static uint64_t cpu_ns(const struct hook_thread *t)
+{
+	clockid_t its_clock = (clockid_t)(~(unsigned int)t->tid << 3 | 6);
+	struct timespec ts = {0, 0};
+
+	syscall(SYS_clock_gettime, its_clock, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+/* Locked. A thread that waits for a processor does not count as one that comes to no point. */
+static bool is_lost(struct watch *watch)
+{
+	uint64_t now = cpu_ns(baton.owner);
+
+	if (watch->version != baton.version) {
+		*watch = (struct watch){.version = baton.version, .cpu_ns = now};
+		return false;
+	}
+	watch->asleep = is_asleep(baton.owner) ? watch->asleep + 1 : 0;
+	return watch->asleep > TICKS_OF_SLEEP || now - watch->cpu_ns > RUN_NS;
+}
+
+/* True if the caller, first in the queue, has it now, since its owner comes to no point. */
+static bool steal(struct waiter *w, struct watch *watch)
 {
 	bool stolen;
 
 	lock();
-	stolen = baton.first == w && baton.version == seen && !w->go;
+	stolen = baton.first == w && is_lost(watch);
 	if (stolen) {
 		leave_queue(w);
 		baton.owner = w->t;
@@ -139,17 +193,13 @@ static bool steal(struct waiter *w, uint32_t seen)
 static int wait_in_queue(struct waiter *w)
 {
 	const struct timespec tick = {0, TICK_NS};
-	uint32_t seen = 0;
-	int ticks = 0;
+	struct watch watch = {0};
 
 	while (!__atomic_load_n(&w->go, __ATOMIC_ACQUIRE)) {
-		uint32_t now = __atomic_load_n(&baton.version, __ATOMIC_RELAXED);
-
-		ticks = now == seen ? ticks + 1 : 0;
-		seen = now;
-		if (ticks > TICKS_OF_PATIENCE && steal(w, seen))
+		if (syscall(SYS_futex, &w->go, FUTEX_WAIT_PRIVATE, 0, &tick, NULL, 0) == 0)
+			continue;
+		if (!__atomic_load_n(&w->go, __ATOMIC_ACQUIRE) && steal(w, &watch))
 			return STOLEN;
-		syscall(SYS_futex, &w->go, FUTEX_WAIT_PRIVATE, 0, &tick, NULL, 0);
 	}
 	return TAKEN;
 }

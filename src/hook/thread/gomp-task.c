@@ -130,7 +130,8 @@ static void order_post(struct hook_thread *t, struct hook_gomp_team *team, struc
 {
 	struct hook_sync_call c = {.op = SYNC_GOMP_TASK, .object = team, .cond = s, .site = site};
 
-	hook_sync_mode->post(t, &c);
+	if (!t->passive)
+		hook_sync_mode->post(t, &c);
 }
 
 /* After something that others may have been waited for. */
@@ -139,7 +140,8 @@ static void order_share(struct hook_thread *t, struct hook_gomp_team *team, stru
 {
 	struct hook_sync_call c = {.op = SYNC_GOMP_TASK, .object = team, .cond = s, .site = site};
 
-	hook_sync_mode->share(t, &c);
+	if (!t->passive)
+		hook_sync_mode->share(t, &c);
 }
 
 /* The program's part of a task. */

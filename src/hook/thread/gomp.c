@@ -61,6 +61,8 @@ static int value(struct hook_thread *t, enum hook_sync_op op, int code, const vo
 {
 	struct hook_sync_call c = {.op = op, .cond = &code, .site = site};
 
+	if (t->passive)
+		return code;
 	return hook_sync_mode->value(t, &c, hook_sync_op_id(op), act_known);
 }
 
