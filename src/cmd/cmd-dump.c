@@ -125,6 +125,8 @@ static char *value_words(const struct trace_input_rec *rec)
 		memcpy(&wtime, &rec->value, sizeof(wtime));
 		return rp_format("%.9f", wtime);
 	}
+	if (rec->kind == TRACE_IN_RESULT)
+		return rp_format("%" PRId64, (int64_t)rec->value);
 	if (rec->kind <= TRACE_IN_OTHERCLOCK)
 		return rp_format("%" PRIu64 ".%09" PRIu64, rec->value / 1000000000u,
 				 rec->value % 1000000000u);

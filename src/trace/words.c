@@ -31,6 +31,8 @@ static const char *const input_words[] = {
 	[TRACE_IN_PPID] = "ppid",         [TRACE_IN_ERRNO] = "errno",
 	[TRACE_IN_RANDOM] = "random",     [TRACE_IN_STRUCT] = "struct",
 	[TRACE_IN_MODULE] = "module",     [TRACE_IN_NOTE] = "note",
+	[TRACE_IN_RESULT] = "result",     [TRACE_IN_DATA] = "data",
+	[TRACE_IN_SIGNAL] = "signal",
 };
 
 static const char *word(const char *const *words, size_t n, uint32_t i)

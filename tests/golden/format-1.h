@@ -131,6 +131,10 @@ static const struct input_spec main_input[] = {
 	{TRACE_IN_RANDOM, TRACE_INPUT_CHUNK, NULL},
 	{TRACE_IN_STRUCT, 144, NULL},
 	{TRACE_IN_STRUCT, TRACE_INPUT_CHUNK + 1, NULL},
+	{TRACE_IN_RESULT, 5, NULL},
+	{TRACE_IN_RESULT, 1460, NULL},
+	{TRACE_IN_DATA, 1460, NULL},
+	{TRACE_IN_SIGNAL, 32, NULL},
 };
 
 static const struct input_spec killed_input[] = {

@@ -598,6 +598,7 @@ static void test_every_form_is_in_it(void **state)
 		assert_true(any(input, ((kind + 1) << 5) + 16, ((kind + 1) << 5) + 31));
 	}
 	assert_true(input[TRACE_IN_ERRNO]);
+	assert_true(input[TRACE_IN_RESULT]);
 	for (unsigned kind = TRACE_IN_BYTES; kind < TRACE_IN_KINDS; kind++)
 		assert_true(input[kind]);
 }

@@ -172,7 +172,8 @@ static bool has_inputs_left(struct hook_thread *t, struct hook_text *expected)
 
 	hook_input_view();
 	while (trace_input_next(&t->input_reader, &rec) == 1) {
-		if (rec.kind == TRACE_IN_MODULE || rec.kind == TRACE_IN_NOTE)
+		if (rec.kind == TRACE_IN_MODULE || rec.kind == TRACE_IN_NOTE ||
+		    rec.kind == TRACE_IN_SIGNAL)
 			continue;
 		hook_text_add(expected, "more inputs (clocks, process ids, random bytes)");
 		return true;

@@ -11,6 +11,7 @@
 #ifndef HOOK_HOOK_H
 #define HOOK_HOOK_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -44,6 +45,10 @@ struct hook_process {
 };
 
 #define HOOK_SCRATCHES 4
+#define HOOK_SIGNALS_WAITING 8
+
+/* A hook_depth from here on: streams are at work, the handlers of signals have to wait. */
+#define HOOK_CLOSED 256
 
 /* What a replayed thread is about, for those who wait for it. */
 enum hook_thread_state {
@@ -117,6 +122,15 @@ struct hook_thread {
 	struct trace_sync_writer sync;
 	struct trace_view sync_view;
 	struct trace_sync_reader sync_reader;
+
+	/* signals, see hook/input/signal.h */
+	uint64_t calls; /* points it has been through */
+	bool steps;     /* waits for the turn of a step, see hook_io_step */
+	bool holds;     /* has not passed it on */
+	uint32_t waiting;
+	siginfo_t waits[HOOK_SIGNALS_WAITING];
+	uint64_t signal_timers; /* bits: there is one of this signal */
+	int signal_timer[64];
 };
 
 extern struct hook_process hook_process;

@@ -8,6 +8,7 @@
 #undef _FORTIFY_SOURCE
 #include <string.h>
 
+#include "hook/input/channel.h"
 #include "hook/input/device.h"
 #include "hook/input/input.h"
 #include "hook/input/real.h"
@@ -85,6 +86,8 @@ HOOK_EXPORT FILE *fdopen(int fd, const char *mode)
 {
 	FILE *f = REAL(fdopen)(fd, mode);
 
+	if (f && hook_channel_has(fd, __builtin_return_address(0)))
+		return hook_channel_file(f, mode);
 	if (!f || !hook_input_devices || !reads(mode) || !hook_input_device_is(fd))
 		return f;
 	return wrap(f, mode);

@@ -15,9 +15,11 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+#include "hook/input/channel.h"
 #include "hook/input/input.h"
 #include "hook/input/real.h"
 
+#define SITE __builtin_return_address(0)
 #define MARKS 1024
 #define WORD_BITS (sizeof(unsigned long) * CHAR_BIT)
 
@@ -105,6 +107,7 @@ ssize_t hook_input_device_read(int fd, const char *call, void *buffer, size_t n)
 
 static int opened(int fd, const char *path)
 {
+	hook_channel_forget(fd);
 	if (fd >= 0 && !hook_depth)
 		hook_input_device_opened(fd, path);
 	return fd;
@@ -182,6 +185,8 @@ HOOK_EXPORT int __openat64_2(int dir, const char *path, int flags)
 
 HOOK_EXPORT int close(int fd)
 {
+	if (hook_channel_has(fd, SITE))
+		return hook_channel_close(fd);
 	if (hook_input_devices)
 		hook_input_device_forget(fd);
 	return REAL(close)(fd);
@@ -200,21 +205,29 @@ static int duplicated(int from, int to)
 
 HOOK_EXPORT int dup(int fd)
 {
+	if (hook_channel_has(fd, SITE))
+		return hook_channel_dup(fd, 0, 0);
 	return duplicated(fd, REAL(dup)(fd));
 }
 
 HOOK_EXPORT int dup2(int fd, int to)
 {
+	if (hook_channel_has(fd, SITE) || hook_channel_has(to, SITE))
+		return duplicated(fd, hook_channel_dup_to(fd, to, -1));
 	return duplicated(fd, REAL(dup2)(fd, to));
 }
 
 HOOK_EXPORT int dup3(int fd, int to, int flags)
 {
+	if (hook_channel_has(fd, SITE) || hook_channel_has(to, SITE))
+		return duplicated(fd, hook_channel_dup_to(fd, to, flags));
 	return duplicated(fd, REAL(dup3)(fd, to, flags));
 }
 
 HOOK_EXPORT ssize_t read(int fd, void *buffer, size_t n)
 {
+	if (hook_channel_has(fd, SITE))
+		return hook_channel_read(fd, "read", buffer, n);
 	if (__builtin_expect(!hook_input_devices, 1) || !hook_input_device_is(fd))
 		return REAL(read)(fd, buffer, n);
 	return hook_input_device_read(fd, "read", buffer, n);
@@ -222,6 +235,8 @@ HOOK_EXPORT ssize_t read(int fd, void *buffer, size_t n)
 
 HOOK_EXPORT ssize_t __read_chk(int fd, void *buffer, size_t n, size_t room)
 {
+	if (n <= room && hook_channel_has(fd, SITE))
+		return hook_channel_read(fd, "read", buffer, n);
 	if (__builtin_expect(!hook_input_devices, 1) || n > room || !hook_input_device_is(fd))
 		return REAL(__read_chk)(fd, buffer, n, room);
 	return hook_input_device_read(fd, "read", buffer, n);
@@ -231,6 +246,8 @@ HOOK_EXPORT ssize_t readv(int fd, const struct iovec *parts, int count)
 {
 	ssize_t sum = 0;
 
+	if (count > 0 && hook_channel_has(fd, SITE))
+		return hook_channel_readv(fd, parts, count);
 	if (__builtin_expect(!hook_input_devices, 1) || count <= 0 || !hook_input_device_is(fd))
 		return REAL(readv)(fd, parts, count);
 	for (int i = 0; i < count; i++) {

@@ -28,6 +28,14 @@ int hook_input_number(uint32_t kind, const char *call, hook_input_number_fn *fet
 ssize_t hook_input_bytes(uint32_t kind, const char *call, hook_input_bytes_fn *fetch, void *ctx,
 			 void *buffer, size_t size);
 
+/* Recording: a record of the thread; a failure to write it ends the recording. */
+void hook_input_put_number(struct hook_thread *t, uint32_t kind, uint64_t value);
+void hook_input_put_bytes(struct hook_thread *t, uint32_t kind, const void *bytes, size_t n);
+
+/* Replay: its next record, of this kind or TRACE_IN_ERRNO; false: there are no more. */
+bool hook_input_take(struct hook_thread *t, uint32_t kind, const char *call,
+		     struct trace_input_rec *rec);
+
 /* Recording: a record that is no input, see TRACE_IN_MODULE and TRACE_IN_NOTE. */
 void hook_input_note(uint32_t kind, const char *text);
 

@@ -10,6 +10,7 @@
 #include "hook/common/text.h"
 #include "hook/input/input.h"
 #include "hook/input/real.h"
+#include "hook/input/signal.h"
 
 struct alias {
 	pid_t given; /* 0: none */
@@ -101,11 +102,27 @@ const char *hook_input_real_path(const char *path, char buffer[HOOK_INPUT_PATH])
 	return buffer;
 }
 
-HOOK_EXPORT int kill(pid_t pid, int signal)
+/* To the program itself, in replay: it comes when it was recorded to come. */
+static bool comes_as_recorded(pid_t pid, int sig)
+{
+	return hook_signal_is_recorded(sig) && (pid == 0 || pid == hook_process.pid);
+}
+
+static int send_signal(pid_t pid, int sig)
 {
 	if (pid < -1)
-		return REAL(kill)(-real_pid(-pid), signal);
-	return REAL(kill)(real_pid(pid), signal);
+		return REAL(kill)(-real_pid(-pid), sig);
+	return comes_as_recorded(real_pid(pid), sig) ? 0 : REAL(kill)(real_pid(pid), sig);
+}
+
+HOOK_EXPORT int kill(pid_t pid, int sig)
+{
+	int rc;
+
+	hook_signal_pass();
+	rc = send_signal(pid, sig);
+	hook_signal_pass();
+	return rc;
 }
 
 HOOK_EXPORT int killpg(pid_t group, int signal)

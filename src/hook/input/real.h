@@ -7,13 +7,24 @@
 #define HOOK_INPUT_REAL_H
 
 #include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <sys/ioctl.h>
 #include <sys/random.h>
 #include <sys/resource.h>
+#include <sys/select.h>
+#include <sys/sendfile.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/time.h>
+#include <sys/timerfd.h>
 #include <sys/times.h>
 #include <sys/uio.h>
 #include <time.h>
@@ -28,6 +39,13 @@ ssize_t __read_chk(int fd, void *buffer, size_t n, size_t room);
 ssize_t __pread_chk(int fd, void *buffer, size_t n, off_t at, size_t room);
 ssize_t __pread64_chk(int fd, void *buffer, size_t n, off64_t at, size_t room);
 
+ssize_t __recv_chk(int fd, void *buffer, size_t n, size_t room, int flags);
+ssize_t __recvfrom_chk(int fd, void *buffer, size_t n, size_t room, int flags,
+		       struct sockaddr *from, socklen_t *length);
+int __poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t room);
+int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask,
+		size_t room);
+
 /* clang-format off */
 #define HOOK_INPUT_REALS(X) \
 	X(clock_gettime) X(gettimeofday) X(time) X(clock) X(times) X(timespec_get) X(getrusage) \
@@ -39,7 +57,19 @@ ssize_t __pread64_chk(int fd, void *buffer, size_t n, off64_t at, size_t room);
 	X(open) X(open64) X(openat) X(openat64) \
 	X(__open_2) X(__open64_2) X(__openat_2) X(__openat64_2) \
 	X(fopen) X(fopen64) X(fdopen) X(close) X(dup) X(dup2) X(dup3) \
-	X(read) X(__read_chk) X(readv) X(pread) X(pread64) X(__pread_chk) X(__pread64_chk)
+	X(read) X(__read_chk) X(readv) X(pread) X(pread64) X(__pread_chk) X(__pread64_chk) \
+	X(write) X(writev) X(recv) X(recvfrom) X(recvmsg) X(recvmmsg) X(send) X(sendto) X(sendmsg) \
+	X(sendmmsg) X(sendfile) X(sendfile64) X(shutdown) \
+	X(socket) X(socketpair) X(bind) X(listen) X(connect) X(accept) X(accept4) X(getsockname) \
+	X(getpeername) X(getsockopt) X(setsockopt) \
+	X(pipe) X(pipe2) X(eventfd) X(timerfd_create) X(timerfd_settime) X(timerfd_gettime) \
+	X(signalfd) X(inotify_init) X(inotify_init1) X(inotify_add_watch) X(inotify_rm_watch) \
+	X(fcntl) X(ioctl) \
+	X(poll) X(ppoll) X(select) X(pselect) X(epoll_create) X(epoll_create1) X(epoll_ctl) \
+	X(epoll_wait) X(epoll_pwait) X(epoll_pwait2) X(sigaction) X(signal) X(sysv_signal) X(pause) X(sigsuspend) X(alarm) X(sigwait) X(sigwaitinfo) X(sigtimedwait) \
+	X(setitimer) X(timer_settime) X(nanosleep) X(usleep) X(sleep) X(clock_nanosleep) X(raise) \
+	X(pthread_kill) X(sigprocmask) X(pthread_sigmask) \
+	X(__recv_chk) X(__recvfrom_chk) X(__poll_chk) X(__ppoll_chk)
 /* clang-format on */
 
 struct hook_input_real {

@@ -39,6 +39,13 @@ static void open_prelude(struct hook_thread *t)
 	trace_input_reader_init(&t->input_reader, &t->input_view);
 }
 
+/* Descriptors and signals are real ones here, all the way. */
+static bool is_left_out(uint32_t kind)
+{
+	return kind == TRACE_IN_MODULE || kind == TRACE_IN_NOTE || kind == TRACE_IN_RESULT ||
+	       kind == TRACE_IN_DATA || kind == TRACE_IN_SIGNAL;
+}
+
 /* false: past the cut, or there are no more. */
 static bool take(const struct hook_steer *s, struct trace_input_rec *rec)
 {
@@ -50,7 +57,7 @@ static bool take(const struct hook_steer *s, struct trace_input_rec *rec)
 	open_prelude(t);
 	do
 		rc = trace_input_next(&t->input_reader, rec);
-	while (rc == 1 && (rec->kind == TRACE_IN_MODULE || rec->kind == TRACE_IN_NOTE));
+	while (rc == 1 && is_left_out(rec->kind));
 	if (rc < 0)
 		hook_failed(t, "the recorded inputs make no sense");
 	if (rc == 1 && rec->kind != s->kind && rec->kind != TRACE_IN_ERRNO)

@@ -13,6 +13,7 @@
 
 #include "hook/common/end.h"
 #include "hook/common/text.h"
+#include "hook/input/signal.h"
 #include "hook/input/steer.h"
 #include "hook/thread/baton.h"
 
@@ -34,6 +35,11 @@ static const char *const kind_names[TRACE_IN_KINDS] = {
 	[TRACE_IN_ERRNO] = "a call that fails",
 	[TRACE_IN_RANDOM] = "random bytes",
 	[TRACE_IN_STRUCT] = "getrusage or times",
+	[TRACE_IN_MODULE] = "nothing",
+	[TRACE_IN_NOTE] = "nothing",
+	[TRACE_IN_RESULT] = "a call on a descriptor",
+	[TRACE_IN_DATA] = "bytes from a descriptor",
+	[TRACE_IN_SIGNAL] = "a signal",
 };
 
 static int record_open(struct hook_thread *t)
@@ -84,6 +90,26 @@ static ssize_t record_bytes(struct hook_thread *t, uint32_t kind, const char *ca
 	return n;
 }
 
+void hook_input_put_number(struct hook_thread *t, uint32_t kind, uint64_t value)
+{
+	int rc;
+
+	if (t->passive)
+		return;
+	rc = record_open(t);
+	record_done(t, rc ? rc : trace_input_put_number(&t->input, kind, value));
+}
+
+void hook_input_put_bytes(struct hook_thread *t, uint32_t kind, const void *bytes, size_t n)
+{
+	int rc;
+
+	if (t->passive)
+		return;
+	rc = record_open(t);
+	record_done(t, rc ? rc : trace_input_put_bytes(&t->input, kind, bytes, n));
+}
+
 /* A thread that asked for no input has no stream: its view stays empty. */
 static void replay_open(struct hook_thread *t)
 {
@@ -105,9 +131,8 @@ static void replay_open(struct hook_thread *t)
 	trace_input_reader_init(&t->input_reader, &t->input_view);
 }
 
-/* false: there are no more, and the thread may go on with real values. */
-static bool replay_next(struct hook_thread *t, uint32_t kind, const char *call,
-			struct trace_input_rec *rec)
+bool hook_input_take(struct hook_thread *t, uint32_t kind, const char *call,
+		     struct trace_input_rec *rec)
 {
 	int rc;
 
@@ -115,15 +140,21 @@ static bool replay_next(struct hook_thread *t, uint32_t kind, const char *call,
 	do
 		rc = trace_input_next(&t->input_reader, rec);
 	while (rc == 1 && (rec->kind == TRACE_IN_MODULE || rec->kind == TRACE_IN_NOTE));
-	if (rc == 0) {
-		hook_end_past(t, call);
-		return false;
-	}
 	if (rc < 0)
 		hook_failed(t, "the recorded inputs make no sense");
-	if (rec->kind != kind && rec->kind != TRACE_IN_ERRNO)
+	if (rc == 1 && rec->kind != kind && rec->kind != TRACE_IN_ERRNO)
 		hook_diverged(t, call, kind_names[rec->kind], kind_names[kind]);
-	return true;
+	return rc == 1;
+}
+
+/* false: there are no more, and the thread may go on with real values. */
+static bool replay_next(struct hook_thread *t, uint32_t kind, const char *call,
+			struct trace_input_rec *rec)
+{
+	if (hook_input_take(t, kind, call, rec))
+		return true;
+	hook_end_past(t, call);
+	return false;
 }
 
 static int replay_error(const struct trace_input_rec *rec)
@@ -231,11 +262,13 @@ int hook_input_number(uint32_t kind, const char *call, hook_input_number_fn *fet
 	int depth = hook_depth, error = errno, rc;
 	struct hook_thread *t;
 
-	hook_depth = depth + 1;
+	hook_depth = HOOK_CLOSED;
 	t = hook_thread_self();
+	hook_signal_point(t);
 	rc = mode()->number(t, kind, call, fetch, ctx, value);
 	if (!depth)
 		hook_baton_point(t);
+	hook_signal_point(t);
 	hook_depth = depth ? depth : t->passive;
 	errno = rc ? -rc : error;
 	return rc ? -1 : 0;
@@ -248,13 +281,15 @@ ssize_t hook_input_bytes(uint32_t kind, const char *call, hook_input_bytes_fn *f
 	struct hook_thread *t;
 	ssize_t n;
 
-	hook_depth = depth + 1;
+	hook_depth = HOOK_CLOSED;
 	t = hook_thread_self();
+	hook_signal_point(t);
 	if (!depth)
 		hook_baton_leave(t);
 	n = mode()->bytes(t, kind, call, fetch, ctx, buffer, size);
 	if (!depth)
 		hook_baton_enter(t);
+	hook_signal_point(t);
 	hook_depth = depth ? depth : t->passive;
 	errno = n < 0 ? (int)-n : error;
 	return n < 0 ? -1 : n;

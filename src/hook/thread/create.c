@@ -38,6 +38,7 @@ static void ends(void *arg)
 	}
 	hook_depth = 1;
 	hook_heap_leave();
+	hook_sync_let_go(t);
 	hook_sync_close(t);
 	hook_baton_leave(t);
 	hook_sync_list_remove(t);

@@ -20,6 +20,7 @@ static void note_taken(struct hook_thread *t, const struct hook_sync_call *c, ui
 	enum trace_sync_class how = hook_sync_class(c->op);
 	int rc;
 
+	hook_depth = HOOK_CLOSED;
 	if (!*spot.id) {
 		__atomic_store_n(spot.id, hook_sync_new_id(t), __ATOMIC_RELEASE);
 		rc = trace_sync_put_new(&t->sync, c->op, how, *spot.id, &out);
@@ -47,6 +48,7 @@ static void note_shared(struct hook_thread *t, const struct hook_sync_call *c)
 	enum trace_sync_class how = hook_sync_class(c->op);
 	int rc;
 
+	hook_depth = HOOK_CLOSED;
 	if (out.version == 1 && !*spot.id) {
 		__atomic_store_n(spot.id, hook_sync_new_id(t), __ATOMIC_RELEASE);
 		rc = trace_sync_put_new(&t->sync, c->op, how, *spot.id, &out);
@@ -63,6 +65,7 @@ static void note_code(struct hook_thread *t, const struct hook_sync_call *c, uin
 	struct trace_sync_outcome out = {.code = code};
 	int rc;
 
+	hook_depth = HOOK_CLOSED;
 	if (id)
 		rc = trace_sync_put_outcome(&t->sync, c->op, hook_sync_class(c->op), id, &out);
 	else
@@ -105,6 +108,7 @@ static int record_lock(pthread_mutex_t *m, const void *site)
 	int rc = hook_sync_real.pthread_mutex_lock(m);
 
 	(void)site;
+	hook_depth = HOOK_CLOSED;
 	if (__builtin_expect(
 		    rc == 0 && hook_sync_mutex_is_plain(m) &&
 			    trace_sync_step(&t->sync, SYNC_MUTEX_LOCK, *spot.id, *spot.version + 1),
@@ -212,4 +216,5 @@ const struct hook_sync_mode hook_sync_record = {
 	.post = record_post,
 	.value = record_value,
 	.once = hook_sync_record_once,
+	.step = note_shared,
 };

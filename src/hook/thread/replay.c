@@ -303,6 +303,77 @@ static int replay_value(struct hook_thread *t, const struct hook_sync_call *c, u
 	return (int)out.code;
 }
 
+/* The turn of a step, if it is not passed on yet; there is one object of steps. */
+static uint32_t held_turn;
+static uint32_t *held_version;
+static int held_by;
+
+#define PATIENCE_NS 10000000
+#define PATIENCE_TICKS 24
+
+static void pass_step(void)
+{
+	uint32_t turn = __atomic_exchange_n(&held_turn, 0, __ATOMIC_ACQ_REL);
+
+	if (turn)
+		hook_sync_pass(held_version, turn);
+}
+
+void hook_sync_let_go(struct hook_thread *t)
+{
+	if (!t->holds)
+		return;
+	t->holds = false;
+	pass_step();
+}
+
+/* Of a thread of ours, or UINT64_MAX if it is gone. */
+static uint64_t cpu_time(int tid)
+{
+	struct timespec ts;
+
+	if (syscall(SYS_clock_gettime, (clockid_t)((~(unsigned int)tid << 3) | 6), &ts) != 0)
+		return UINT64_MAX;
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+void hook_sync_hurry_step(struct hook_sync_patience *p)
+{
+	uint32_t turn = __atomic_load_n(&held_turn, __ATOMIC_ACQUIRE);
+	uint64_t cpu;
+
+	if (!turn)
+		return;
+	cpu = cpu_time(held_by);
+	if (turn != p->turn) {
+		*p = (struct hook_sync_patience){.turn = turn, .cpu = cpu};
+		return;
+	}
+	if (cpu - p->cpu >= PATIENCE_NS || ++p->ticks >= PATIENCE_TICKS)
+		pass_step();
+}
+
+/*
+ * A step is passed on when the thread comes to its next operation, or has computed for long while
+ * somebody waits: what it looks at and sets after a step, without a lock, others find as it was.
+ */
+static void replay_step(struct hook_thread *t, const struct hook_sync_call *c)
+{
+	struct hook_sync_spot spot = hook_sync_spot(c);
+	struct trace_sync_outcome out;
+
+	hook_sync_let_go(t);
+	hook_sync_expect(t, c, id_now(&spot), &out);
+	t->steps = true;
+	hook_sync_await(t, spot.version, out.version - 1);
+	t->steps = false;
+	taken(t, c, &spot, &out);
+	held_version = spot.version;
+	held_by = t->tid;
+	t->holds = true;
+	__atomic_store_n(&held_turn, out.version, __ATOMIC_RELEASE);
+}
+
 const struct hook_sync_mode hook_sync_replay = {
 	.take = replay_take,
 	.lock = replay_lock,
@@ -314,4 +385,5 @@ const struct hook_sync_mode hook_sync_replay = {
 	.post = replay_post,
 	.value = replay_value,
 	.once = hook_sync_replay_once,
+	.step = replay_step,
 };

@@ -129,6 +129,11 @@ static void serial_once(struct hook_thread *t, const struct hook_sync_call *c)
 	hook_baton_point(t);
 }
 
+static void serial_step(struct hook_thread *t, const struct hook_sync_call *c)
+{
+	below->step(t, c);
+}
+
 static const struct hook_sync_mode serial = {
 	.take = serial_take,
 	.lock = serial_lock,
@@ -140,6 +145,7 @@ static const struct hook_sync_mode serial = {
 	.post = serial_post,
 	.value = serial_value,
 	.once = serial_once,
+	.step = serial_step,
 };
 
 const struct hook_sync_mode *hook_sync_serial(const struct hook_sync_mode *mode)
@@ -149,7 +155,7 @@ const struct hook_sync_mode *hook_sync_serial(const struct hook_sync_mode *mode)
 }
 
 /* clang-format off */
-#define REALS(X) X(sched_yield) X(usleep) X(sleep) X(nanosleep) X(clock_nanosleep) X(thrd_sleep)
+#define REALS(X) X(sched_yield) X(thrd_sleep)
 /* clang-format on */
 
 static struct {
@@ -192,27 +198,6 @@ HOOK_EXPORT int sched_yield(void)
 HOOK_EXPORT void thrd_yield(void)
 {
 	sched_yield();
-}
-
-HOOK_EXPORT int usleep(useconds_t us)
-{
-	return LET_OTHERS(REAL(usleep)(us));
-}
-
-HOOK_EXPORT unsigned int sleep(unsigned int seconds)
-{
-	return LET_OTHERS(REAL(sleep)(seconds));
-}
-
-HOOK_EXPORT int nanosleep(const struct timespec *time, struct timespec *left)
-{
-	return LET_OTHERS(REAL(nanosleep)(time, left));
-}
-
-HOOK_EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time,
-				struct timespec *left)
-{
-	return LET_OTHERS(REAL(clock_nanosleep)(clock, flags, time, left));
 }
 
 HOOK_EXPORT int thrd_sleep(const struct timespec *time, struct timespec *left)

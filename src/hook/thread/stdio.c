@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/uio.h>
 
+#include "hook/input/channel.h"
 #include "hook/thread/objects.h"
 #include "hook/thread/real.h"
 
@@ -80,6 +81,7 @@ static struct use use_begins(void *object, enum hook_sync_op op, const void *sit
 {
 	struct use u = {.c = {.op = op, .object = object, .site = site}};
 
+	hook_signal_pass();
 	if (!hook_sync_is_on(site))
 		return u;
 	u.t = hook_sync_enter();
@@ -271,6 +273,8 @@ static bool is_output(int fd)
 
 HOOK_EXPORT ssize_t write(int fd, const void *p, size_t n)
 {
+	if (hook_channel_has(fd, __builtin_return_address(0)))
+		return hook_channel_write(fd, p, n);
 	if (!is_output(fd))
 		return REAL(write)(fd, p, n);
 	USE(&outputs[fd - STDOUT_FILENO], SYNC_WRITE);
@@ -279,6 +283,8 @@ HOOK_EXPORT ssize_t write(int fd, const void *p, size_t n)
 
 HOOK_EXPORT ssize_t writev(int fd, const struct iovec *parts, int n)
 {
+	if (n > 0 && hook_channel_has(fd, __builtin_return_address(0)))
+		return hook_channel_writev(fd, parts, n);
 	if (!is_output(fd))
 		return REAL(writev)(fd, parts, n);
 	USE(&outputs[fd - STDOUT_FILENO], SYNC_WRITE);

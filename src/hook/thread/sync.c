@@ -17,6 +17,7 @@
 #include "hook/thread/stuck.h"
 
 const struct hook_sync_mode *hook_sync_mode;
+bool hook_sync_replays;
 
 static const struct {
 	const char *name;
@@ -52,6 +53,7 @@ static const struct {
 	[SYNC_TRYJOIN] = {"pthread_tryjoin_np", TRACE_SYNC_VALUE},
 	[SYNC_TIMEDJOIN] = {"pthread_timedjoin_np", TRACE_SYNC_VALUE},
 	[SYNC_CLOCKJOIN] = {"pthread_clockjoin_np", TRACE_SYNC_VALUE},
+	[SYNC_IO] = {"an operation on a descriptor", TRACE_SYNC_PLAIN},
 	[SYNC_GOMP_CHUNK] = {"a loop or sections (OpenMP)", TRACE_SYNC_VALUE},
 	[SYNC_GOMP_LENGTH] = {"a guided loop (OpenMP)", TRACE_SYNC_VALUE},
 	[SYNC_GOMP_SINGLE] = {"single (OpenMP)", TRACE_SYNC_VALUE},
@@ -93,7 +95,8 @@ void hook_sync_start(void)
 	hook_sync_open(hook_thread_self());
 	if (hook_process.mode == HOOK_RECORD)
 		hook_gomp_warn();
-	hook_sync_mode = hook_process.mode == HOOK_RECORD ? &hook_sync_record : &hook_sync_replay;
+	hook_sync_replays = hook_process.mode == HOOK_REPLAY;
+	hook_sync_mode = hook_sync_replays ? &hook_sync_replay : &hook_sync_record;
 	if (!hook_process.serial)
 		return;
 	hook_baton_start(hook_thread_self());
@@ -103,6 +106,7 @@ void hook_sync_start(void)
 void hook_sync_stop(void)
 {
 	hook_sync_mode = NULL;
+	hook_sync_replays = false;
 	hook_baton_stop();
 	hook_sync_list_clear();
 }

@@ -16,6 +16,7 @@
 #include <time.h>
 
 #include "hook/common/hook.h"
+#include "hook/input/signal.h"
 #include "hook/thread/runtime.h"
 
 enum hook_sync_op {
@@ -50,6 +51,7 @@ enum hook_sync_op {
 	SYNC_TRYJOIN,
 	SYNC_TIMEDJOIN,
 	SYNC_CLOCKJOIN,
+	SYNC_IO, /* on a descriptor: hook/input/io.h */
 	SYNC_GOMP_CHUNK,
 	SYNC_GOMP_LENGTH,
 	SYNC_GOMP_SINGLE,
@@ -108,6 +110,8 @@ struct hook_sync_mode {
 	int (*value)(struct hook_thread *t, const struct hook_sync_call *c, uint64_t id,
 		     hook_sync_act *act);
 	void (*once)(struct hook_thread *t, const struct hook_sync_call *c);
+	/* An operation of ours: it has its turn, and libc's objects have no part in it. */
+	void (*step)(struct hook_thread *t, const struct hook_sync_call *c);
 };
 
 extern const struct hook_sync_mode *hook_sync_mode; /* NULL: nothing is to be done */
@@ -121,6 +125,22 @@ static inline uint64_t hook_sync_op_id(enum hook_sync_op op)
 
 /* The code of a wait that ended by cancellation. */
 #define HOOK_SYNC_CANCELLED 0xffff
+
+/* Replay: the thread comes to an operation, and passes on the turn of its last step. */
+void hook_sync_let_go(struct hook_thread *t);
+
+/*
+ * The same for whichever thread has it, called now and then by one that waits: if it has had ten
+ * milliseconds of a processor since, or half a second of the clock.
+ */
+struct hook_sync_patience {
+	uint32_t turn;
+	int ticks;
+	uint64_t cpu;
+};
+void hook_sync_hurry_step(struct hook_sync_patience *p);
+
+extern bool hook_sync_replays;
 
 const char *hook_sync_name(enum hook_sync_op op);
 enum trace_sync_class hook_sync_class(enum hook_sync_op op);
@@ -152,11 +172,20 @@ static inline struct hook_thread *hook_sync_enter(void)
 	hook_depth = 1;
 	if (__builtin_expect(hook_process.noise != 0, 0))
 		hook_sync_noise(t);
+	if (__builtin_expect(hook_sync_replays, 0)) {
+		hook_sync_let_go(t);
+		if (hook_signals)
+			hook_signal_run(t, HOOK_SIGNAL_INSIDE);
+	}
 	return t;
 }
 
 static inline void hook_sync_leave(struct hook_thread *t)
 {
+	if (__builtin_expect(hook_signals, 0)) {
+		hook_depth = HOOK_CLOSED;
+		hook_signal_run(t, HOOK_SIGNAL_AFTER);
+	}
 	hook_depth = t->passive;
 }
 

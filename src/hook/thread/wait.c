@@ -13,12 +13,14 @@
 #include <unistd.h>
 
 #include "hook/thread/stuck.h"
+#include "hook/thread/sync.h"
 
 #define BUCKETS 256
 #define SPINS 60
 #define SPINS_LONG 600 /* about 30 us */
 #define NEAR_TURNS 4
 #define TICK_NS 250000000
+#define STEP_TICKS 12 /* in a tick, of those who wait for a step */
 
 struct waiter {
 	struct waiter *next;
@@ -106,12 +108,17 @@ static void leave_bucket(struct waiter *w, size_t b)
 
 static void sleep_until_go(struct hook_thread *t, struct waiter *w)
 {
-	const struct timespec tick = {0, TICK_NS};
+	const struct timespec tick = {0, t->steps ? TICK_NS / STEP_TICKS : TICK_NS};
+	struct hook_sync_patience patience = {0};
+	int ticks = 0;
 
 	while (!__atomic_load_n(&w->go, __ATOMIC_ACQUIRE) && !is_turn(w->version, w->turn)) {
 		if (syscall(SYS_futex, &w->go, FUTEX_WAIT_PRIVATE, 0, &tick, NULL, 0) == 0)
 			continue;
-		hook_sync_look(t);
+		if (t->steps)
+			hook_sync_hurry_step(&patience);
+		if (!t->steps || ++ticks % STEP_TICKS == 0)
+			hook_sync_look(t);
 	}
 }
 

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which descriptors are channels, and what stands for them in replay.
+ * Invariant: a mark ends when its descriptor is closed, or opened anew, by a call that we see; a
+ * child made by vfork shares the marks and leaves them alone.
+ */
+#undef _FORTIFY_SOURCE
+#include "hook/input/channel.h"
+
+#include <errno.h>
+
+#include "hook/common/text.h"
+#include "hook/input/real.h"
+#include "hook/thread/stuck.h"
+#include "hook/thread/sync.h"
+
+int hook_channels;
+uint8_t hook_channel_kinds[HOOK_CHANNEL_MOST];
+
+static bool is_ours(void)
+{
+	return REAL(getpid)() == hook_process.pid;
+}
+
+void hook_channel_mark(int fd, enum hook_channel_kind kind)
+{
+	if ((unsigned int)fd >= HOOK_CHANNEL_MOST || !is_ours())
+		return;
+	if (!__atomic_exchange_n(&hook_channel_kinds[fd], (uint8_t)kind, __ATOMIC_RELAXED))
+		__atomic_add_fetch(&hook_channels, 1, __ATOMIC_RELAXED);
+}
+
+void hook_channel_forget(int fd)
+{
+	if (!hook_channel_kind(fd) || !is_ours())
+		return;
+	if (__atomic_exchange_n(&hook_channel_kinds[fd], 0, __ATOMIC_RELAXED))
+		__atomic_sub_fetch(&hook_channels, 1, __ATOMIC_RELAXED);
+}
+
+bool hook_channel_may_make(const void *site)
+{
+	if (hook_depth || hook_process.varied)
+		return false;
+#ifndef HOOK_FLAVOUR_PLAIN
+	hook_runtime_find();
+#endif
+	return hook_io_is_programs(site);
+}
+
+static bool is_free(int fd)
+{
+	return REAL(fcntl)(fd, F_GETFD) < 0;
+}
+
+/* Another thread may yet have to close what has this number, or have a file of ours open there. */
+static void await_free(struct hook_io *io, int fd)
+{
+	char text[48];
+	struct hook_text out = hook_text_in(text, sizeof(text));
+
+	for (int naps = 0; !is_free(fd); naps++) {
+		if (!hook_sync_mode && naps > 10) {
+			hook_text_add(&out, "descriptor ");
+			hook_text_number(&out, fd);
+			hook_diverged(io->t, io->call, text, "that it is in use");
+		}
+		io->t->waits_in = io->call;
+		io->t->state = HOOK_THREAD_WAITS;
+		hook_sync_nap(io->t);
+	}
+	io->t->state = HOOK_THREAD_RUNS;
+}
+
+void hook_channel_move(struct hook_io *io, int made, int fd, int flags)
+{
+	if (made < 0)
+		hook_failed(io->t, "a descriptor cannot be made: too many are open");
+	if (made == fd)
+		return;
+	await_free(io, fd);
+	if (REAL(dup3)(made, fd, flags & O_CLOEXEC) != fd)
+		hook_failed(io->t, "a descriptor cannot get the number it had");
+	REAL(close)(made);
+}
+
+static int placeholder(enum hook_channel_kind kind, int flags)
+{
+	int type =
+		(flags & O_CLOEXEC ? SOCK_CLOEXEC : 0) | (flags & O_NONBLOCK ? SOCK_NONBLOCK : 0);
+
+	if (kind == HOOK_CHANNEL_SOCKET)
+		return REAL(socket)(AF_UNIX, SOCK_STREAM | type, 0);
+	return REAL(eventfd)(0, flags & (O_CLOEXEC | O_NONBLOCK));
+}
+
+void hook_channel_made(struct hook_io *io, int fd, enum hook_channel_kind kind, int flags)
+{
+	if (fd < 0)
+		return;
+	if (!io->live)
+		hook_channel_move(io, placeholder(kind, flags), fd, flags);
+	hook_channel_mark(fd, kind);
+}
+
+static bool is_in_step(const struct hook_io *io, int fd)
+{
+	enum hook_channel_kind kind = hook_channel_kind(fd);
+
+	return !io->live && (kind == HOOK_CHANNEL_PIPE || kind == HOOK_CHANNEL_PACKETS);
+}
+
+static bool await(int fd, short events)
+{
+	struct pollfd p = {.fd = fd, .events = events};
+
+	while (REAL(poll)(&p, 1, -1) < 0) {
+		if (errno != EINTR)
+			return false;
+	}
+	return !(p.revents & (events == POLLOUT ? POLLERR | POLLNVAL : POLLNVAL));
+}
+
+/* The bytes themselves are the recorded ones; these may be others, from a child that varies. */
+void hook_channel_step_in(const struct hook_io *io, int fd, int flags)
+{
+	bool packets = hook_channel_kind(fd) == HOOK_CHANNEL_PACKETS;
+	int64_t left = io->result;
+	char bytes[4096];
+
+	if (!is_in_step(io, fd) || left < 0 || flags & MSG_PEEK)
+		return;
+	hook_sync_let_go(io->t);
+	do {
+		size_t room = left && (size_t)left < sizeof(bytes) ? (size_t)left : sizeof(bytes);
+		ssize_t n;
+
+		if (!await(fd, POLLIN))
+			return;
+		n = REAL(read)(fd, bytes, room);
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			continue;
+		if (n <= 0 || packets)
+			return;
+		left -= io->result ? n : 0;
+	} while (left > 0 || io->result == 0);
+}
+
+static bool write_all(int fd, const char *p, size_t n)
+{
+	while (n) {
+		ssize_t done;
+
+		if (!await(fd, POLLOUT))
+			return false;
+		done = REAL(write)(fd, p, n);
+		if (done < 0 && errno != EAGAIN && errno != EINTR)
+			return false;
+		p += done > 0 ? done : 0;
+		n -= done > 0 ? (size_t)done : 0;
+	}
+	return true;
+}
+
+void hook_channel_step_out(const struct hook_io *io, int fd, const struct iovec *parts, size_t n)
+{
+	size_t left = io->result > 0 ? (size_t)io->result : 0;
+
+	if (!is_in_step(io, fd) || io->result < 0)
+		return;
+	hook_sync_let_go(io->t);
+	if (hook_channel_kind(fd) == HOOK_CHANNEL_PACKETS) {
+		if (await(fd, POLLOUT) && REAL(writev)(fd, parts, (int)n) < 0)
+			return;
+		left = 0;
+	}
+	for (size_t i = 0; i < n && left > 0; i++) {
+		size_t size = parts[i].iov_len < left ? parts[i].iov_len : left;
+
+		if (!write_all(fd, parts[i].iov_base, size))
+			return;
+		left -= size;
+	}
+}
