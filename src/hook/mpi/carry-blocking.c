@@ -173,35 +173,36 @@ static int carry_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Statu
 /* Messages that were taken out of the queue and not received yet, newest last. */
 #define MATCHED 4096
 
-static struct {
+struct matched {
 	MPI_Message message;
-	MPI_Comm comm;
+	MPI_Comm comm; /* only to compare: the program may have freed it since */
+	bool rides;
 	uint64_t key;
-} matched[MATCHED];
+};
+
+static struct matched matched[MATCHED];
 static int matched_count;
 
 static void match(MPI_Message message, MPI_Comm comm)
 {
 	if (matched_count == MATCHED)
 		memmove(matched, matched + 1, sizeof(matched[0]) * (size_t)--matched_count);
-	matched[matched_count].message = message;
-	matched[matched_count].comm = comm;
-	matched[matched_count++].key = carry_next_key(false);
+	matched[matched_count++] =
+		(struct matched){message, comm, carry_comm_rides(comm), carry_next_key(false)};
 }
 
-static void unmatch(MPI_Message message, MPI_Comm *comm, uint64_t *key)
+static struct matched unmatch(MPI_Message message)
 {
+	struct matched m = {message, MPI_COMM_WORLD, true, carry_next_key(false)};
 	int i = matched_count - 1;
 
-	*comm = MPI_COMM_WORLD;
-	*key = carry_next_key(false);
 	while (i >= 0 && matched[i].message != message)
 		i--;
 	if (i < 0)
-		return;
-	*comm = matched[i].comm;
-	*key = matched[i].key;
+		return m;
+	m = matched[i];
 	memmove(matched + i, matched + i + 1, sizeof(matched[0]) * (size_t)(--matched_count - i));
+	return m;
 }
 
 static int carry_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message,
@@ -239,12 +240,9 @@ static int carry_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Mess
 	{                                                                                          \
 		struct carry_parcel p;                                                             \
 		MPI_Status local;                                                                  \
-		MPI_Comm comm;                                                                     \
-		uint64_t key;                                                                      \
-		int rc;                                                                            \
+		struct matched m = unmatch(*message);                                              \
+		int rc = m.rides ? carry_wrap_matched(&p, NULL, buf, count, type) : 0;             \
                                                                                                    \
-		unmatch(*message, &comm, &key);                                                    \
-		rc = carry_wrap_recv(&p, NULL, buf, count, type, MPI_ANY_SOURCE, comm);            \
 		if (rc <= 0)                                                                       \
 			return rc ? MPI_ERR_NO_MEM                                                 \
 				  : carry_mpi.plain(buf, count, type, message, status);            \
@@ -252,7 +250,7 @@ static int carry_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Mess
 			status = &local;                                                           \
 		carry_status_set_bytes(status, 0);                                                 \
 		rc = carry_mpi.Mrecv((void *)p.buf, p.count, p.type, message, status);             \
-		carry_unwrap(&p, comm, key, status);                                               \
+		carry_unwrap(&p, m.comm, m.key, status);                                           \
 		if (p.made)                                                                        \
 			carry_type_put(p.made);                                                    \
 		return rc;                                                                         \
@@ -264,21 +262,20 @@ static int carry_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Mess
 	{                                                                                          \
 		struct carry_request *r = carry_request_new();                                     \
 		struct carry_parcel p;                                                             \
-		MPI_Comm comm;                                                                     \
-		uint64_t key;                                                                      \
+		struct matched m;                                                                  \
 		int rc;                                                                            \
                                                                                                    \
 		if (!r)                                                                            \
 			return MPI_ERR_NO_MEM;                                                     \
-		unmatch(*message, &comm, &key);                                                    \
-		rc = carry_wrap_recv(&p, r, buf, count, type, MPI_ANY_SOURCE, comm);               \
+		m = unmatch(*message);                                                             \
+		rc = m.rides ? carry_wrap_matched(&p, r, buf, count, type) : 0;                    \
 		if (rc <= 0) {                                                                     \
 			carry_request_drop(r);                                                     \
 			return rc ? MPI_ERR_NO_MEM                                                 \
 				  : carry_mpi.plain(buf, count, type, message, request);           \
 		}                                                                                  \
 		rc = carry_mpi.Imrecv((void *)p.buf, p.count, p.type, message, request);           \
-		carry_posted_recv(r, &p, rc, *request, comm, key);                                 \
+		carry_posted_recv(r, &p, rc, *request, m.comm, m.key);                             \
 		return rc;                                                                         \
 	}
 

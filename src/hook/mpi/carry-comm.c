@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What is known of communicators besides MPI_COMM_WORLD, by handle. An attribute tells when one is
- * freed, by whatever call. Clocks ride only where all peers are in our MPI_COMM_WORLD, which both
- * sides of a communicator see alike.
+ * freed, by whatever call. MPI keeps it for what is still to be received there, and does not give
+ * its handle to another before; so what is known of it is kept, too, until the handle comes anew.
+ * Clocks ride only where all peers are in our MPI_COMM_WORLD, which both sides of a communicator
+ * see alike.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -14,7 +16,7 @@
 struct known {
 	MPI_Comm comm; /* valid if size is not 0 */
 	int size;      /* of the peers' group */
-	bool rides;
+	bool rides, freed;
 	int *world; /* ranks in MPI_COMM_WORLD; NULL: not yet */
 	size_t bytes;
 };
@@ -50,7 +52,7 @@ static int freed(MPI_Comm comm, int key, void *value, void *extra)
 
 	(void)key, (void)value, (void)extra;
 	if (k->size && k->comm == comm)
-		forget(k);
+		k->freed = true;
 	return MPI_SUCCESS;
 }
 
@@ -76,7 +78,11 @@ static bool translate(MPI_Group peers, struct known *k)
 	return all;
 }
 
-/* A side of an intercommunicator may know the other only; it is that one that counts. */
+/*
+ * A side of an intercommunicator may know the other only; it is that one that counts. An attribute
+ * that was set when its slot was not yet another's is replaced, which tells that it is freed: that
+ * must come first.
+ */
 static void learn(struct known *k, MPI_Comm comm)
 {
 	MPI_Group peers;
@@ -85,6 +91,7 @@ static void learn(struct known *k, MPI_Comm comm)
 	if (!has_keyval)
 		carry_mpi.Comm_create_keyval(not_copied, freed, &keyval, NULL);
 	has_keyval = true;
+	carry_mpi.Comm_set_attr(comm, keyval, NULL);
 	k->comm = comm;
 	carry_mpi.Comm_test_inter(comm, &inter);
 	if (inter)
@@ -96,14 +103,13 @@ static void learn(struct known *k, MPI_Comm comm)
 	if (!k->size)
 		k->size = 1;
 	carry_mpi.Group_free(&peers);
-	carry_mpi.Comm_set_attr(comm, keyval, NULL);
 }
 
 static struct known *look_up(MPI_Comm comm)
 {
 	struct known *k = slot_of(comm);
 
-	if (k->size && k->comm == comm)
+	if (k->size && k->comm == comm && !k->freed)
 		return k;
 	forget(k);
 	learn(k, comm);
@@ -123,4 +129,13 @@ int carry_comm_looked_up_world(MPI_Comm comm, int rank)
 		return -1;
 	k = look_up(comm);
 	return k->rides && rank >= 0 && rank < k->size ? k->world[rank] : -1;
+}
+
+int carry_comm_remembered_world(MPI_Comm comm, int rank)
+{
+	const struct known *k = slot_of(comm);
+
+	if (!k->size || k->comm != comm || !k->rides || rank < 0 || rank >= k->size)
+		return -1;
+	return k->world[rank];
 }
