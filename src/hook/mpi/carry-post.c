@@ -220,10 +220,15 @@ static void renew(struct carry_request *r)
 		hook_clock_stamp(&carry_clock, (uint32_t)r->world, r->send_type->slot);
 }
 
-static void started(struct carry_request *r, uint64_t *key)
+/*
+ * Open MPI starts a copy of a buffered send, under a handle of its own, where it has not yet
+ * delivered the last one.
+ */
+static void started(struct carry_request *r, MPI_Request handle, uint64_t *key)
 {
 	if (!r)
 		return;
+	carry_request_move(r, handle);
 	r->flags |= CARRY_ACTIVE;
 	if (r->flags & CARRY_SEND) {
 		hook_clock_sent(&carry_clock, (uint32_t)r->world);
@@ -233,17 +238,23 @@ static void started(struct carry_request *r, uint64_t *key)
 	}
 }
 
-static int carry_Start(MPI_Request *request)
+static int start(MPI_Request *request, uint64_t *key)
 {
 	struct carry_request *r = carry_request_find(*request);
-	uint64_t key = carry_next_key(true);
 	int rc;
 
 	renew(r);
 	rc = carry_mpi.Start(request);
 	if (rc == MPI_SUCCESS)
-		started(r, &key);
+		started(r, *request, key);
 	return rc;
+}
+
+static int carry_Start(MPI_Request *request)
+{
+	uint64_t key = carry_next_key(true);
+
+	return start(request, &key);
 }
 
 /* One by one: two sends to the same rank are two messages, and each has its own number. */
@@ -254,14 +265,8 @@ static int carry_Startall(int count, MPI_Request requests[])
 
 	if (!carry_request_count())
 		return carry_mpi.Startall(count, requests);
-	for (int i = 0; i < count && rc == MPI_SUCCESS; i++) {
-		struct carry_request *r = carry_request_find(requests[i]);
-
-		renew(r);
-		rc = carry_mpi.Start(&requests[i]);
-		if (rc == MPI_SUCCESS)
-			started(r, &key);
-	}
+	for (int i = 0; i < count && rc == MPI_SUCCESS; i++)
+		rc = start(&requests[i], &key);
 	return rc;
 }
 

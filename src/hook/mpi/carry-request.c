@@ -166,6 +166,14 @@ void carry_request_insert(struct carry_request *r, MPI_Request handle)
 	live++;
 }
 
+void carry_request_move(struct carry_request *r, MPI_Request handle)
+{
+	if (r->handle == handle)
+		return;
+	leave_table(r);
+	carry_request_insert(r, handle);
+}
+
 void carry_request_drop(struct carry_request *r)
 {
 	if (live)

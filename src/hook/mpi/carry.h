@@ -149,6 +149,8 @@ struct carry_request *carry_request_new(void);
 /* Room for n bytes that lasts as long as the request; NULL if memory is out. */
 void *carry_request_room(struct carry_request *r, size_t n);
 void carry_request_insert(struct carry_request *r, MPI_Request handle);
+/* MPI has given it another handle. */
+void carry_request_move(struct carry_request *r, MPI_Request handle);
 struct carry_request *carry_request_find(MPI_Request handle);
 void carry_request_drop(struct carry_request *r);
 uint32_t carry_request_count(void);
