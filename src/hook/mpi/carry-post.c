@@ -2,7 +2,8 @@
 /*
  * Clocks on messages: calls that give a request. A clock is read or written while the request is
  * active; so its place belongs to the request. A persistent request has one place for good, and the
- * clock in it is renewed at each start.
+ * clock in it is renewed at each start. A send is counted also where MPI complains: it may have
+ * gone out.
  */
 #include <string.h>
 
@@ -12,17 +13,16 @@ static void posted_send(struct carry_request *r, const struct carry_parcel *p, i
 			MPI_Request handle)
 {
 	r->send_type = p->made;
-	if (rc != MPI_SUCCESS) {
-		carry_request_drop(r);
-		return;
-	}
 	r->flags |= CARRY_SEND;
 	r->world = p->world;
 	if (!(r->flags & CARRY_PERSISTENT)) {
 		r->flags |= CARRY_ACTIVE;
 		hook_clock_sent(&carry_clock, (uint32_t)p->world);
 	}
-	carry_request_insert(r, handle);
+	if (rc == MPI_SUCCESS)
+		carry_request_insert(r, handle);
+	else
+		carry_request_drop(r);
 }
 
 #define POST_SEND(name, plain, number, kind)                                                       \
@@ -156,13 +156,13 @@ static int iexchange(const struct hook_mpi_exchange *x, MPI_Request *request)
 				   out.type, x->dest, x->sendtag, (void *)in.buf,
 				   incoming ? in.count : x->recvcount, in.type, x->source,
 				   x->recvtag, x->comm, request);
+	if (outgoing)
+		hook_clock_sent(&carry_clock, (uint32_t)out.world);
 	if (rc != MPI_SUCCESS) {
 		r->type = in.made;
 		carry_request_drop(r);
 		return rc;
 	}
-	if (outgoing)
-		hook_clock_sent(&carry_clock, (uint32_t)out.world);
 	r->flags |= CARRY_ACTIVE;
 	r->source = x->source;
 	r->tag = x->recvtag;
@@ -230,9 +230,7 @@ static void started(struct carry_request *r, MPI_Request handle, uint64_t *key)
 		return;
 	carry_request_move(r, handle);
 	r->flags |= CARRY_ACTIVE;
-	if (r->flags & CARRY_SEND) {
-		hook_clock_sent(&carry_clock, (uint32_t)r->world);
-	} else {
+	if (r->flags & CARRY_RECV) {
 		r->key = *key;
 		*key += 2;
 	}
@@ -245,6 +243,8 @@ static int start(MPI_Request *request, uint64_t *key)
 
 	renew(r);
 	rc = carry_mpi.Start(request);
+	if (r && r->flags & CARRY_SEND)
+		hook_clock_sent(&carry_clock, (uint32_t)r->world);
 	if (rc == MPI_SUCCESS)
 		started(r, *request, key);
 	return rc;
