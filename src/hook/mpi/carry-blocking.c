@@ -117,14 +117,14 @@ static int carry_Sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendt
 /* What is sent is packed first, because its place is where the receive writes. */
 static int replace(struct hook_mpi_exchange *x, MPI_Status *status)
 {
-	size_t bytes;
-	void *copy = carry_pack(x, 0, &bytes);
+	size_t mapped;
+	void *copy = carry_pack(x, 0, &mapped);
 	int rc;
 
 	if (!copy)
 		return MPI_ERR_NO_MEM;
 	rc = exchange(x, status);
-	munmap(copy, bytes + 1);
+	munmap(copy, mapped);
 	return rc;
 }
 

@@ -118,7 +118,7 @@ POST_RECV(Recv_init, Recv_init_c, MPI_Count, CARRY_PERSISTENT)
  * 1, 0 or -1 as carry_wrap_send.
  */
 static int pack_send(const struct hook_mpi_exchange *x, struct carry_request *r,
-		     struct carry_parcel *out)
+		     struct carry_parcel *out, MPI_Count *count)
 {
 	struct hook_mpi_exchange packed = *x;
 
@@ -127,12 +127,13 @@ static int pack_send(const struct hook_mpi_exchange *x, struct carry_request *r,
 	out->world = carry_comm_world(x->comm, x->dest);
 	if (out->world < 0)
 		return 0;
-	r->copy = carry_pack(&packed, carry_head, &r->copy_bytes);
+	r->copy = carry_pack(&packed, carry_head, &r->copy_mapped);
 	if (!r->copy)
 		return -1;
 	hook_clock_stamp(&carry_clock, (uint32_t)out->world, r->copy);
 	out->buf = r->copy;
 	out->type = MPI_BYTE;
+	*count = (MPI_Count)carry_head + packed.sendcount;
 	return 1;
 }
 
@@ -142,20 +143,20 @@ static int iexchange(const struct hook_mpi_exchange *x, MPI_Request *request)
 	struct carry_parcel out = {.buf = x->sendbuf, .type = x->sendtype};
 	struct carry_parcel in = {.buf = x->recvbuf, .type = x->recvtype};
 	struct carry_request *r = carry_request_new();
+	MPI_Count sendcount = x->sendcount;
 	int outgoing, incoming, rc;
 
 	if (!r)
 		return MPI_ERR_NO_MEM;
 	r->flags = CARRY_BOTH;
-	outgoing = pack_send(x, r, &out);
+	outgoing = pack_send(x, r, &out, &sendcount);
 	incoming =
 		carry_wrap_recv(&in, r, x->recvbuf, x->recvcount, x->recvtype, x->source, x->comm);
 	if (outgoing < 0 || incoming < 0)
 		return MPI_ERR_NO_MEM;
-	rc = carry_mpi.Isendrecv_c(out.buf, outgoing ? (MPI_Count)r->copy_bytes : x->sendcount,
-				   out.type, x->dest, x->sendtag, (void *)in.buf,
-				   incoming ? in.count : x->recvcount, in.type, x->source,
-				   x->recvtag, x->comm, request);
+	rc = carry_mpi.Isendrecv_c(out.buf, sendcount, out.type, x->dest, x->sendtag,
+				   (void *)in.buf, incoming ? in.count : x->recvcount, in.type,
+				   x->source, x->recvtag, x->comm, request);
 	if (outgoing)
 		hook_clock_sent(&carry_clock, (uint32_t)out.world);
 	if (rc != MPI_SUCCESS) {

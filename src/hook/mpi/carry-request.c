@@ -142,7 +142,7 @@ static void release(struct carry_request *r)
 		rooms[r->size].free = r->room;
 	}
 	if (r->copy)
-		munmap(r->copy, r->copy_bytes + 1);
+		munmap(r->copy, r->copy_mapped);
 	if (r->type)
 		carry_type_put(r->type);
 	if (r->send_type)

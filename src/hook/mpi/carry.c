@@ -121,7 +121,7 @@ static void *fresh(size_t n)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-void *carry_pack(struct hook_mpi_exchange *x, size_t before, size_t *bytes)
+void *carry_pack(struct hook_mpi_exchange *x, size_t before, size_t *mapped)
 {
 	char *copy;
 #ifdef HOOK_FLAVOUR_MPICH
@@ -133,7 +133,8 @@ void *carry_pack(struct hook_mpi_exchange *x, size_t before, size_t *bytes)
 
 	carry_mpi.Pack_size((int)x->sendcount, x->sendtype, x->comm, &size);
 #endif
-	copy = fresh(before + (size_t)size + 1);
+	*mapped = before + (size_t)size + 1;
+	copy = fresh(*mapped);
 	if (!copy)
 		return NULL;
 #ifdef HOOK_FLAVOUR_MPICH
@@ -146,7 +147,6 @@ void *carry_pack(struct hook_mpi_exchange *x, size_t before, size_t *bytes)
 	x->sendbuf = copy + before;
 	x->sendcount = packed;
 	x->sendtype = MPI_PACKED;
-	*bytes = before + (size_t)packed;
 	return copy;
 }
 

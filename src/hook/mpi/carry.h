@@ -139,7 +139,7 @@ struct carry_request {
 	void *room;   /* [clock|data], if copied */
 	int size;     /* of the room, see carry-request.c */
 	void *copy;   /* of what Isendrecv sends, mapped */
-	size_t copy_bytes;
+	size_t copy_mapped;
 	struct carry_type *type, *send_type;
 	uint8_t small[CARRY_SMALL];
 };
@@ -188,10 +188,10 @@ int carry_wrap_matched(struct carry_parcel *p, struct carry_request *r, void *bu
 		       MPI_Datatype type);
 
 /*
- * Packs what is to be sent behind `before` bytes and changes x accordingly. The copy is mapped, and
- * *bytes long. NULL if memory is out.
+ * Packs what is to be sent behind `before` bytes and changes x accordingly. The copy is a mapping
+ * of *mapped bytes, which may be more. NULL if memory is out.
  */
-void *carry_pack(struct hook_mpi_exchange *x, size_t before, size_t *bytes);
+void *carry_pack(struct hook_mpi_exchange *x, size_t before, size_t *mapped);
 
 /* MPI has answered to a posted receive of ours. */
 void carry_posted_recv(struct carry_request *r, const struct carry_parcel *p, int rc,
