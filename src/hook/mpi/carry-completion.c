@@ -162,12 +162,31 @@ static void completed_one(const struct batch *b, int index, MPI_Status *status)
 		completed(b->before[index], status);
 }
 
+/* If the arguments were wrong, *index is whatever the program had there. */
+static void completed_any(const struct batch *b, const MPI_Request requests[], int rc, int index,
+			  MPI_Status *status)
+{
+	if (!b->before || index < 0 || index >= b->count)
+		return;
+	if (rc == MPI_SUCCESS || requests[index] != b->before[index])
+		completed(b->before[index], status);
+}
+
+/* Likewise *outcount. */
+static void completed_some(const struct batch *b, int rc, const int *outcount, const int indices[])
+{
+	if (rc != MPI_SUCCESS && !hook_mpi_in_status(rc))
+		return;
+	for (int i = 0; *outcount != MPI_UNDEFINED && i < *outcount; i++)
+		completed_one(b, indices[i], &b->statuses[i]);
+}
+
 static int carry_Waitany(int count, MPI_Request requests[], int *index, MPI_Status *status)
 {
 	struct batch b = open_batch(count, requests, status);
 	int rc = carry_mpi.Waitany(count, requests, index, b.statuses);
 
-	completed_one(&b, *index, b.statuses);
+	completed_any(&b, requests, rc, *index, b.statuses);
 	return rc;
 }
 
@@ -177,8 +196,8 @@ static int carry_Testany(int count, MPI_Request requests[], int *index, int *fla
 	struct batch b = open_batch(count, requests, status);
 	int rc = carry_mpi.Testany(count, requests, index, flag, b.statuses);
 
-	if (*flag)
-		completed_one(&b, *index, b.statuses);
+	if (rc != MPI_SUCCESS || *flag)
+		completed_any(&b, requests, rc, *index, b.statuses);
 	return rc;
 }
 
@@ -223,8 +242,7 @@ static int carry_Waitsome(int incount, MPI_Request requests[], int *outcount, in
 	struct batch b = open_batch(incount, requests, statuses);
 	int rc = carry_mpi.Waitsome(incount, requests, outcount, indices, b.statuses);
 
-	for (int i = 0; *outcount != MPI_UNDEFINED && i < *outcount; i++)
-		completed_one(&b, indices[i], &b.statuses[i]);
+	completed_some(&b, rc, outcount, indices);
 	return rc;
 }
 
@@ -234,8 +252,7 @@ static int carry_Testsome(int incount, MPI_Request requests[], int *outcount, in
 	struct batch b = open_batch(incount, requests, statuses);
 	int rc = carry_mpi.Testsome(incount, requests, outcount, indices, b.statuses);
 
-	for (int i = 0; *outcount != MPI_UNDEFINED && i < *outcount; i++)
-		completed_one(&b, indices[i], &b.statuses[i]);
+	completed_some(&b, rc, outcount, indices);
 	return rc;
 }
 
