@@ -74,13 +74,25 @@ RECV(Recv, int)
 RECV(Recv_c, MPI_Count)
 #endif
 
+/* Only half of an exchange that goes as it is has a count that may be large. */
+static int exchange_parcels(const struct hook_mpi_exchange *x, MPI_Status *status)
+{
+#ifdef HOOK_FLAVOUR_MPICH
+	if (x->sendcount > INT_MAX || x->recvcount > INT_MAX)
+		return carry_mpi.Sendrecv_c(x->sendbuf, x->sendcount, x->sendtype, x->dest,
+					    x->sendtag, x->recvbuf, x->recvcount, x->recvtype,
+					    x->source, x->recvtag, x->comm, status);
+#endif
+	return carry_mpi.Sendrecv(x->sendbuf, (int)x->sendcount, x->sendtype, x->dest, x->sendtag,
+				  x->recvbuf, (int)x->recvcount, x->recvtype, x->source, x->recvtag,
+				  x->comm, status);
+}
+
 /* Either half may have to go as it is: to or from nobody, or with arguments that are wrong. */
 static int exchange(const struct hook_mpi_exchange *x, MPI_Status *status)
 {
-	struct carry_parcel out = {x->sendbuf, (int)x->sendcount, x->sendtype, NULL, NULL, 0, NULL,
-				   0};
-	struct carry_parcel in = {x->recvbuf, (int)x->recvcount, x->recvtype, NULL, NULL, 0, NULL,
-				  0};
+	struct hook_mpi_exchange parcels = *x;
+	struct carry_parcel out, in;
 	int outgoing = carry_wrap_send(&out, NULL, x->sendbuf, x->sendcount, x->sendtype, x->dest,
 				       x->comm);
 	int incoming = carry_wrap_recv(&in, NULL, x->recvbuf, x->recvcount, x->recvtype, x->source,
@@ -95,8 +107,17 @@ static int exchange(const struct hook_mpi_exchange *x, MPI_Status *status)
 		status = &local;
 	if (incoming)
 		carry_status_set_bytes(status, 0);
-	rc = carry_mpi.Sendrecv(out.buf, out.count, out.type, x->dest, x->sendtag, (void *)in.buf,
-				in.count, in.type, x->source, x->recvtag, x->comm, status);
+	if (outgoing) {
+		parcels.sendbuf = out.buf;
+		parcels.sendcount = out.count;
+		parcels.sendtype = out.type;
+	}
+	if (incoming) {
+		parcels.recvbuf = (void *)in.buf;
+		parcels.recvcount = in.count;
+		parcels.recvtype = in.type;
+	}
+	rc = exchange_parcels(&parcels, status);
 	if (outgoing)
 		sent(&out);
 	if (incoming)
