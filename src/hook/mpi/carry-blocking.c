@@ -88,6 +88,12 @@ static int exchange_parcels(const struct hook_mpi_exchange *x, MPI_Status *statu
 				  x->comm, status);
 }
 
+static void unwanted(const struct carry_parcel *p, int wrapped)
+{
+	if (wrapped > 0 && p->made)
+		carry_type_put(p->made);
+}
+
 /* Either half may have to go as it is: to or from nobody, or with arguments that are wrong. */
 static int exchange(const struct hook_mpi_exchange *x, MPI_Status *status)
 {
@@ -101,8 +107,11 @@ static int exchange(const struct hook_mpi_exchange *x, MPI_Status *status)
 	int rc;
 
 	carry_visit_orphans();
-	if (outgoing < 0 || incoming < 0)
+	if (outgoing < 0 || incoming < 0) {
+		unwanted(&out, outgoing);
+		unwanted(&in, incoming);
 		return MPI_ERR_NO_MEM;
+	}
 	if (status == MPI_STATUS_IGNORE)
 		status = &local;
 	if (incoming)

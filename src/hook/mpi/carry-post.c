@@ -152,8 +152,11 @@ static int iexchange(const struct hook_mpi_exchange *x, MPI_Request *request)
 	outgoing = pack_send(x, r, &out, &sendcount);
 	incoming =
 		carry_wrap_recv(&in, r, x->recvbuf, x->recvcount, x->recvtype, x->source, x->comm);
-	if (outgoing < 0 || incoming < 0)
+	if (outgoing < 0 || incoming < 0) {
+		r->type = incoming > 0 ? in.made : NULL;
+		carry_request_drop(r);
 		return MPI_ERR_NO_MEM;
+	}
 	rc = carry_mpi.Isendrecv_c(out.buf, sendcount, out.type, x->dest, x->sendtag,
 				   (void *)in.buf, incoming ? in.count : x->recvcount, in.type,
 				   x->source, x->recvtag, x->comm, request);
