@@ -106,19 +106,23 @@ struct batch {
 	MPI_Request *before; /* NULL: none of ours is in flight */
 	MPI_Status *statuses;
 	int count;
+	bool no_memory; /* then the call must not be made: what it completes would be lost */
 };
 
 static struct batch open_batch(int count, const MPI_Request requests[], MPI_Status *statuses)
 {
-	struct batch b = {NULL, statuses, count};
+	struct batch b = {NULL, statuses, count, false};
 
 	carry_visit_orphans();
 	if (!carry_request_count() || count <= 0)
 		return b;
 	b.before = scratch(0, (size_t)count * sizeof(*b.before));
-	if (statuses == MPI_STATUSES_IGNORE)
+	b.no_memory = !b.before;
+	if (statuses == MPI_STATUSES_IGNORE) {
 		b.statuses = scratch(1, (size_t)count * sizeof(*b.statuses));
-	if (b.before)
+		b.no_memory |= !b.statuses;
+	}
+	if (!b.no_memory)
 		memcpy(b.before, requests, (size_t)count * sizeof(*b.before));
 	return b;
 }
@@ -184,8 +188,11 @@ static void completed_some(const struct batch *b, int rc, const int *outcount, c
 static int carry_Waitany(int count, MPI_Request requests[], int *index, MPI_Status *status)
 {
 	struct batch b = open_batch(count, requests, status);
-	int rc = carry_mpi.Waitany(count, requests, index, b.statuses);
+	int rc;
 
+	if (b.no_memory)
+		return MPI_ERR_NO_MEM;
+	rc = carry_mpi.Waitany(count, requests, index, b.statuses);
 	completed_any(&b, requests, rc, *index, b.statuses);
 	return rc;
 }
@@ -194,8 +201,11 @@ static int carry_Testany(int count, MPI_Request requests[], int *index, int *fla
 			 MPI_Status *status)
 {
 	struct batch b = open_batch(count, requests, status);
-	int rc = carry_mpi.Testany(count, requests, index, flag, b.statuses);
+	int rc;
 
+	if (b.no_memory)
+		return MPI_ERR_NO_MEM;
+	rc = carry_mpi.Testany(count, requests, index, flag, b.statuses);
 	if (rc != MPI_SUCCESS || *flag)
 		completed_any(&b, requests, rc, *index, b.statuses);
 	return rc;
@@ -220,8 +230,11 @@ static void completed_all(const struct batch *b, const MPI_Request requests[], i
 static int carry_Waitall(int count, MPI_Request requests[], MPI_Status *statuses)
 {
 	struct batch b = open_batch(count, requests, statuses);
-	int rc = carry_mpi.Waitall(count, requests, b.statuses);
+	int rc;
 
+	if (b.no_memory)
+		return MPI_ERR_NO_MEM;
+	rc = carry_mpi.Waitall(count, requests, b.statuses);
 	completed_all(&b, requests, rc);
 	return rc;
 }
@@ -229,8 +242,11 @@ static int carry_Waitall(int count, MPI_Request requests[], MPI_Status *statuses
 static int carry_Testall(int count, MPI_Request requests[], int *flag, MPI_Status statuses[])
 {
 	struct batch b = open_batch(count, requests, statuses);
-	int rc = carry_mpi.Testall(count, requests, flag, b.statuses);
+	int rc;
 
+	if (b.no_memory)
+		return MPI_ERR_NO_MEM;
+	rc = carry_mpi.Testall(count, requests, flag, b.statuses);
 	if (*flag || rc != MPI_SUCCESS)
 		completed_all(&b, requests, rc);
 	return rc;
@@ -240,8 +256,11 @@ static int carry_Waitsome(int incount, MPI_Request requests[], int *outcount, in
 			  MPI_Status statuses[])
 {
 	struct batch b = open_batch(incount, requests, statuses);
-	int rc = carry_mpi.Waitsome(incount, requests, outcount, indices, b.statuses);
+	int rc;
 
+	if (b.no_memory)
+		return MPI_ERR_NO_MEM;
+	rc = carry_mpi.Waitsome(incount, requests, outcount, indices, b.statuses);
 	completed_some(&b, rc, outcount, indices);
 	return rc;
 }
@@ -250,8 +269,11 @@ static int carry_Testsome(int incount, MPI_Request requests[], int *outcount, in
 			  MPI_Status statuses[])
 {
 	struct batch b = open_batch(incount, requests, statuses);
-	int rc = carry_mpi.Testsome(incount, requests, outcount, indices, b.statuses);
+	int rc;
 
+	if (b.no_memory)
+		return MPI_ERR_NO_MEM;
+	rc = carry_mpi.Testsome(incount, requests, outcount, indices, b.statuses);
 	completed_some(&b, rc, outcount, indices);
 	return rc;
 }
