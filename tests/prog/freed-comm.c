@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MANY 300
+#define MANY 150
 
 static int me;
 
@@ -45,7 +45,7 @@ static void many(void)
 
 	for (int i = 0; i < MANY; i++)
 		MPI_Comm_dup(MPI_COMM_WORLD, &comm[i]);
-	for (int i = 0; i < 3 * MANY; i++) {
+	for (int i = 0; i < 2 * MANY; i++) {
 		int mine = i + me;
 
 		if (me == 1)
