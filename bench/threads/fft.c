@@ -74,7 +74,7 @@ static void work(int id)
 	long first, last;
 
 	team_share(id, n, &first, &last);
-	for (int round = 0; round < 20; round++) {
+	for (int round = 0; round < 100; round++) {
 		transpose(to, from, first, last);
 		team_barrier();
 		transform_rows(to, first, last, 1);

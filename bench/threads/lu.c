@@ -90,7 +90,7 @@ static void work(int id)
 
 int main(int argc, char **argv)
 {
-	long n = team_arguments(argc, argv, 768);
+	long n = team_arguments(argc, argv, 1280);
 	uint64_t seed = 2;
 
 	if (n < BLOCK)

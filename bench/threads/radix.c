@@ -6,7 +6,7 @@
  */
 #include "team.h"
 
-enum { BITS = 8, DIGITS = 1 << BITS, PASSES = 4, REPEATS = 3 };
+enum { BITS = 8, DIGITS = 1 << BITS, PASSES = 4, REPEATS = 6 };
 
 static long n;
 static uint32_t *from, *to;

@@ -64,6 +64,14 @@ static bool has_room(const struct replay_front *f, int fd)
 	return fstatvfs(fd, &fs) != 0 || !fs.f_blocks || fs.f_bavail * fs.f_frsize >= needed;
 }
 
+/* A thread that computes for longer than the whole run once took is lost, whatever the load. */
+static uint64_t patience(const struct replay_front *f)
+{
+	double seconds = f->run->meta.seconds;
+
+	return seconds > 0 && seconds < 1e9 ? 10 * (uint64_t)(seconds + 2) : 0;
+}
+
 /* A hole in a mapped file on a full disk kills whoever writes there: so there are none. */
 static int make_state(struct replay_front *f)
 {
@@ -94,6 +102,7 @@ static int make_state(struct replay_front *f)
 		const struct trace_run_stream *last = f->run->rank[i].last;
 
 		f->state->slot[i].flags = last && last->end ? 0 : REPLAY_CUT;
+		f->state->slot[i].patience = patience(f);
 	}
 	gethostname(f->state->host, sizeof(f->state->host) - 1);
 	__atomic_store_n(&f->state->magic, REPLAY_STATE_MAGIC, __ATOMIC_RELEASE);

@@ -51,7 +51,9 @@ struct replay_slot {
 	uint64_t polls;  /* failed ones past the cut; only along a prelude */
 	uint64_t sync;   /* what threads beside the main one did, in REPLAY_SYNC_UNIT operations or,
 			    along a prelude, events */
-	uint64_t reserved[7]; /* fills the cache line */
+	uint64_t patience; /* seconds in which a thread that runs comes to an operation; set by the
+			      front */
+	uint64_t reserved[6]; /* fills the cache line */
 };
 
 struct replay_state_file {

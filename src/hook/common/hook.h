@@ -109,6 +109,8 @@ struct hook_thread {
 	const uint32_t *version; /* of the object whose turn it waits for, or NULL */
 	uint32_t version_wanted;
 	uint64_t ops_at_last_look; /* of all threads, if none ran; see hook/thread/stuck.c */
+	uint64_t ops_seen_running; /* the same, if one ran */
+	uint64_t looks_in_vain;    /* since then */
 	uint64_t sync_digest;
 	size_t record_bytes; /* of the operation at work, 0 if it is a predicted one */
 	uint32_t baton;      /* its last turn to run */

@@ -72,7 +72,10 @@ static __attribute__((noinline)) void *malloc_slow(size_t n)
 	return p ? p : call_malloc(n);
 }
 
-/* In serial mode another thread may run on from here. */
+/*
+ * In serial mode another thread may run on from here. Only for blocks of the program: what libc
+ * does with its own, such as the text of an error of dlsym, differs between recording and replay.
+ */
 static __attribute__((noinline, cold)) void point(void)
 {
 	int saved = errno;
@@ -90,10 +93,9 @@ static void *own_malloc(size_t n)
 	struct heap *h = self;
 	void *p;
 
-	if (__builtin_expect(hook_baton_on, 0))
-		point();
-
 	if (LIKELY(h && !hook_depth)) {
+		if (__builtin_expect(hook_baton_on, 0))
+			point();
 		p = heap_alloc(h, n);
 		if (LIKELY(p != NULL))
 			return p;
@@ -114,7 +116,7 @@ static __attribute__((noinline)) void free_elsewhere(void *p)
 
 static void own_free(void *p)
 {
-	if (__builtin_expect(hook_baton_on, 0))
+	if (__builtin_expect(hook_baton_on && heap_is_ours(p), 0))
 		point();
 	if (LIKELY(heap_is_small(p)))
 		heap_free_small(self, p);

@@ -32,6 +32,7 @@
 #define LOOK_EVERY 16 /* messages between two looks at the counters, which others write */
 #define LONGEST_PAUSE_NS 20000000
 #define NAP_NS 20000
+#define PAUSES_AWAKE 100
 #define LOOKS_PER_PAUSE 8 /* for messages of our own: a few microseconds */
 
 static uint32_t *matrix;     /* NULL: nothing is counted */
@@ -131,15 +132,18 @@ static uint32_t taken_by(int dest)
 			       __ATOMIC_RELAXED);
 }
 
-/* Waking up takes as long as the receiver needs for hundreds of messages. */
-static void pause_a_little(void)
+/*
+ * Waking up takes as long as the receiver needs for hundreds of messages: whoever has a core to
+ * itself, as it seems, sleeps only after some pauses.
+ */
+static void pause_a_little(int pauses)
 {
 	struct timespec nap = {0, NAP_NS};
-	int looks = crowded ? 1 : LOOKS_PER_PAUSE;
+	bool sleep = crowded || pauses > PAUSES_AWAKE;
 
-	for (int i = 0; i < looks && hook_end_progress; i++)
+	for (int i = 0; i < (sleep ? 1 : LOOKS_PER_PAUSE) && hook_end_progress; i++)
 		hook_end_progress();
-	if (crowded)
+	if (sleep)
 		nanosleep(&nap, NULL);
 }
 
@@ -151,6 +155,7 @@ static void step_aside(int dest, uint32_t mine, const struct replay_slot *receiv
 {
 	uint32_t taken = taken_by(dest), before = taken;
 	uint64_t seen = 0, since = now_ns();
+	int pauses = 0;
 
 	for (; is_ahead(dest, mine, taken, receiver); before = taken, taken = taken_by(dest)) {
 		uint64_t events = seen;
@@ -164,7 +169,7 @@ static void step_aside(int dest, uint32_t mine, const struct replay_slot *receiv
 			indulgence[dest] = indulgence[dest] * 2 + CLOSE;
 			return;
 		}
-		pause_a_little();
+		pause_a_little(pauses++);
 	}
 	indulgence[dest] /= 2;
 }

@@ -381,17 +381,18 @@ static int replay_Recv(struct hook_thread *t, void *buf, MPI_Count count, MPI_Da
 		       int source, int tag, MPI_Comm comm, MPI_Status *status)
 {
 	MPI_Status local;
+	MPI_Comm there;
 	int rc;
 
 	hook_mpi_begin(t, source, tag, (uint64_t)count);
+	there = receive_on(t, comm);
 	if (status == MPI_STATUS_IGNORE)
 		status = &local;
 	if (hook_mpi_turns || hook_polite)
-		rc = hook_mpi_do_recv(t, buf, count, type, source, tag, receive_on(t, comm),
-				      status);
+		rc = hook_mpi_do_recv(t, buf, count, type, source, tag, there, status);
 	else
-		rc = hook_mpi_recv(buf, count, type, source_from(t, TRACE_SRC, source), tag,
-				   receive_on(t, comm), status);
+		rc = hook_mpi_recv(buf, count, type, source_from(t, TRACE_SRC, source), tag, there,
+				   status);
 	if (rc == MPI_SUCCESS)
 		hook_credit_received(status->MPI_SOURCE, comm);
 	hook_mpi_end(t);

@@ -20,6 +20,8 @@
 #include "hook/thread/streams.h"
 #include "hook/thread/stuck.h"
 
+#define JOIN_TICK_NS 250000000
+
 #define SITE __builtin_return_address(0)
 
 static pthread_key_t key;
@@ -214,7 +216,11 @@ static int act_join(struct hook_thread *t, const struct hook_sync_call *c, int c
 	t->state = HOOK_THREAD_WAITS;
 	do {
 		clock_gettime(CLOCK_REALTIME, &tick);
-		tick.tv_sec++;
+		tick.tv_nsec += JOIN_TICK_NS;
+		if (tick.tv_nsec >= 1000000000) {
+			tick.tv_sec++;
+			tick.tv_nsec -= 1000000000;
+		}
 		code = hook_sync_real.pthread_timedjoin_np((pthread_t)c->object, c->cond, &tick);
 		if (code == ETIMEDOUT)
 			hook_sync_look(t);

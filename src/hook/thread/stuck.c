@@ -2,10 +2,13 @@
 /*
  * Every thread of a replayed program says what it is about (t->state). If none of them runs, and
  * two looks of one thread, which are a tick apart, find the same, none will ever run: each waits
- * for another. A thread that is woken runs from then on, however late it gets to know.
+ * for another. A thread that is woken runs from then on, however late it gets to know. If some do
+ * run, but come to no operation in much more time than the whole run once took, they never will.
+ * That time is counted in looks, as nobody looks while the process is stopped.
  */
 #include "hook/thread/stuck.h"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -19,6 +22,7 @@
 #define NAP_NS 2000000
 #define STUCK_SHOWN 6
 #define NAPS_PER_LOOK 125
+#define LOOKS_PER_SECOND 4
 #define NAPS_OF_SILENCE 500
 
 static struct hook_thread *first;
@@ -105,6 +109,12 @@ static struct overview look_around(const struct hook_thread *t)
 static void describe(const struct hook_thread *p, struct hook_text *out)
 {
 	hook_text_add(out, p->name);
+	if (p->state == HOOK_THREAD_RUNS) {
+		hook_text_add(out, " runs (after operation ");
+		hook_text_number(out, (int64_t)p->sync_reader.ops);
+		hook_text_add(out, ")");
+		return;
+	}
 	hook_text_add(out, p->state == HOOK_THREAD_AT_END ? " past its end in " : " in ");
 	hook_text_add(out, p->waits_in ? p->waits_in : "?");
 	hook_text_add(out, " (operation ");
@@ -118,15 +128,13 @@ static void describe(const struct hook_thread *p, struct hook_text *out)
 	hook_text_add(out, ")");
 }
 
-static void __attribute__((noreturn)) say_stuck(struct hook_thread *t)
+static void __attribute__((noreturn)) say_stuck(struct hook_thread *t, const char *how)
 {
 	char found[800];
 	struct hook_text out = hook_text_in(found, sizeof(found) - 100);
 	int said = 0;
 
-	hook_text_add(&out, t->state == HOOK_THREAD_AT_END
-				    ? "that the thread does more than it did when recorded: "
-				    : "all waiting: ");
+	hook_text_add(&out, how);
 	list_lock();
 	for (struct hook_thread *p = first; p && said < STUCK_SHOWN; p = p->next_thread) {
 		hook_text_add(&out, said++ ? ", " : "");
@@ -138,18 +146,57 @@ static void __attribute__((noreturn)) say_stuck(struct hook_thread *t)
 	hook_diverged(t, t->waits_in, "a thread that goes on", found);
 }
 
+/* Whoever steps through a program has all the time that it takes. */
+static bool is_traced(void)
+{
+	char status[2048];
+	const char *tracer = NULL;
+	int fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/status", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : syscall(SYS_read, fd, status, sizeof(status) - 1);
+
+	if (fd >= 0)
+		syscall(SYS_close, fd);
+	if (n > 0) {
+		status[n] = '\0';
+		tracer = strstr(status, "TracerPid:\t");
+	}
+	return tracer && tracer[strlen("TracerPid:\t")] != '0';
+}
+
+static void look_at_running(struct hook_thread *t, uint64_t ops)
+{
+	if (t->ops_seen_running != ops) {
+		t->ops_seen_running = ops;
+		t->looks_in_vain = 0;
+		return;
+	}
+	if (!hook_slot->patience || ++t->looks_in_vain <= LOOKS_PER_SECOND * hook_slot->patience)
+		return;
+	t->looks_in_vain = 0;
+	if (is_traced())
+		return;
+	if (hook_slot->flags & REPLAY_CUT)
+		hook_end_speak(t, t->waits_in);
+	else
+		say_stuck(t, "some that run without coming to their next operation: ");
+}
+
 void hook_sync_look(struct hook_thread *t)
 {
 	struct overview all = look_around(t);
 	uint64_t before = t->ops_at_last_look;
 
 	t->ops_at_last_look = all.running ? 0 : all.ops;
+	if (all.running)
+		look_at_running(t, all.ops);
 	if (all.running || before != all.ops || all.speaker != t)
 		return;
 	if (hook_slot->flags & REPLAY_CUT)
 		hook_end_speak(t, t->waits_in);
 	else
-		say_stuck(t);
+		say_stuck(t, t->state == HOOK_THREAD_AT_END
+				     ? "that the thread does more than it did when recorded: "
+				     : "all waiting: ");
 }
 
 void hook_sync_nap(struct hook_thread *t)

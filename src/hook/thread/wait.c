@@ -16,6 +16,8 @@
 
 #define BUCKETS 256
 #define SPINS 60
+#define SPINS_LONG 600 /* about 30 us */
+#define NEAR_TURNS 4
 #define TICK_NS 250000000
 
 struct waiter {
@@ -31,6 +33,8 @@ static struct {
 	uint32_t waiters;
 	struct waiter *first;
 } __attribute__((aligned(64))) buckets[BUCKETS];
+
+static int spinners;
 
 static void lock(int *word)
 {
@@ -57,14 +61,34 @@ static bool is_turn(const uint32_t *version, uint32_t turn)
 	return __atomic_load_n(version, __ATOMIC_ACQUIRE) == turn;
 }
 
+/*
+ * A turn that is near comes sooner than a sleeping thread could be woken, if its owner runs. So as
+ * many threads as there are processors to spare wait for it awake, for about as long as waking
+ * takes: two that alternate then never sleep.
+ */
+static bool may_spin_long(const uint32_t *version, uint32_t turn)
+{
+	static int spare = -1;
+
+	if (spare < 0)
+		spare = (int)sysconf(_SC_NPROCESSORS_ONLN) - 1;
+	return turn - __atomic_load_n(version, __ATOMIC_RELAXED) <= NEAR_TURNS &&
+	       __atomic_load_n(&spinners, __ATOMIC_RELAXED) < spare;
+}
+
 static bool spin(const uint32_t *version, uint32_t turn)
 {
-	for (int i = 0; i < SPINS; i++) {
-		if (is_turn(version, turn))
-			return true;
-		__builtin_ia32_pause();
+	int n = may_spin_long(version, turn) ? SPINS_LONG : SPINS;
+	bool came = false;
+
+	__atomic_add_fetch(&spinners, 1, __ATOMIC_RELAXED);
+	for (int i = 0; i < n && !came; i++) {
+		came = is_turn(version, turn);
+		if (!came)
+			__builtin_ia32_pause();
 	}
-	return false;
+	__atomic_sub_fetch(&spinners, 1, __ATOMIC_RELAXED);
+	return came;
 }
 
 static void leave_bucket(struct waiter *w, size_t b)
