@@ -5,12 +5,15 @@
 
 #include "hook/mpi/carry.h"
 
-static void sent(const struct carry_parcel *p, int rc)
+/*
+ * Whatever MPI answers: a message may have gone out all the same. That one is counted that did not
+ * costs nothing but room in the receiver's window; one that is not counted may hide a race.
+ */
+static void sent(const struct carry_parcel *p)
 {
 	if (p->made)
 		carry_type_put(p->made);
-	if (rc == MPI_SUCCESS)
-		hook_clock_sent(&carry_clock, (uint32_t)p->world);
+	hook_clock_sent(&carry_clock, (uint32_t)p->world);
 }
 
 #define SEND(name, plain, number)                                                                  \
@@ -24,7 +27,7 @@ static void sent(const struct carry_parcel *p, int rc)
 			return rc ? MPI_ERR_NO_MEM                                                 \
 				  : carry_mpi.plain(buf, count, type, dest, tag, comm);            \
 		rc = carry_mpi.name(p.buf, p.count, p.type, dest, tag, comm);                      \
-		sent(&p, rc);                                                                      \
+		sent(&p);                                                                          \
 		return rc;                                                                         \
 	}
 
@@ -71,13 +74,31 @@ RECV(Recv, int)
 RECV(Recv_c, MPI_Count)
 #endif
 
+/* Only half of an exchange that goes as it is has a count that may be large. */
+static int exchange_parcels(const struct hook_mpi_exchange *x, MPI_Status *status)
+{
+#ifdef HOOK_FLAVOUR_MPICH
+	if (x->sendcount > INT_MAX || x->recvcount > INT_MAX)
+		return carry_mpi.Sendrecv_c(x->sendbuf, x->sendcount, x->sendtype, x->dest,
+					    x->sendtag, x->recvbuf, x->recvcount, x->recvtype,
+					    x->source, x->recvtag, x->comm, status);
+#endif
+	return carry_mpi.Sendrecv(x->sendbuf, (int)x->sendcount, x->sendtype, x->dest, x->sendtag,
+				  x->recvbuf, (int)x->recvcount, x->recvtype, x->source, x->recvtag,
+				  x->comm, status);
+}
+
+static void unwanted(const struct carry_parcel *p, int wrapped)
+{
+	if (wrapped > 0 && p->made)
+		carry_type_put(p->made);
+}
+
 /* Either half may have to go as it is: to or from nobody, or with arguments that are wrong. */
 static int exchange(const struct hook_mpi_exchange *x, MPI_Status *status)
 {
-	struct carry_parcel out = {x->sendbuf, (int)x->sendcount, x->sendtype, NULL, NULL, 0, NULL,
-				   0};
-	struct carry_parcel in = {x->recvbuf, (int)x->recvcount, x->recvtype, NULL, NULL, 0, NULL,
-				  0};
+	struct hook_mpi_exchange parcels = *x;
+	struct carry_parcel out, in;
 	int outgoing = carry_wrap_send(&out, NULL, x->sendbuf, x->sendcount, x->sendtype, x->dest,
 				       x->comm);
 	int incoming = carry_wrap_recv(&in, NULL, x->recvbuf, x->recvcount, x->recvtype, x->source,
@@ -86,16 +107,28 @@ static int exchange(const struct hook_mpi_exchange *x, MPI_Status *status)
 	int rc;
 
 	carry_visit_orphans();
-	if (outgoing < 0 || incoming < 0)
+	if (outgoing < 0 || incoming < 0) {
+		unwanted(&out, outgoing);
+		unwanted(&in, incoming);
 		return MPI_ERR_NO_MEM;
+	}
 	if (status == MPI_STATUS_IGNORE)
 		status = &local;
 	if (incoming)
 		carry_status_set_bytes(status, 0);
-	rc = carry_mpi.Sendrecv(out.buf, out.count, out.type, x->dest, x->sendtag, (void *)in.buf,
-				in.count, in.type, x->source, x->recvtag, x->comm, status);
+	if (outgoing) {
+		parcels.sendbuf = out.buf;
+		parcels.sendcount = out.count;
+		parcels.sendtype = out.type;
+	}
+	if (incoming) {
+		parcels.recvbuf = (void *)in.buf;
+		parcels.recvcount = in.count;
+		parcels.recvtype = in.type;
+	}
+	rc = exchange_parcels(&parcels, status);
 	if (outgoing)
-		sent(&out, rc);
+		sent(&out);
 	if (incoming)
 		received(&in, x->comm, status);
 	return rc;
@@ -114,14 +147,14 @@ static int carry_Sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendt
 /* What is sent is packed first, because its place is where the receive writes. */
 static int replace(struct hook_mpi_exchange *x, MPI_Status *status)
 {
-	size_t bytes;
-	void *copy = carry_pack(x, 0, &bytes);
+	size_t mapped;
+	void *copy = carry_pack(x, 0, &mapped);
 	int rc;
 
 	if (!copy)
 		return MPI_ERR_NO_MEM;
 	rc = exchange(x, status);
-	munmap(copy, bytes + 1);
+	munmap(copy, mapped);
 	return rc;
 }
 
@@ -173,35 +206,36 @@ static int carry_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Statu
 /* Messages that were taken out of the queue and not received yet, newest last. */
 #define MATCHED 4096
 
-static struct {
+struct matched {
 	MPI_Message message;
-	MPI_Comm comm;
+	MPI_Comm comm; /* only to compare: the program may have freed it since */
+	bool rides;
 	uint64_t key;
-} matched[MATCHED];
+};
+
+static struct matched matched[MATCHED];
 static int matched_count;
 
 static void match(MPI_Message message, MPI_Comm comm)
 {
 	if (matched_count == MATCHED)
 		memmove(matched, matched + 1, sizeof(matched[0]) * (size_t)--matched_count);
-	matched[matched_count].message = message;
-	matched[matched_count].comm = comm;
-	matched[matched_count++].key = carry_next_key(false);
+	matched[matched_count++] =
+		(struct matched){message, comm, carry_comm_rides(comm), carry_next_key(false)};
 }
 
-static void unmatch(MPI_Message message, MPI_Comm *comm, uint64_t *key)
+static struct matched unmatch(MPI_Message message)
 {
+	struct matched m = {message, MPI_COMM_WORLD, true, carry_next_key(false)};
 	int i = matched_count - 1;
 
-	*comm = MPI_COMM_WORLD;
-	*key = carry_next_key(false);
 	while (i >= 0 && matched[i].message != message)
 		i--;
 	if (i < 0)
-		return;
-	*comm = matched[i].comm;
-	*key = matched[i].key;
+		return m;
+	m = matched[i];
 	memmove(matched + i, matched + i + 1, sizeof(matched[0]) * (size_t)(--matched_count - i));
+	return m;
 }
 
 static int carry_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message,
@@ -239,12 +273,9 @@ static int carry_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Mess
 	{                                                                                          \
 		struct carry_parcel p;                                                             \
 		MPI_Status local;                                                                  \
-		MPI_Comm comm;                                                                     \
-		uint64_t key;                                                                      \
-		int rc;                                                                            \
+		struct matched m = unmatch(*message);                                              \
+		int rc = m.rides ? carry_wrap_matched(&p, NULL, buf, count, type) : 0;             \
                                                                                                    \
-		unmatch(*message, &comm, &key);                                                    \
-		rc = carry_wrap_recv(&p, NULL, buf, count, type, MPI_ANY_SOURCE, comm);            \
 		if (rc <= 0)                                                                       \
 			return rc ? MPI_ERR_NO_MEM                                                 \
 				  : carry_mpi.plain(buf, count, type, message, status);            \
@@ -252,7 +283,7 @@ static int carry_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Mess
 			status = &local;                                                           \
 		carry_status_set_bytes(status, 0);                                                 \
 		rc = carry_mpi.Mrecv((void *)p.buf, p.count, p.type, message, status);             \
-		carry_unwrap(&p, comm, key, status);                                               \
+		carry_unwrap(&p, m.comm, m.key, status);                                           \
 		if (p.made)                                                                        \
 			carry_type_put(p.made);                                                    \
 		return rc;                                                                         \
@@ -264,21 +295,20 @@ static int carry_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Mess
 	{                                                                                          \
 		struct carry_request *r = carry_request_new();                                     \
 		struct carry_parcel p;                                                             \
-		MPI_Comm comm;                                                                     \
-		uint64_t key;                                                                      \
+		struct matched m;                                                                  \
 		int rc;                                                                            \
                                                                                                    \
 		if (!r)                                                                            \
 			return MPI_ERR_NO_MEM;                                                     \
-		unmatch(*message, &comm, &key);                                                    \
-		rc = carry_wrap_recv(&p, r, buf, count, type, MPI_ANY_SOURCE, comm);               \
+		m = unmatch(*message);                                                             \
+		rc = m.rides ? carry_wrap_matched(&p, r, buf, count, type) : 0;                    \
 		if (rc <= 0) {                                                                     \
 			carry_request_drop(r);                                                     \
 			return rc ? MPI_ERR_NO_MEM                                                 \
 				  : carry_mpi.plain(buf, count, type, message, request);           \
 		}                                                                                  \
 		rc = carry_mpi.Imrecv((void *)p.buf, p.count, p.type, message, request);           \
-		carry_posted_recv(r, &p, rc, *request, comm, key);                                 \
+		carry_posted_recv(r, &p, rc, *request, m.comm, m.key);                             \
 		return rc;                                                                         \
 	}
 

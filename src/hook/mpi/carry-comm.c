@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What is known of communicators besides MPI_COMM_WORLD, by handle. An attribute tells when one is
- * freed, by whatever call. Clocks ride only where all peers are in our MPI_COMM_WORLD, which both
- * sides of a communicator see alike.
+ * freed, by whatever call. MPI keeps it for what is still to be received there, and does not give
+ * its handle to another before; so what is known of it is kept, too, until the handle comes anew.
+ * Clocks ride only where all members, of both groups of an intercommunicator, are in our
+ * MPI_COMM_WORLD, which all of them see alike.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -14,7 +16,7 @@
 struct known {
 	MPI_Comm comm; /* valid if size is not 0 */
 	int size;      /* of the peers' group */
-	bool rides;
+	bool rides, freed;
 	int *world; /* ranks in MPI_COMM_WORLD; NULL: not yet */
 	size_t bytes;
 };
@@ -50,33 +52,65 @@ static int freed(MPI_Comm comm, int key, void *value, void *extra)
 
 	(void)key, (void)value, (void)extra;
 	if (k->size && k->comm == comm)
-		forget(k);
+		k->freed = true;
 	return MPI_SUCCESS;
 }
 
-static bool translate(MPI_Group peers, struct known *k)
+/* The ranks in MPI_COMM_WORLD of a group, behind them room for its own; NULL if memory is out. */
+static int *translate(MPI_Group group, int size, size_t *bytes)
 {
 	MPI_Group world;
 	int *ranks;
-	bool all = true;
 
-	k->bytes = (size_t)k->size * 2 * sizeof(int);
-	ranks = mmap(NULL, k->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	*bytes = (size_t)size * 2 * sizeof(int);
+	ranks = mmap(NULL, *bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (ranks == MAP_FAILED)
-		return false;
-	k->world = ranks;
-	ranks += k->size;
-	for (int i = 0; i < k->size; i++)
-		ranks[i] = i;
+		return NULL;
+	for (int i = 0; i < size; i++)
+		ranks[size + i] = i;
 	carry_mpi.Comm_group(MPI_COMM_WORLD, &world);
-	carry_mpi.Group_translate_ranks(peers, k->size, ranks, world, k->world);
+	carry_mpi.Group_translate_ranks(group, size, ranks + size, world, ranks);
 	carry_mpi.Group_free(&world);
-	for (int i = 0; i < k->size; i++)
-		all = all && k->world[i] >= 0;
+	return ranks;
+}
+
+static bool all_in_world(const int *world, int size)
+{
+	for (int i = 0; i < size; i++) {
+		if (world[i] < 0)
+			return false;
+	}
+	return true;
+}
+
+static bool learn_peers(struct known *k, MPI_Group peers)
+{
+	carry_mpi.Group_size(peers, &k->size);
+	if (k->size > 0)
+		k->world = translate(peers, k->size, &k->bytes);
+	else
+		k->size = 1;
+	carry_mpi.Group_free(&peers);
+	return k->world && all_in_world(k->world, k->size);
+}
+
+/* Of an intercommunicator: our own group may mix launches where the other does not. */
+static bool locals_in_world(MPI_Comm comm)
+{
+	struct known locals = {0};
+	MPI_Group group;
+	bool all;
+
+	carry_mpi.Comm_group(comm, &group);
+	all = learn_peers(&locals, group);
+	forget(&locals);
 	return all;
 }
 
-/* A side of an intercommunicator may know the other only; it is that one that counts. */
+/*
+ * A communicator whose slot was another's in between has the attribute already. To set it again
+ * calls freed(); so that comes first.
+ */
 static void learn(struct known *k, MPI_Comm comm)
 {
 	MPI_Group peers;
@@ -85,25 +119,21 @@ static void learn(struct known *k, MPI_Comm comm)
 	if (!has_keyval)
 		carry_mpi.Comm_create_keyval(not_copied, freed, &keyval, NULL);
 	has_keyval = true;
+	carry_mpi.Comm_set_attr(comm, keyval, NULL);
 	k->comm = comm;
 	carry_mpi.Comm_test_inter(comm, &inter);
 	if (inter)
 		carry_mpi.Comm_remote_group(comm, &peers);
 	else
 		carry_mpi.Comm_group(comm, &peers);
-	carry_mpi.Group_size(peers, &k->size);
-	k->rides = k->size > 0 && translate(peers, k);
-	if (!k->size)
-		k->size = 1;
-	carry_mpi.Group_free(&peers);
-	carry_mpi.Comm_set_attr(comm, keyval, NULL);
+	k->rides = learn_peers(k, peers) && (!inter || locals_in_world(comm));
 }
 
 static struct known *look_up(MPI_Comm comm)
 {
 	struct known *k = slot_of(comm);
 
-	if (k->size && k->comm == comm)
+	if (k->size && k->comm == comm && !k->freed)
 		return k;
 	forget(k);
 	learn(k, comm);
@@ -123,4 +153,13 @@ int carry_comm_looked_up_world(MPI_Comm comm, int rank)
 		return -1;
 	k = look_up(comm);
 	return k->rides && rank >= 0 && rank < k->size ? k->world[rank] : -1;
+}
+
+int carry_comm_remembered_world(MPI_Comm comm, int rank)
+{
+	const struct known *k = slot_of(comm);
+
+	if (!k->size || k->comm != comm || !k->rides || rank < 0 || rank >= k->size)
+		return -1;
+	return k->world[rank];
 }

@@ -106,19 +106,23 @@ struct batch {
 	MPI_Request *before; /* NULL: none of ours is in flight */
 	MPI_Status *statuses;
 	int count;
+	bool no_memory; /* then the call must not be made: what it completes would be lost */
 };
 
 static struct batch open_batch(int count, const MPI_Request requests[], MPI_Status *statuses)
 {
-	struct batch b = {NULL, statuses, count};
+	struct batch b = {NULL, statuses, count, false};
 
 	carry_visit_orphans();
 	if (!carry_request_count() || count <= 0)
 		return b;
 	b.before = scratch(0, (size_t)count * sizeof(*b.before));
-	if (statuses == MPI_STATUSES_IGNORE)
+	b.no_memory = !b.before;
+	if (statuses == MPI_STATUSES_IGNORE) {
 		b.statuses = scratch(1, (size_t)count * sizeof(*b.statuses));
-	if (b.before)
+		b.no_memory |= !b.statuses;
+	}
+	if (!b.no_memory)
 		memcpy(b.before, requests, (size_t)count * sizeof(*b.before));
 	return b;
 }
@@ -162,12 +166,34 @@ static void completed_one(const struct batch *b, int index, MPI_Status *status)
 		completed(b->before[index], status);
 }
 
+/* If the arguments were wrong, *index is whatever the program had there. */
+static void completed_any(const struct batch *b, const MPI_Request requests[], int rc, int index,
+			  MPI_Status *status)
+{
+	if (!b->before || index < 0 || index >= b->count)
+		return;
+	if (rc == MPI_SUCCESS || requests[index] != b->before[index])
+		completed(b->before[index], status);
+}
+
+/* Likewise *outcount. */
+static void completed_some(const struct batch *b, int rc, const int *outcount, const int indices[])
+{
+	if (rc != MPI_SUCCESS && !hook_mpi_in_status(rc))
+		return;
+	for (int i = 0; *outcount != MPI_UNDEFINED && i < *outcount; i++)
+		completed_one(b, indices[i], &b->statuses[i]);
+}
+
 static int carry_Waitany(int count, MPI_Request requests[], int *index, MPI_Status *status)
 {
 	struct batch b = open_batch(count, requests, status);
-	int rc = carry_mpi.Waitany(count, requests, index, b.statuses);
+	int rc;
 
-	completed_one(&b, *index, b.statuses);
+	if (b.no_memory)
+		return MPI_ERR_NO_MEM;
+	rc = carry_mpi.Waitany(count, requests, index, b.statuses);
+	completed_any(&b, requests, rc, *index, b.statuses);
 	return rc;
 }
 
@@ -175,10 +201,13 @@ static int carry_Testany(int count, MPI_Request requests[], int *index, int *fla
 			 MPI_Status *status)
 {
 	struct batch b = open_batch(count, requests, status);
-	int rc = carry_mpi.Testany(count, requests, index, flag, b.statuses);
+	int rc;
 
-	if (*flag)
-		completed_one(&b, *index, b.statuses);
+	if (b.no_memory)
+		return MPI_ERR_NO_MEM;
+	rc = carry_mpi.Testany(count, requests, index, flag, b.statuses);
+	if (rc != MPI_SUCCESS || *flag)
+		completed_any(&b, requests, rc, *index, b.statuses);
 	return rc;
 }
 
@@ -201,8 +230,11 @@ static void completed_all(const struct batch *b, const MPI_Request requests[], i
 static int carry_Waitall(int count, MPI_Request requests[], MPI_Status *statuses)
 {
 	struct batch b = open_batch(count, requests, statuses);
-	int rc = carry_mpi.Waitall(count, requests, b.statuses);
+	int rc;
 
+	if (b.no_memory)
+		return MPI_ERR_NO_MEM;
+	rc = carry_mpi.Waitall(count, requests, b.statuses);
 	completed_all(&b, requests, rc);
 	return rc;
 }
@@ -210,8 +242,11 @@ static int carry_Waitall(int count, MPI_Request requests[], MPI_Status *statuses
 static int carry_Testall(int count, MPI_Request requests[], int *flag, MPI_Status statuses[])
 {
 	struct batch b = open_batch(count, requests, statuses);
-	int rc = carry_mpi.Testall(count, requests, flag, b.statuses);
+	int rc;
 
+	if (b.no_memory)
+		return MPI_ERR_NO_MEM;
+	rc = carry_mpi.Testall(count, requests, flag, b.statuses);
 	if (*flag || rc != MPI_SUCCESS)
 		completed_all(&b, requests, rc);
 	return rc;
@@ -221,10 +256,12 @@ static int carry_Waitsome(int incount, MPI_Request requests[], int *outcount, in
 			  MPI_Status statuses[])
 {
 	struct batch b = open_batch(incount, requests, statuses);
-	int rc = carry_mpi.Waitsome(incount, requests, outcount, indices, b.statuses);
+	int rc;
 
-	for (int i = 0; *outcount != MPI_UNDEFINED && i < *outcount; i++)
-		completed_one(&b, indices[i], &b.statuses[i]);
+	if (b.no_memory)
+		return MPI_ERR_NO_MEM;
+	rc = carry_mpi.Waitsome(incount, requests, outcount, indices, b.statuses);
+	completed_some(&b, rc, outcount, indices);
 	return rc;
 }
 
@@ -232,10 +269,12 @@ static int carry_Testsome(int incount, MPI_Request requests[], int *outcount, in
 			  MPI_Status statuses[])
 {
 	struct batch b = open_batch(incount, requests, statuses);
-	int rc = carry_mpi.Testsome(incount, requests, outcount, indices, b.statuses);
+	int rc;
 
-	for (int i = 0; *outcount != MPI_UNDEFINED && i < *outcount; i++)
-		completed_one(&b, indices[i], &b.statuses[i]);
+	if (b.no_memory)
+		return MPI_ERR_NO_MEM;
+	rc = carry_mpi.Testsome(incount, requests, outcount, indices, b.statuses);
+	completed_some(&b, rc, outcount, indices);
 	return rc;
 }
 

@@ -2,7 +2,8 @@
 /*
  * Clocks on messages: calls that give a request. A clock is read or written while the request is
  * active; so its place belongs to the request. A persistent request has one place for good, and the
- * clock in it is renewed at each start.
+ * clock in it is renewed at each start. A send is counted also where MPI complains: it may have
+ * gone out.
  */
 #include <string.h>
 
@@ -12,17 +13,16 @@ static void posted_send(struct carry_request *r, const struct carry_parcel *p, i
 			MPI_Request handle)
 {
 	r->send_type = p->made;
-	if (rc != MPI_SUCCESS) {
-		carry_request_drop(r);
-		return;
-	}
 	r->flags |= CARRY_SEND;
 	r->world = p->world;
 	if (!(r->flags & CARRY_PERSISTENT)) {
 		r->flags |= CARRY_ACTIVE;
 		hook_clock_sent(&carry_clock, (uint32_t)p->world);
 	}
-	carry_request_insert(r, handle);
+	if (rc == MPI_SUCCESS)
+		carry_request_insert(r, handle);
+	else
+		carry_request_drop(r);
 }
 
 #define POST_SEND(name, plain, number, kind)                                                       \
@@ -118,7 +118,7 @@ POST_RECV(Recv_init, Recv_init_c, MPI_Count, CARRY_PERSISTENT)
  * 1, 0 or -1 as carry_wrap_send.
  */
 static int pack_send(const struct hook_mpi_exchange *x, struct carry_request *r,
-		     struct carry_parcel *out)
+		     struct carry_parcel *out, MPI_Count *count)
 {
 	struct hook_mpi_exchange packed = *x;
 
@@ -127,12 +127,13 @@ static int pack_send(const struct hook_mpi_exchange *x, struct carry_request *r,
 	out->world = carry_comm_world(x->comm, x->dest);
 	if (out->world < 0)
 		return 0;
-	r->copy = carry_pack(&packed, carry_head, &r->copy_bytes);
+	r->copy = carry_pack(&packed, carry_head, &r->copy_mapped);
 	if (!r->copy)
 		return -1;
 	hook_clock_stamp(&carry_clock, (uint32_t)out->world, r->copy);
 	out->buf = r->copy;
 	out->type = MPI_BYTE;
+	*count = (MPI_Count)carry_head + packed.sendcount;
 	return 1;
 }
 
@@ -142,27 +143,30 @@ static int iexchange(const struct hook_mpi_exchange *x, MPI_Request *request)
 	struct carry_parcel out = {.buf = x->sendbuf, .type = x->sendtype};
 	struct carry_parcel in = {.buf = x->recvbuf, .type = x->recvtype};
 	struct carry_request *r = carry_request_new();
+	MPI_Count sendcount = x->sendcount;
 	int outgoing, incoming, rc;
 
 	if (!r)
 		return MPI_ERR_NO_MEM;
 	r->flags = CARRY_BOTH;
-	outgoing = pack_send(x, r, &out);
+	outgoing = pack_send(x, r, &out, &sendcount);
 	incoming =
 		carry_wrap_recv(&in, r, x->recvbuf, x->recvcount, x->recvtype, x->source, x->comm);
-	if (outgoing < 0 || incoming < 0)
+	if (outgoing < 0 || incoming < 0) {
+		r->type = incoming > 0 ? in.made : NULL;
+		carry_request_drop(r);
 		return MPI_ERR_NO_MEM;
-	rc = carry_mpi.Isendrecv_c(out.buf, outgoing ? (MPI_Count)r->copy_bytes : x->sendcount,
-				   out.type, x->dest, x->sendtag, (void *)in.buf,
-				   incoming ? in.count : x->recvcount, in.type, x->source,
-				   x->recvtag, x->comm, request);
+	}
+	rc = carry_mpi.Isendrecv_c(out.buf, sendcount, out.type, x->dest, x->sendtag,
+				   (void *)in.buf, incoming ? in.count : x->recvcount, in.type,
+				   x->source, x->recvtag, x->comm, request);
+	if (outgoing)
+		hook_clock_sent(&carry_clock, (uint32_t)out.world);
 	if (rc != MPI_SUCCESS) {
 		r->type = in.made;
 		carry_request_drop(r);
 		return rc;
 	}
-	if (outgoing)
-		hook_clock_sent(&carry_clock, (uint32_t)out.world);
 	r->flags |= CARRY_ACTIVE;
 	r->source = x->source;
 	r->tag = x->recvtag;
@@ -220,30 +224,41 @@ static void renew(struct carry_request *r)
 		hook_clock_stamp(&carry_clock, (uint32_t)r->world, r->send_type->slot);
 }
 
-static void started(struct carry_request *r, uint64_t *key)
+/*
+ * Open MPI starts a copy of a buffered send, under a handle of its own, where it has not yet
+ * delivered the last one.
+ */
+static void started(struct carry_request *r, MPI_Request handle, uint64_t *key)
 {
 	if (!r)
 		return;
+	carry_request_move(r, handle);
 	r->flags |= CARRY_ACTIVE;
-	if (r->flags & CARRY_SEND) {
-		hook_clock_sent(&carry_clock, (uint32_t)r->world);
-	} else {
+	if (r->flags & CARRY_RECV) {
 		r->key = *key;
 		*key += 2;
 	}
 }
 
-static int carry_Start(MPI_Request *request)
+static int start(MPI_Request *request, uint64_t *key)
 {
 	struct carry_request *r = carry_request_find(*request);
-	uint64_t key = carry_next_key(true);
 	int rc;
 
 	renew(r);
 	rc = carry_mpi.Start(request);
+	if (r && r->flags & CARRY_SEND)
+		hook_clock_sent(&carry_clock, (uint32_t)r->world);
 	if (rc == MPI_SUCCESS)
-		started(r, &key);
+		started(r, *request, key);
 	return rc;
+}
+
+static int carry_Start(MPI_Request *request)
+{
+	uint64_t key = carry_next_key(true);
+
+	return start(request, &key);
 }
 
 /* One by one: two sends to the same rank are two messages, and each has its own number. */
@@ -254,14 +269,8 @@ static int carry_Startall(int count, MPI_Request requests[])
 
 	if (!carry_request_count())
 		return carry_mpi.Startall(count, requests);
-	for (int i = 0; i < count && rc == MPI_SUCCESS; i++) {
-		struct carry_request *r = carry_request_find(requests[i]);
-
-		renew(r);
-		rc = carry_mpi.Start(&requests[i]);
-		if (rc == MPI_SUCCESS)
-			started(r, &key);
-	}
+	for (int i = 0; i < count && rc == MPI_SUCCESS; i++)
+		rc = start(&requests[i], &key);
 	return rc;
 }
 

@@ -142,7 +142,7 @@ static void release(struct carry_request *r)
 		rooms[r->size].free = r->room;
 	}
 	if (r->copy)
-		munmap(r->copy, r->copy_bytes + 1);
+		munmap(r->copy, r->copy_mapped);
 	if (r->type)
 		carry_type_put(r->type);
 	if (r->send_type)
@@ -164,6 +164,14 @@ void carry_request_insert(struct carry_request *r, MPI_Request handle)
 	r->handle = handle;
 	table[slot_of(handle)] = r;
 	live++;
+}
+
+void carry_request_move(struct carry_request *r, MPI_Request handle)
+{
+	if (r->handle == handle)
+		return;
+	leave_table(r);
+	carry_request_insert(r, handle);
 }
 
 void carry_request_drop(struct carry_request *r)

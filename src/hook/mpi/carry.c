@@ -75,13 +75,12 @@ int carry_wrap_send(struct carry_parcel *p, struct carry_request *r, const void 
 	return 1;
 }
 
-int carry_wrap_recv(struct carry_parcel *p, struct carry_request *r, void *buf, MPI_Count count,
-		    MPI_Datatype type, int source, MPI_Comm comm)
+int carry_wrap_matched(struct carry_parcel *p, struct carry_request *r, void *buf, MPI_Count count,
+		       MPI_Datatype type)
 {
 	long bytes;
 
-	if (source == MPI_PROC_NULL || count < 0 || type == MPI_DATATYPE_NULL ||
-	    !carry_comm_rides(comm))
+	if (count < 0 || type == MPI_DATATYPE_NULL)
 		return 0;
 	bytes = bytes_to_copy(r, buf, count, type);
 	p->home = buf;
@@ -89,6 +88,14 @@ int carry_wrap_recv(struct carry_parcel *p, struct carry_request *r, void *buf, 
 	if (bytes < 0 ? !use_type(p, buf, count, type) : !use_copy(p, r, recv_room, (size_t)bytes))
 		return -1;
 	return 1;
+}
+
+int carry_wrap_recv(struct carry_parcel *p, struct carry_request *r, void *buf, MPI_Count count,
+		    MPI_Datatype type, int source, MPI_Comm comm)
+{
+	if (source == MPI_PROC_NULL || !carry_comm_rides(comm))
+		return 0;
+	return carry_wrap_matched(p, r, buf, count, type);
 }
 
 void carry_unwrap(const struct carry_parcel *p, MPI_Comm comm, uint64_t key, MPI_Status *status)
@@ -114,7 +121,7 @@ static void *fresh(size_t n)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-void *carry_pack(struct hook_mpi_exchange *x, size_t before, size_t *bytes)
+void *carry_pack(struct hook_mpi_exchange *x, size_t before, size_t *mapped)
 {
 	char *copy;
 #ifdef HOOK_FLAVOUR_MPICH
@@ -126,7 +133,8 @@ void *carry_pack(struct hook_mpi_exchange *x, size_t before, size_t *bytes)
 
 	carry_mpi.Pack_size((int)x->sendcount, x->sendtype, x->comm, &size);
 #endif
-	copy = fresh(before + (size_t)size + 1);
+	*mapped = before + (size_t)size + 1;
+	copy = fresh(*mapped);
 	if (!copy)
 		return NULL;
 #ifdef HOOK_FLAVOUR_MPICH
@@ -139,7 +147,6 @@ void *carry_pack(struct hook_mpi_exchange *x, size_t before, size_t *bytes)
 	x->sendbuf = copy + before;
 	x->sendcount = packed;
 	x->sendtype = MPI_PACKED;
-	*bytes = before + (size_t)packed;
 	return copy;
 }
 

@@ -43,8 +43,12 @@ bool carry_close(void);
 
 bool carry_comm_looked_up_rides(MPI_Comm comm);
 int carry_comm_looked_up_world(MPI_Comm comm, int rank);
+int carry_comm_remembered_world(MPI_Comm comm, int rank);
 
-/* Do clocks ride on it? Not to processes of other launches. */
+/*
+ * Do clocks ride on it? Not to processes of other launches. This and the next one ask MPI, so the
+ * program must not have freed it.
+ */
 static inline bool carry_comm_rides(MPI_Comm comm)
 {
 	return comm == MPI_COMM_WORLD || carry_comm_looked_up_rides(comm);
@@ -56,6 +60,14 @@ static inline int carry_comm_world(MPI_Comm comm, int rank)
 	if (comm == MPI_COMM_WORLD)
 		return rank >= 0 && rank < hook_process.world ? rank : -1;
 	return carry_comm_looked_up_world(comm, rank);
+}
+
+/* The same of the sender of a message that has come; -1 also if it is forgotten. */
+static inline int carry_comm_sender(MPI_Comm comm, int rank)
+{
+	if (comm == MPI_COMM_WORLD)
+		return rank >= 0 && rank < hook_process.world ? rank : -1;
+	return carry_comm_remembered_world(comm, rank);
 }
 
 /* --- datatypes (carry-type.c) */
@@ -127,7 +139,7 @@ struct carry_request {
 	void *room;   /* [clock|data], if copied */
 	int size;     /* of the room, see carry-request.c */
 	void *copy;   /* of what Isendrecv sends, mapped */
-	size_t copy_bytes;
+	size_t copy_mapped;
 	struct carry_type *type, *send_type;
 	uint8_t small[CARRY_SMALL];
 };
@@ -137,6 +149,8 @@ struct carry_request *carry_request_new(void);
 /* Room for n bytes that lasts as long as the request; NULL if memory is out. */
 void *carry_request_room(struct carry_request *r, size_t n);
 void carry_request_insert(struct carry_request *r, MPI_Request handle);
+/* MPI has given it another handle. */
+void carry_request_move(struct carry_request *r, MPI_Request handle);
 struct carry_request *carry_request_find(MPI_Request handle);
 void carry_request_drop(struct carry_request *r);
 uint32_t carry_request_count(void);
@@ -169,12 +183,15 @@ int carry_wrap_send(struct carry_parcel *p, struct carry_request *r, const void 
 		    MPI_Count count, MPI_Datatype type, int dest, MPI_Comm comm);
 int carry_wrap_recv(struct carry_parcel *p, struct carry_request *r, void *buf, MPI_Count count,
 		    MPI_Datatype type, int source, MPI_Comm comm);
+/* The same where it is known that there is a clock. */
+int carry_wrap_matched(struct carry_parcel *p, struct carry_request *r, void *buf, MPI_Count count,
+		       MPI_Datatype type);
 
 /*
- * Packs what is to be sent behind `before` bytes and changes x accordingly. The copy is mapped, and
- * *bytes long. NULL if memory is out.
+ * Packs what is to be sent behind `before` bytes and changes x accordingly. The copy is a mapping
+ * of *mapped bytes, which may be more. NULL if memory is out.
  */
-void *carry_pack(struct hook_mpi_exchange *x, size_t before, size_t *bytes);
+void *carry_pack(struct hook_mpi_exchange *x, size_t before, size_t *mapped);
 
 /* MPI has answered to a posted receive of ours. */
 void carry_posted_recv(struct carry_request *r, const struct carry_parcel *p, int rc,

@@ -135,7 +135,7 @@ static void make_room(void)
 static void saw(struct hook_thread *t, uint64_t number, uint64_t key, MPI_Comm comm, int tag,
 		int source)
 {
-	int world = carry_comm_world(comm, source);
+	int world = carry_comm_sender(comm, source);
 	struct hook_outcome outcome;
 	uint64_t done;
 
