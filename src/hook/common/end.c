@@ -192,6 +192,21 @@ static bool is_recorded_end(const struct hook_thread *t, uint32_t how, int64_t v
 	return recorded == how && (int64_t)t->next.b == value;
 }
 
+static bool has_other_operations(struct hook_thread *t, struct hook_text *expected)
+{
+	if (t->sync_reader.ops < t->sync_reader.total) {
+		hook_text_number(expected, (int64_t)t->sync_reader.total);
+		hook_text_add(expected, " synchronisation operations, not ");
+		hook_text_number(expected, (int64_t)t->sync_reader.ops);
+		return true;
+	}
+	if (!hook_sync_ends_alike(t)) {
+		hook_text_add(expected, "the recorded operations on the recorded objects");
+		return true;
+	}
+	return false;
+}
+
 /*
  * Replay: does the program end otherwise than it did? Then *expected says how it should go on.
  * Nothing is known of the end of a run that was killed, or that ended inside a call of MPI.
@@ -201,12 +216,6 @@ static bool ends_otherwise(struct hook_thread *t, uint32_t how, int64_t value,
 {
 	bool is_main = hook_thread_is_main(t);
 
-	if (t->sync_reader.ops < t->sync_reader.total) {
-		hook_text_number(expected, (int64_t)t->sync_reader.total);
-		hook_text_add(expected, " synchronisation operations, not ");
-		hook_text_number(expected, (int64_t)t->sync_reader.ops);
-		return true;
-	}
 	if (!t->opened || t->final)
 		return false;
 	skip_posts(t);
@@ -223,15 +232,15 @@ static bool ends_otherwise(struct hook_thread *t, uint32_t how, int64_t value,
 
 static void check_end(struct hook_thread *t, const char *call, uint32_t how, int64_t value)
 {
-	bool early = t->sync_reader.ops < t->sync_reader.total;
 	char expected[96], found[192];
 	struct hook_text e = hook_text_in(expected, sizeof(expected));
 	struct hook_text f = hook_text_in(found, sizeof(found));
+	bool threads = has_other_operations(t, &e);
 
-	if (!ends_otherwise(t, how, value, &e))
+	if (!threads && !ends_otherwise(t, how, value, &e))
 		return;
 	hook_end_describe(&f, how, value);
-	if (early)
+	if (threads)
 		hook_text_add(&f, HOOK_SYNC_HINT);
 	hook_diverged(t, call, expected, found);
 }

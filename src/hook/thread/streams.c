@@ -13,6 +13,8 @@
 #include "hook/thread/real.h"
 #include "hook/thread/replay.h"
 
+#define SAME_OPERATIONS "the recorded operations on the recorded objects"
+
 static void record_open(struct hook_thread *t)
 {
 	char name[TRACE_NAME_BYTES + 16];
@@ -59,6 +61,17 @@ void hook_sync_open(struct hook_thread *t)
 		replay_open(t);
 }
 
+bool hook_sync_ends_alike(struct hook_thread *t)
+{
+	struct trace_sync_rec rec;
+
+	while (trace_sync_next(&t->sync_reader, &rec) == 2) {
+		if (rec.kind == TRACE_SYNC_CHECK && rec.code != (uint32_t)(t->sync_digest >> 48))
+			return false;
+	}
+	return true;
+}
+
 static void __attribute__((noreturn))
 diverged(struct hook_thread *t, const char *call, const char *expected, const char *found)
 {
@@ -89,6 +102,8 @@ void hook_sync_close(struct hook_thread *t)
 		hook_text_add(&out, " synchronisation operations");
 		diverged(t, "end of the thread", text, "its end");
 	}
+	if (!t->passive && !hook_sync_ends_alike(t))
+		diverged(t, "end of the thread", SAME_OPERATIONS, "others");
 	hook_account_close(t);
 	trace_view_close(&t->sync_view);
 }
@@ -106,8 +121,7 @@ static void check(struct hook_thread *t, const struct hook_sync_call *c,
 		  const struct trace_sync_rec *rec)
 {
 	if (rec->code != (uint32_t)(t->sync_digest >> 48))
-		diverged(t, hook_sync_name(c->op),
-			 "the recorded operations on the recorded objects", "others");
+		diverged(t, hook_sync_name(c->op), SAME_OPERATIONS, "others");
 }
 
 /* The record of this operation; true if it is a predicted one. */

@@ -11,6 +11,9 @@ void hook_sync_open(struct hook_thread *t);
 /* The thread has run its last code; in replay it must have done all that was recorded. */
 void hook_sync_close(struct hook_thread *t);
 
+/* Replay, after the last recorded operation: were they all on the recorded objects? */
+bool hook_sync_ends_alike(struct hook_thread *t);
+
 /* Recording: `rc` of a record that was put. */
 void hook_sync_wrote(struct hook_thread *t, int rc);
 
