@@ -40,7 +40,7 @@ void hook_channel_forget(int fd)
 
 bool hook_channel_may_make(const void *site)
 {
-	if (hook_depth || hook_process.varied)
+	if (hook_depth)
 		return false;
 #ifndef HOOK_FLAVOUR_PLAIN
 	hook_runtime_find();

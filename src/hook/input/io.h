@@ -28,7 +28,7 @@ struct hook_io {
 /* Is this the program's own call? */
 static inline bool hook_io_is_programs(const void *site)
 {
-	return hook_depth == 0 && !hook_process.varied && !hook_runtime_has(site);
+	return hook_depth == 0 && !hook_runtime_has(site);
 }
 
 /* Replay does not return from here past the end of the thread's recording. */

@@ -227,8 +227,7 @@ static void on_signal(int sig, siginfo_t *info, void *context)
 	struct hook_thread *t = hook_self;
 	int depth = hook_depth, error = errno;
 
-	if (!t || t->passive || hook_process.mode != HOOK_RECORD || hook_process.varied ||
-	    hook_process.ended) {
+	if (!t || t->passive || hook_process.mode != HOOK_RECORD || hook_process.ended) {
 		if (!is_comeback(info))
 			call(sig, info, context);
 	} else if (is_comeback(info)) {

@@ -39,7 +39,7 @@ static void open_prelude(struct hook_thread *t)
 	trace_input_reader_init(&t->input_reader, &t->input_view);
 }
 
-/* Descriptors and signals are real ones here, all the way. */
+/* Descriptors and signals are real ones here, all the way, and recorded anew. */
 static bool is_left_out(uint32_t kind)
 {
 	return kind == TRACE_IN_MODULE || kind == TRACE_IN_NOTE || kind == TRACE_IN_RESULT ||
