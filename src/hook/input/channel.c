@@ -74,12 +74,18 @@ static void await_free(struct hook_io *io, int fd)
 
 void hook_channel_move(struct hook_io *io, int made, int fd, int flags)
 {
+	int rc;
+
 	if (made < 0)
 		hook_failed(io->t, "a descriptor cannot be made: too many are open");
 	if (made == fd)
 		return;
-	await_free(io, fd);
-	if (REAL(dup3)(made, fd, flags & O_CLOEXEC) != fd)
+	/* EBUSY: another thread is about to get that number, for a file of ours that it closes soon. */
+	do {
+		await_free(io, fd);
+		rc = REAL(dup3)(made, fd, flags & O_CLOEXEC);
+	} while (rc < 0 && (errno == EBUSY || errno == EINTR));
+	if (rc != fd)
 		hook_failed(io->t, "a descriptor cannot get the number it had");
 	REAL(close)(made);
 }
