@@ -19,6 +19,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "launch/front.h"
 #include "replay/front.h"
 #include "trace/events.h"
 
@@ -228,7 +229,7 @@ static int judge(const struct replay_front *f, int code)
 		return RP_EXIT_DIVERGED;
 	if (replay_front_any(f, REPLAY_WHY_FAILURE))
 		return RP_EXIT_FAILURE;
-	if (code == RP_EXIT_BAD_INPUT || code > 128)
+	if (code == RP_EXIT_BAD_INPUT || launch_front_signal())
 		return code;
 	rp_say("the evaluation of %s ended before the recorded run did; try 'reprise replay'",
 	       f->run->dir.show);
