@@ -80,7 +80,8 @@ void hook_channel_move(struct hook_io *io, int made, int fd, int flags)
 		hook_failed(io->t, "a descriptor cannot be made: too many are open");
 	if (made == fd)
 		return;
-	/* EBUSY: another thread is about to get that number, for a file of ours that it closes soon. */
+	/* EBUSY: another thread is about to get that number, for a file of ours that it closes
+	 * soon. */
 	do {
 		await_free(io, fd);
 		rc = REAL(dup3)(made, fd, flags & O_CLOEXEC);
