@@ -100,6 +100,7 @@ static bool take_waiting(struct hook_thread *t, siginfo_t *info)
 	bool found;
 
 	sigfillset(&all);
+	/* cppcheck-suppress uninitvar */
 	REAL(pthread_sigmask)(SIG_SETMASK, &all, &old);
 	found = t->waiting > 0;
 	if (found) {

@@ -64,6 +64,7 @@ static void stamp_changes(struct hook_clock *c, uint32_t dest, struct hook_clock
 	}
 	n = seen < c->changes ? seen : c->changes;
 	for (uint32_t i = 0; i < n; i++) {
+		/* cppcheck-suppress uninitvar */
 		uint32_t who = last[(seen - 1 - i) % c->changes];
 
 		out->entry[i].rank = who;

@@ -166,7 +166,7 @@ static struct object *object_of(struct hook_account *a, const struct hook_sync_c
 static struct use *use_of(struct hook_account *a, struct object *o, uint32_t op, uint32_t site)
 {
 	uint32_t *before = &o->uses, at;
-	struct use *u;
+	struct use *u = NULL;
 
 	for (; (at = *before); before = &u->next) {
 		u = use_at(a, at - 1);

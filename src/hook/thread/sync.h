@@ -196,6 +196,7 @@ static inline void hook_sync_leaving(struct hook_thread **t)
 }
 
 #define HOOK_SYNC_ENTER(t)                                                                         \
-	struct hook_thread *t __attribute__((cleanup(hook_sync_leaving))) = hook_sync_enter()
+	struct hook_thread *t __attribute__((cleanup(hook_sync_leaving), unused)) =                \
+		hook_sync_enter()
 
 #endif
