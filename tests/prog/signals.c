@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static volatile sig_atomic_t ticks, stop;
+static volatile sig_atomic_t ticks;
 static volatile long count;
 static int pipe_of_handler[2];
 
@@ -50,7 +51,6 @@ static void on_info(int sig, siginfo_t *info, void *context)
 static void on_term(int sig)
 {
 	(void)sig;
-	stop = 1;
 	if (write(pipe_of_handler[1], "t", 1) != 1)
 		abort();
 }
@@ -157,17 +157,20 @@ static void sleeps(void)
 }
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static bool stop; /* with the lock: a flag that the handler sets would be a data race */
 static sem_t begun;
 
 static void *worker(void *arg)
 {
+	bool done = false;
 	long n = 0;
 
 	sem_post(&begun);
-	while (!stop) {
+	while (!done) {
 		pthread_mutex_lock(&lock);
 		count++;
 		n++;
+		done = stop;
 		pthread_mutex_unlock(&lock);
 		usleep(200);
 	}
@@ -194,6 +197,9 @@ static void workers(void)
 	fflush(stdout);
 	while (read(pipe_of_handler[0], &byte, 1) != 1)
 		printf("interrupted: %s\n", strerror(errno));
+	pthread_mutex_lock(&lock);
+	stop = true;
+	pthread_mutex_unlock(&lock);
 	for (int i = 0; i < 3; i++)
 		pthread_join(t[i], NULL);
 	printf("stopped by '%c' at %ld\n", byte, (long)count);
