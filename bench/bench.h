@@ -12,12 +12,23 @@
 #include <time.h>
 #include <unistd.h>
 
-static inline double bench_now(void)
+static inline double bench_clock(clockid_t clock)
 {
 	struct timespec t;
 
-	syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &t);
+	syscall(SYS_clock_gettime, clock, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static inline double bench_now(void)
+{
+	return bench_clock(CLOCK_MONOTONIC);
+}
+
+/* What this process has used of its cores. */
+static inline double bench_cpu(void)
+{
+	return bench_clock(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 #define BENCH_LAPS 50

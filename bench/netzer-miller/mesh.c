@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finite differences: Poisson's equation on a square grid, by Jacobi sweeps. Node 0 has the grid
- * and hands out strips of it, first come first served; a worker that asks gets the rows of the
- * strip and those beside it, row by row, and with its next request gives the new rows back. A sweep
- * begins when the one before is complete, so that the result does not depend on who did what.
+ * Finite differences: Poisson's equation on a grid, by Jacobi sweeps over strips. Node 0 has the
+ * grid and hands out strips of it, first come first served; a worker that asks gets the rows of the
+ * strip and those beside it, row by row, relaxes the strip, and with its next request gives the new
+ * rows back. A sweep begins when the one before is complete, so that the result does not depend on
+ * who did what. With a GRAIN as MODE the grid has SIZE * GRAIN columns, and a strip is relaxed
+ * GRAIN times while the rows beside it stay as they are (block Jacobi).
  *
  * Races: requests come from any worker and race with each other, nearly all of them. Rows do not:
  * their type tells which worker they are from, and to a worker all messages are from node 0.
@@ -15,17 +17,17 @@
 
 enum { REQUEST = 1, TASK, DOWN, UP /* + node */ };
 
-static int n; /* rows and columns, with the edge that does not change */
+static int n, columns, grain; /* with the edge that does not change */
 static double *now, *next;
 
 static double *row_of(double *grid, int row)
 {
-	return grid + (size_t)row * (size_t)n;
+	return grid + (size_t)row * (size_t)columns;
 }
 
 static size_t row_bytes(void)
 {
-	return (size_t)n * sizeof(double);
+	return (size_t)columns * sizeof(double);
 }
 
 static int strip_rows(int first)
@@ -33,25 +35,31 @@ static int strip_rows(int first)
 	return first + STRIP < n - 1 ? STRIP : n - 1 - first;
 }
 
-/* New values of `count` rows, from these and the one before and after. */
-static void relax(const double *from, double *to, int count)
+/* A new value of each cell of a row, from those around it. */
+static void relax_row(const double *from, double *to)
 {
-	for (int i = 1; i <= count; i++)
-		for (int j = 0; j < n; j++) {
-			const double *at = from + (size_t)i * (size_t)n + (size_t)j;
+	to[0] = from[0];
+	for (int j = 1; j < columns - 1; j++)
+		to[j] = 0.25 *
+			(from[j - 1] + from[j + 1] + from[j - columns] + from[j + columns] + 0.001);
+	to[columns - 1] = from[columns - 1];
+}
 
-			if (j == 0 || j == n - 1)
-				to[(size_t)(i - 1) * (size_t)n + (size_t)j] = *at;
-			else
-				to[(size_t)(i - 1) * (size_t)n + (size_t)j] =
-					0.25 * (at[-1] + at[1] + at[-n] + at[n] + 0.001);
-		}
+/* New values of `count` rows, from these and the one before and after; `old` is used up. */
+static void relax(double *old, double *new, int count)
+{
+	for (int time = 0; time < grain; time++) {
+		if (time > 0)
+			memcpy(row_of(old, 1), new, (size_t)count * row_bytes());
+		for (int i = 0; i < count; i++)
+			relax_row(row_of(old, i + 1), row_of(new, i));
+	}
 }
 
 static void worker(void)
 {
-	double *old = nx_alloc((STRIP + 2) * (size_t)n, sizeof(double));
-	double *new = nx_alloc(STRIP * (size_t)n, sizeof(double));
+	double *old = nx_alloc(STRIP + 2, row_bytes());
+	double *new = nx_alloc(STRIP, row_bytes());
 	int first = 0;
 
 	for (;;) {
@@ -113,6 +121,18 @@ static void swap(void)
 	next = old;
 }
 
+/* What the workers do, alone. */
+static void relax_all(void)
+{
+	double *old = nx_alloc(STRIP + 2, row_bytes());
+
+	for (int first = 1; first < n - 1; first += strip_rows(first)) {
+		memcpy(old, row_of(now, first - 1), (size_t)(strip_rows(first) + 2) * row_bytes());
+		relax(old, row_of(next, first), strip_rows(first));
+	}
+	free(old);
+}
+
 static void master(void)
 {
 	int *idle = nx_alloc((size_t)nx_nodes, sizeof(*idle)), waiting = 0, rows;
@@ -121,7 +141,7 @@ static void master(void)
 		if (nx_nodes > 1)
 			waiting = sweep(idle, waiting);
 		else
-			relax(now, row_of(next, 1), n - 2);
+			relax_all();
 		swap();
 	}
 	while (waiting < nx_nodes - 1)
@@ -133,12 +153,12 @@ static void master(void)
 
 static void start(void)
 {
-	now = nx_alloc((size_t)n * (size_t)n, sizeof(double));
-	next = nx_alloc((size_t)n * (size_t)n, sizeof(double));
-	for (int i = 0; i < n; i++) {
-		row_of(now, 0)[i] = row_of(next, 0)[i] = 1.0;
-		row_of(now, i)[n - 1] = (double)i / n;
-	}
+	now = nx_alloc((size_t)n, row_bytes());
+	next = nx_alloc((size_t)n, row_bytes());
+	for (int i = 0; i < n; i++)
+		row_of(now, i)[columns - 1] = (double)i / n;
+	for (int j = 0; j < columns; j++)
+		row_of(now, 0)[j] = row_of(next, 0)[j] = 1.0;
 	memcpy(row_of(next, n - 1), row_of(now, n - 1), row_bytes());
 }
 
@@ -147,6 +167,8 @@ static void solve(int size)
 	double sum = 0;
 
 	n = size;
+	grain = nx_grain();
+	columns = n * grain;
 	if (n < 3)
 		nx_fail("a mesh has three rows at least");
 	if (nx_me != 0) {
@@ -155,7 +177,7 @@ static void solve(int size)
 	}
 	start();
 	master();
-	for (int i = 0; i < n * n; i++)
+	for (size_t i = 0; i < (size_t)n * (size_t)columns; i++)
 		sum += now[i];
 	nx_result("mesh %d: sum %.9f", n, sum);
 	free(now);

@@ -9,7 +9,10 @@
  *
  *   result ...           the answer: the same for any number of ranks and any order of messages
  *   order HASH           which node each receive got its message from; the run that it was
- *   seconds S messages N rounds R
+ *   seconds S messages N rounds R cpu C
+ *
+ * where C is the processor time of all nodes within the S seconds. Some programs take a number as
+ * MODE, their grain: how much is computed for a message.
  *
  * Messages are those of nx_send; there are no others but a barrier per round, the collective
  * operations of the last lines, and those a program says it uses.
@@ -55,6 +58,11 @@ NX_UNUSED static void *nx_alloc(size_t count, size_t size)
 	if (!memory)
 		nx_fail("out of memory");
 	return memory;
+}
+
+NX_UNUSED static int nx_grain(void)
+{
+	return atoi(nx_mode) > 1 ? atoi(nx_mode) : 1;
 }
 
 /* The answer, said by node 0 once per round; each round has the same. */
@@ -168,24 +176,26 @@ NX_UNUSED static double nx_random_real(void)
 	return (double)nx_random() / 1073741824.0 - 1.0;
 }
 
-static void nx_print(double seconds, int rounds)
+static void nx_print(double seconds, double cpu, int rounds)
 {
+	double cpus;
 	uint64_t order = (nx_order + (uint64_t)nx_me) * 0x9e3779b97f4a7c15ull, orders;
 	long sent;
 
 	MPI_Reduce(&order, &orders, 1, MPI_UINT64_T, MPI_BXOR, 0, MPI_COMM_WORLD);
 	MPI_Reduce(&nx_sent, &sent, 1, MPI_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
+	MPI_Reduce(&cpu, &cpus, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
 	if (nx_me)
 		return;
 	printf("result %s\norder %016llx\n", nx_answer, (unsigned long long)orders);
-	printf("seconds %.6f messages %ld rounds %d\n", seconds, sent, rounds);
+	printf("seconds %.6f messages %ld rounds %d cpu %.6f\n", seconds, sent, rounds, cpus);
 }
 
 int main(int argc, char **argv)
 {
 	int size = argc > 1 ? atoi(argv[1]) : nx_program.size;
 	int rounds = argc > 2 ? atoi(argv[2]) : 1;
-	double start;
+	double start, cpu;
 
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &nx_me);
@@ -196,12 +206,13 @@ int main(int argc, char **argv)
 		nx_fail("a size is a number from 1 on");
 	MPI_Barrier(MPI_COMM_WORLD);
 	start = bench_now();
+	cpu = bench_cpu();
 	for (int i = 0; i < rounds; i++) {
 		nx_random_state = 1992;
 		nx_program.solve(size);
 		MPI_Barrier(MPI_COMM_WORLD);
 	}
-	nx_print(bench_now() - start, rounds);
+	nx_print(bench_now() - start, bench_cpu() - cpu, rounds);
 	MPI_Finalize();
 	return 0;
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A system of linear equations, by Gauss-Jordan elimination: node k % nodes has equation k, takes
- * the largest of its coefficients as pivot and broadcasts the equation; all others eliminate the
- * unknown from theirs. What is left is the solution; node 0 collects it, broadcasts it, and
- * collects the residuals.
+ * A system of linear equations, by Gauss-Jordan elimination, GRAIN equations at a time (1 unless
+ * MODE says otherwise; there are SIZE * GRAIN): node k % nodes has block k, takes the largest
+ * coefficient of each equation as pivot, eliminates them from each other and broadcasts the block;
+ * all others eliminate its unknowns from theirs. What is left is the solution; node 0 collects it,
+ * broadcasts it, and collects the residuals.
  *
- * Races: an equation is broadcast with its number as type: a node gets one message of the type. The
+ * Races: a block is broadcast with its number as type: a node gets one message of the type. The
  * parts of the solution and the residuals come to node 0 by type from any node and race among
  * themselves: 2 * (nodes - 1) messages, all but the first of each kind a matter of chance.
  */
@@ -13,16 +14,16 @@
 
 #include "nx.h"
 
-enum { EQUATIONS = 1, PART, SOLUTION, RESIDUAL, PIVOT = 16 /* + equation */ };
+enum { EQUATIONS = 1, PART, SOLUTION, RESIDUAL, PIVOT = 16 /* + block */ };
 
 /* One equation: n coefficients, the right-hand side, and which unknown it is for. */
-static int n, mine;
+static int n, blocks, grain, mine;
 static size_t width;
 static double *equations, *originals, *pivot;
 
 static int share(int node)
 {
-	return node < n ? (n - 1 - node) / nx_nodes + 1 : 0;
+	return node < blocks ? ((blocks - 1 - node) / nx_nodes + 1) * grain : 0;
 }
 
 static void make(double *equation)
@@ -43,9 +44,9 @@ static void distribute(void)
 	}
 	all = nx_alloc((size_t)n * width, sizeof(double));
 	for (int k = 0; k < n; k++) {
-		int at = k / nx_nodes;
+		int block = k / grain, at = block / nx_nodes * grain + k % grain;
 
-		for (int node = 0; node < k % nx_nodes; node++)
+		for (int node = 0; node < block % nx_nodes; node++)
 			at += share(node);
 		make(all + (size_t)at * width);
 	}
@@ -56,8 +57,8 @@ static void distribute(void)
 	free(all);
 }
 
-/* Chooses the unknown that equation k is for, and makes its coefficient 1. */
-static void choose(double *equation, const char *taken)
+/* Chooses the unknown that an equation is for, and makes its coefficient 1. */
+static void choose(double *equation, char *taken)
 {
 	int best = -1;
 	double factor;
@@ -69,20 +70,35 @@ static void choose(double *equation, const char *taken)
 	for (int j = 0; j <= n; j++)
 		equation[j] *= factor;
 	equation[n + 1] = best;
+	taken[best] = 1;
 }
 
-static void eliminate(int k)
+/* Eliminates from one equation the unknown that another is for. */
+static void eliminate(double *equation, const double *other)
 {
-	int unknown = (int)pivot[n + 1];
+	double factor = equation[(int)other[n + 1]];
 
-	for (int i = 0; i < mine; i++) {
-		double *equation = equations + (size_t)i * width, factor = equation[unknown];
+	for (int j = 0; j <= n; j++)
+		equation[j] -= factor * other[j];
+}
 
-		if (i * nx_nodes + nx_me == k)
-			continue;
-		for (int j = 0; j <= n; j++)
-			equation[j] -= factor * pivot[j];
+static void choose_block(double *block, char *taken)
+{
+	for (int i = 0; i < grain; i++) {
+		double *equation = block + (size_t)i * width;
+
+		choose(equation, taken);
+		for (int other = 0; other < grain; other++)
+			if (other != i)
+				eliminate(block + (size_t)other * width, equation);
 	}
+}
+
+static void eliminate_block(int k)
+{
+	for (int i = 0; i < mine; i++)
+		for (int other = 0; other < grain && i / grain * nx_nodes + nx_me != k; other++)
+			eliminate(equations + (size_t)i * width, pivot + (size_t)other * width);
 }
 
 static void take(double *solution, const double *parts, int count)
@@ -141,27 +157,32 @@ static void check(const double *solution)
 
 static void solve(int size)
 {
-	char *taken = nx_alloc((size_t)size, 1);
-	double *solution = nx_alloc((size_t)size, sizeof(double));
+	char *taken = nx_alloc((size_t)size * (size_t)nx_grain(), 1);
+	double *solution = nx_alloc((size_t)size * (size_t)nx_grain(), sizeof(double));
+	size_t block_bytes;
 
-	n = size;
+	grain = nx_grain();
+	blocks = size;
+	n = size * grain;
 	mine = share(nx_me);
 	width = (size_t)n + 2;
 	equations = nx_alloc((size_t)mine * width, sizeof(double));
 	originals = nx_alloc((size_t)mine * width, sizeof(double));
-	pivot = nx_alloc(width, sizeof(double));
+	block_bytes = (size_t)grain * width * sizeof(double);
+	pivot = nx_alloc(1, block_bytes);
 	distribute();
 	memcpy(originals, equations, (size_t)mine * width * sizeof(double));
-	for (int k = 0; k < n; k++) {
+	for (int k = 0; k < blocks; k++) {
 		if (k % nx_nodes == nx_me) {
-			double *equation = equations + (size_t)(k / nx_nodes) * width;
+			double *block = equations + (size_t)(k / nx_nodes * grain) * width;
 
-			choose(equation, taken);
-			memcpy(pivot, equation, width * sizeof(double));
+			choose_block(block, taken);
+			memcpy(pivot, block, block_bytes);
 		}
-		nx_spread(PIVOT + k, pivot, width * sizeof(double), k % nx_nodes, 0);
-		taken[(int)pivot[n + 1]] = 1;
-		eliminate(k);
+		nx_spread(PIVOT + k, pivot, block_bytes, k % nx_nodes, 0);
+		for (int i = 0; i < grain; i++)
+			taken[(int)pivot[(size_t)i * width + (size_t)n + 1]] = 1;
+		eliminate_block(k);
 	}
 	collect(solution);
 	check(solution);

@@ -372,10 +372,10 @@ static void test_clocks_against_oracle(void **state)
 	(void)state;
 	histories(0, true, false, &whole);
 	histories(0, true, true, &whole);
-	histories(RANKS, true, true, &some);
+	histories(4 * RANKS, true, true, &some);
 	assert_int_equal(some, whole);
-	histories(2, false, true, &some);
-	histories(1, false, true, &few);
+	histories(6, false, true, &some);
+	histories(3, false, true, &few);
 	assert_true(whole <= some && some <= few);
 }
 
@@ -383,7 +383,7 @@ static void test_clocks_against_oracle(void **state)
 static void test_nothing_races(void **state)
 {
 	(void)state;
-	for (uint32_t changes = 0; changes <= 2; changes++) {
+	for (uint32_t changes = 0; changes <= 6; changes += 3) {
 		start(3, changes);
 		for (int i = 0; i < 60; i++) {
 			int from = 1 + i % 2;
@@ -440,6 +440,45 @@ static void test_full_window(void **state)
 	free(w);
 }
 
+#define MANY 32
+
+static struct hook_clock many[MANY];
+
+static void pass(uint32_t from, uint32_t to)
+{
+	uint64_t bytes[32];
+
+	assert_true(hook_clock_bytes(CLOCK_INCREMENTAL, MANY) <= sizeof(bytes));
+	hook_clock_stamp(&many[from], to, bytes);
+	hook_clock_sent(&many[from], to);
+	hook_clock_receive(&many[to], bytes);
+	hook_clock_observe(&many[to]);
+}
+
+/* Everybody tells one, who tells everybody; though all have changed, all get to know all. */
+static void test_all_change(void **state)
+{
+	static struct hook_clock_peer peer[MANY][MANY];
+	static uint32_t known[MANY][MANY];
+	uint64_t before[MANY];
+
+	(void)state;
+	for (uint32_t i = 0; i < MANY; i++)
+		hook_clock_init(&many[i], CLOCK_INCREMENTAL, i, MANY, peer[i], known[i]);
+	for (int step = 0; step < 100; step++) {
+		for (uint32_t i = 0; i < MANY; i++)
+			before[i] = many[i].own;
+		for (uint32_t i = 1; i < MANY; i++)
+			pass(i, 0);
+		for (uint32_t i = 1; i < MANY; i++)
+			pass(0, i);
+		for (uint32_t i = 0; i < MANY; i++) {
+			for (uint32_t k = 0; k < MANY; k++)
+				assert_true(many[i].known[k] >= before[k]);
+		}
+	}
+}
+
 /* As many bytes as promised, and never more than a whole vector takes. */
 static void test_sizes(void **state)
 {
@@ -450,8 +489,8 @@ static void test_sizes(void **state)
 		size_t incremental = hook_clock_bytes(CLOCK_INCREMENTAL, ranks);
 
 		assert_true(incremental <= fixed && fixed <= full);
-		assert_true(incremental <= 88 && fixed <= 144);
-		assert_true((ranks > 33 || fixed == full) && (ranks > 19 || incremental == full));
+		assert_true(incremental <= 120 && fixed <= 144);
+		assert_true((ranks > 33 || fixed == full) && (ranks > 27 || incremental == full));
 	}
 }
 
@@ -461,6 +500,7 @@ int main(void)
 		cmocka_unit_test(test_clocks_against_oracle),
 		cmocka_unit_test(test_nothing_races),
 		cmocka_unit_test(test_full_window),
+		cmocka_unit_test(test_all_change),
 		cmocka_unit_test(test_sizes),
 	};
 

@@ -8,7 +8,30 @@
  */
 #include "hook/mpi/carry.h"
 
+#include <sched.h>
+
 #define TELL_EVERY 64
+
+/* MPICH waits without ever letting go of the core, which others may need to come here. */
+static int exchange(const uint32_t *out, uint32_t *in)
+{
+#ifdef HOOK_FLAVOUR_MPICH
+	MPI_Request request;
+	int done = 0, rc;
+
+	rc = carry_mpi.Ialltoall(out, sizeof(*out), MPI_BYTE, in, sizeof(*in), MPI_BYTE,
+				 MPI_COMM_WORLD, &request);
+	while (rc == MPI_SUCCESS && !done) {
+		rc = carry_mpi.Test(&request, &done, MPI_STATUS_IGNORE);
+		if (!done)
+			sched_yield();
+	}
+	return rc;
+#else
+	return carry_mpi.Alltoall(out, sizeof(*out), MPI_BYTE, in, sizeof(*in), MPI_BYTE,
+				  MPI_COMM_WORLD);
+#endif
+}
 
 /* Afterwards the first half of carry_counts is what the others have sent us. */
 static bool tell(void)
@@ -18,8 +41,7 @@ static bool tell(void)
 
 	for (uint32_t i = 0; i < n; i++)
 		out[i] = carry_clock.peer[i].sent;
-	return carry_mpi.Alltoall(out, sizeof(*out), MPI_BYTE, carry_counts, sizeof(*out), MPI_BYTE,
-				  MPI_COMM_WORLD) == MPI_SUCCESS;
+	return exchange(out, carry_counts) == MPI_SUCCESS;
 }
 
 static void synced(MPI_Comm comm, int rc, MPI_Count count, MPI_Datatype type)

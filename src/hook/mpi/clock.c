@@ -8,10 +8,18 @@
  */
 #include "hook/mpi/clock.h"
 
+#include <stdbool.h>
 #include <string.h>
 
+#include "base/varint.h"
+
 #define MOST (UINT32_MAX - 1)
-#define MOST_CHANGES 15
+
+/* Bytes for changes, which are varints: a rank, and how far its count is from the sender's own. */
+#define INCREMENTAL_BYTES 96
+#define FIXED_BYTES 120
+#define LEAST_CHANGE 2
+#define MOST_CHANGES (FIXED_BYTES / LEAST_CHANGE)
 
 static size_t whole_bytes(uint32_t ranks)
 {
@@ -20,14 +28,13 @@ static size_t whole_bytes(uint32_t ranks)
 
 static size_t changes_bytes(uint32_t changes)
 {
-	return sizeof(struct hook_clock_head) + sizeof(struct hook_clock_changes) +
-	       changes * 2 * sizeof(uint32_t);
+	return sizeof(struct hook_clock_head) + sizeof(struct hook_clock_changes) + changes;
 }
 
-/* How many changes a message carries; 0: a whole vector, because that is not longer. */
+/* How many bytes of changes a message carries; 0: a whole vector, because that is not longer. */
 static uint32_t changes_of(enum hook_clock_kind kind, uint32_t ranks)
 {
-	uint32_t changes = kind == CLOCK_INCREMENTAL ? 8 : MOST_CHANGES;
+	uint32_t changes = kind == CLOCK_INCREMENTAL ? INCREMENTAL_BYTES : FIXED_BYTES;
 
 	return kind == CLOCK_FULL || whole_bytes(ranks) <= changes_bytes(changes) ? 0 : changes;
 }
@@ -50,32 +57,67 @@ size_t hook_clock_bytes(enum hook_clock_kind kind, uint32_t ranks)
 	return ((changes ? changes_bytes(changes) : whole_bytes(ranks)) + 7) / 8 * 8;
 }
 
-/* The oldest changes that the receiver was not told; newer ones that do not fit come next time. */
-static void stamp_changes(struct hook_clock *c, uint32_t dest, struct hook_clock_changes *out)
+static bool put_change(const struct hook_clock *c, struct hook_clock_changes *out, uint32_t rank)
+{
+	uint8_t bytes[2 * RP_VARINT_MAX];
+	size_t n = rp_varint_put(bytes, rank);
+
+	n += rp_varint_put(bytes + n, rp_zigzag((int64_t)c->known[rank] - out->own));
+	if (out->bytes + n > c->changes)
+		return false;
+	memcpy(out->change + out->bytes, bytes, n);
+	out->bytes += (uint32_t)n;
+	return true;
+}
+
+/* From the newest change on; true if all fit. */
+static bool put_newest(const struct hook_clock *c, uint32_t dest, struct hook_clock_changes *out)
+{
+	for (uint32_t i = c->newest; i && c->peer[i - 1].changed > c->peer[dest].told;
+	     i = c->peer[i - 1].older) {
+		if (i - 1 != dest && !put_change(c, out, i - 1))
+			return false;
+	}
+	return true;
+}
+
+/* From the oldest change on; those that fit need not be told again. */
+static bool put_oldest(struct hook_clock *c, uint32_t dest, struct hook_clock_changes *out)
 {
 	struct hook_clock_peer *to = &c->peer[dest];
-	uint32_t last[MOST_CHANGES];
-	uint32_t seen = 0, n;
+	uint32_t oldest[MOST_CHANGES], seen = 0, n;
 
 	for (uint32_t i = c->newest; i && c->peer[i - 1].changed > to->told;
 	     i = c->peer[i - 1].older) {
 		if (i - 1 != dest)
-			last[seen++ % c->changes] = i - 1;
+			oldest[seen++ % MOST_CHANGES] = i - 1;
 	}
-	n = seen < c->changes ? seen : c->changes;
+	n = seen < MOST_CHANGES ? seen : MOST_CHANGES;
 	for (uint32_t i = 0; i < n; i++) {
 		/* cppcheck-suppress uninitvar */
-		uint32_t who = last[(seen - 1 - i) % c->changes];
+		uint32_t who = oldest[(seen - 1 - i) % MOST_CHANGES];
 
-		out->entry[i].rank = who;
-		out->entry[i].count = c->known[who];
+		if (!put_change(c, out, who))
+			return false;
 		to->told = c->peer[who].changed;
 	}
-	if (seen <= c->changes)
-		to->told = c->tick;
+	return seen == n;
+}
+
+/*
+ * Changes that the receiver was not told. Where they are too many for one message, those that are
+ * left come with the next ones: the oldest and the newest by turns, because what changes all the
+ * time is never among the oldest.
+ */
+static void stamp_changes(struct hook_clock *c, uint32_t dest, struct hook_clock_changes *out)
+{
+	struct hook_clock_peer *to = &c->peer[dest];
+
 	out->own = c->known[c->rank];
 	out->yours = c->known[dest];
-	out->entries = n;
+	out->bytes = 0;
+	if (to->sent % 2 ? put_oldest(c, dest, out) : put_newest(c, dest, out))
+		to->told = c->tick;
 }
 
 void hook_clock_stamp(struct hook_clock *c, uint32_t dest, void *out)
@@ -141,10 +183,22 @@ static void learn_whole(struct hook_clock *c, const uint32_t theirs[])
 static void learn_changes(struct hook_clock *c, uint32_t sender,
 			  const struct hook_clock_changes *changes)
 {
+	uint32_t bytes = changes->bytes < c->changes ? changes->bytes : c->changes;
+	const uint8_t *at = changes->change, *end = at + bytes;
+
 	learn(c, sender, changes->own);
-	for (uint32_t i = 0; i < changes->entries && i < c->changes; i++) {
-		if (changes->entry[i].rank < c->ranks)
-			learn(c, changes->entry[i].rank, changes->entry[i].count);
+	while (at < end) {
+		uint64_t rank, distance;
+		size_t n = rp_varint_get(at, end, &rank), more;
+		int64_t count;
+
+		more = n ? rp_varint_get(at + n, end, &distance) : 0;
+		if (!more || rank >= c->ranks)
+			return;
+		count = (int64_t)changes->own + rp_unzigzag(distance);
+		if (count > 0 && count <= MOST)
+			learn(c, (uint32_t)rank, (uint32_t)count);
+		at += n + more;
 	}
 }
 

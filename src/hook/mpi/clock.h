@@ -7,10 +7,11 @@
  *
  * A clock is a vector: what the sender knows of each rank. Where a whole vector takes more bytes
  * than the kind allows, those entries travel that have changed since the last message to the same
- * receiver, oldest first, and those that do not fit come with the next one:
+ * receiver, and those that do not fit come with the next ones. A change takes 3 bytes as long as
+ * the ranks have seen about equally much:
  *
- *   incremental  8 changes at most: whole vectors up to 19 ranks
- *   fixed        15 changes at most: whole vectors up to 33 ranks
+ *   incremental  120 bytes at most: whole vectors up to 27 ranks, or about 32 changes
+ *   fixed        144 bytes at most: whole vectors up to 33 ranks, or about 40 changes
  *   full         whole vectors
  *
  * Nothing of MPI is in here. All memory is the caller's.
@@ -36,10 +37,8 @@ struct hook_clock_head {
 struct hook_clock_changes {
 	uint32_t own;   /* outcomes that the sender has seen */
 	uint32_t yours; /* outcomes of the receiver that the sender can know of */
-	uint32_t entries;
-	struct {
-		uint32_t rank, count;
-	} entry[];
+	uint32_t bytes; /* of changes: a rank, and how far its count is from `own`, as varints */
+	uint8_t change[];
 };
 
 /* Of another rank. */
@@ -57,7 +56,7 @@ struct hook_clock_peer {
 
 struct hook_clock {
 	uint32_t rank, ranks;
-	uint32_t changes; /* that a message carries; 0: a whole vector */
+	uint32_t changes; /* bytes of changes that a message carries; 0: a whole vector */
 	uint64_t own;
 	uint32_t syncs;
 	uint64_t tick;
