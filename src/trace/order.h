@@ -98,6 +98,34 @@ static inline bool trace_order_run(struct trace_order_writer *w, uint32_t kind, 
 	return true;
 }
 
+/*
+ * The same for n records of the current event: how many were done. Where a record leaves the model
+ * as it was, so will all that follow it.
+ */
+static inline uint32_t trace_order_run_on(struct trace_order_writer *w, uint32_t kind, uint64_t a,
+					  uint32_t n)
+{
+	uint32_t done = 0;
+
+	while (done < n) {
+		uint32_t context = w->model.context, last = w->model.last, rest;
+
+		if (!trace_order_run(w, kind, a))
+			break;
+		done++;
+		if (w->model.context != context || w->model.last != last ||
+		    trace_model_predicted(&w->model)->delta)
+			continue;
+		rest = n - done < UINT32_MAX - w->run ? n - done : UINT32_MAX - w->run;
+		trace_order_busy(w, true);
+		w->run += rest;
+		trace_stream_set_run(&w->stream, w->run);
+		trace_order_busy(w, false);
+		return done + rest;
+	}
+	return done;
+}
+
 /* The count of failed polls is full: makes a record of it. */
 void trace_order_flush_polls(struct trace_order_writer *w);
 

@@ -258,6 +258,55 @@ static void test_chance_costs_little(void **state)
 	assert_in_range(write_steps(dir, many, count), 1, count * 51 / 50);
 }
 
+/* Blocks of one record, at one event; before some of them a poll fails. */
+static struct step block_step(struct steps *s)
+{
+	uint64_t x = random_next(&s->seed);
+
+	if (s->n == 0) {
+		if (x % 11 == 0)
+			return (struct step){.kind = STEP_POLL};
+		s->n = x % 7 ? 1 + (x >> 8) % 40 : 1 + (x >> 8) % 3000;
+		s->event += 1 + (x >> 32) % 3;
+	}
+	s->n--;
+	return (struct step){TRACE_POST, s->event, 2 + s->event % 2, 0};
+}
+
+/* What is counted at once is as if it had been put one by one. */
+static void test_blocks_come_back(void **state)
+{
+	struct scratch *dir = *state;
+	struct trace_order_writer *w = malloc(sizeof(*w));
+	struct steps steps = {.seed = 5, .next = block_step}, again = steps;
+	uint64_t count = 0, single, at_once = 0;
+
+	writer_open(w, dir);
+	while (count < 100000) {
+		struct step s = steps.next(&steps);
+		uint32_t more;
+
+		assert_int_equal(writer_do(w, &s), 0);
+		count++;
+		if (s.kind == STEP_POLL || !steps.n)
+			continue;
+		more = trace_order_run_on(w, s.kind, s.a, (uint32_t)steps.n);
+		assert_true(more <= steps.n);
+		at_once += more;
+		count += more;
+		for (; more; more--)
+			assert_int_equal(steps.next(&steps).kind, s.kind);
+	}
+	assert_true(at_once > count / 2);
+	assert_int_equal(compare(dir, again), count);
+	single = w->stream.length;
+	trace_stream_close(&w->stream);
+	assert_int_equal(compare(dir, again), count);
+	assert_int_equal(unlinkat(dir->fd, "s", 0), 0);
+	assert_int_equal(write_steps(dir, again, count), single);
+	free(w);
+}
+
 /* 65,536 bytes later the low bits of the length are the same again: old counts must not be. */
 static void test_an_old_run_does_not_come_back(void **state)
 {
@@ -626,6 +675,7 @@ int main(void)
 		scratch_test(test_an_empty_stream_has_no_records),
 		scratch_test(test_cycles_are_free),
 		scratch_test(test_chance_costs_little),
+		scratch_test(test_blocks_come_back),
 		scratch_test(test_an_old_run_does_not_come_back),
 		scratch_test(test_billions_of_polls_are_counted),
 		scratch_test(test_a_full_disk_ends_with_the_reason),

@@ -44,7 +44,7 @@ struct rank {
 	uint64_t observations, posts;
 	struct hook_clock clock;
 	struct hook_clock_peer peer[RANKS];
-	uint32_t known[RANKS];
+	uint64_t image[CLOCK_IMAGE(RANKS) / 8];
 	struct hook_window *window;
 };
 
@@ -89,7 +89,7 @@ static void start(int ranks, uint32_t changes)
 		r->window->store = stored;
 		r->window->arg = r;
 		hook_clock_init(&r->clock, CLOCK_FULL, (uint32_t)i, (uint32_t)ranks, r->peer,
-				r->known);
+				r->image);
 		r->clock.changes = changes;
 	}
 }
@@ -109,6 +109,11 @@ static void send_one(int from, int to, int tag)
 	world.messages++;
 	*m = (struct message){.from = from, .to = to, .tag = tag};
 	memcpy(m->past, r->past, sizeof(m->past));
+	if (below(2)) {
+		hook_clock_send(&r->clock, (uint32_t)to, m->clock,
+				hook_clock_bytes(CLOCK_FULL, (uint32_t)world.ranks));
+		return;
+	}
 	hook_clock_stamp(&r->clock, (uint32_t)to, m->clock);
 	hook_clock_sent(&r->clock, (uint32_t)to);
 }

@@ -15,9 +15,8 @@ struct hook_mpi_real carry_mpi;
 struct hook_clock carry_clock;
 size_t carry_head;
 uint32_t *carry_counts;
+uint8_t *carry_send_room, *carry_recv_room;
 void (*carry_came)(MPI_Comm comm, int tag, int source, uint64_t key, uint64_t covers);
-
-static uint8_t *send_room, *recv_room; /* of blocking calls, which are never two at a time */
 
 uint64_t carry_next_key(bool posted)
 {
@@ -67,7 +66,8 @@ int carry_wrap_send(struct carry_parcel *p, struct carry_request *r, const void 
 	if (p->world < 0)
 		return 0;
 	bytes = bytes_to_copy(r, buf, count, type);
-	if (bytes < 0 ? !use_type(p, buf, count, type) : !use_copy(p, r, send_room, (size_t)bytes))
+	if (bytes < 0 ? !use_type(p, buf, count, type)
+		      : !use_copy(p, r, carry_send_room, (size_t)bytes))
 		return -1;
 	hook_clock_stamp(&carry_clock, (uint32_t)p->world, p->clock);
 	if (bytes > 0)
@@ -85,7 +85,8 @@ int carry_wrap_matched(struct carry_parcel *p, struct carry_request *r, void *bu
 	bytes = bytes_to_copy(r, buf, count, type);
 	p->home = buf;
 	p->bytes = bytes < 0 ? 0 : (size_t)bytes;
-	if (bytes < 0 ? !use_type(p, buf, count, type) : !use_copy(p, r, recv_room, (size_t)bytes))
+	if (bytes < 0 ? !use_type(p, buf, count, type)
+		      : !use_copy(p, r, carry_recv_room, (size_t)bytes))
 		return -1;
 	return 1;
 }
@@ -153,15 +154,15 @@ void *carry_pack(struct hook_mpi_exchange *x, size_t before, size_t *mapped)
 int carry_open(enum hook_clock_kind kind, int rank, int ranks)
 {
 	struct hook_clock_peer *peer = fresh((size_t)ranks * sizeof(*peer));
-	uint32_t *known = fresh((size_t)ranks * sizeof(*known));
+	void *image = fresh(CLOCK_IMAGE((size_t)ranks));
 
 	carry_head = hook_clock_bytes(kind, (uint32_t)ranks);
-	send_room = fresh(carry_head + CARRY_COPY);
-	recv_room = fresh(carry_head + CARRY_COPY);
+	carry_send_room = fresh(carry_head + CARRY_COPY);
+	carry_recv_room = fresh(carry_head + CARRY_COPY);
 	carry_counts = fresh(2 * (size_t)ranks * sizeof(uint32_t));
-	if (!peer || !known || !send_room || !recv_room || !carry_counts)
+	if (!peer || !image || !carry_send_room || !carry_recv_room || !carry_counts)
 		return -ENOMEM;
-	hook_clock_init(&carry_clock, kind, (uint32_t)rank, (uint32_t)ranks, peer, known);
+	hook_clock_init(&carry_clock, kind, (uint32_t)rank, (uint32_t)ranks, peer, image);
 	return 0;
 }
 

@@ -26,6 +26,9 @@ extern struct hook_clock carry_clock;
 extern size_t carry_head;      /* bytes of clock on each message */
 extern uint32_t *carry_counts; /* two per rank */
 
+/* [clock|data] of blocking calls, which are never two at a time */
+extern uint8_t *carry_send_room, *carry_recv_room;
+
 /* A message has come that covers so many outcomes; MPI_ANY_TAG: nobody knows which one. */
 extern void (*carry_came)(MPI_Comm comm, int tag, int source, uint64_t key, uint64_t covers);
 

@@ -40,14 +40,16 @@ static uint32_t changes_of(enum hook_clock_kind kind, uint32_t ranks)
 }
 
 void hook_clock_init(struct hook_clock *c, enum hook_clock_kind kind, uint32_t rank, uint32_t ranks,
-		     struct hook_clock_peer peer[], uint32_t known[])
+		     struct hook_clock_peer peer[], void *image)
 {
 	memset(c, 0, sizeof(*c));
 	c->rank = rank;
 	c->ranks = ranks;
 	c->changes = changes_of(kind, ranks);
 	c->peer = peer;
-	c->known = known;
+	c->image = image;
+	c->image->sender = rank;
+	c->known = c->image->known;
 }
 
 size_t hook_clock_bytes(enum hook_clock_kind kind, uint32_t ranks)
@@ -124,15 +126,10 @@ void hook_clock_stamp(struct hook_clock *c, uint32_t dest, void *out)
 {
 	struct hook_clock_head *head = out;
 
-	head->sender = c->rank;
+	memcpy(head, c->image, c->changes ? sizeof(*head) : whole_bytes(c->ranks));
 	head->sequence = c->peer[dest].sent + 1;
-	head->syncs = c->syncs;
-	if (c->changes) {
+	if (c->changes)
 		stamp_changes(c, dest, (struct hook_clock_changes *)head->known);
-		return;
-	}
-	for (uint32_t i = 0; i < c->ranks; i++)
-		head->known[i] = c->known[i];
 }
 
 void hook_clock_sent(struct hook_clock *c, uint32_t dest)
@@ -169,19 +166,8 @@ static void learn(struct hook_clock *c, uint32_t rank, uint32_t count)
 	c->newest = rank + 1;
 }
 
-/* Most messages tell nothing new: a branch is faster than a maximum. */
-static void learn_whole(struct hook_clock *c, const uint32_t theirs[])
-{
-	uint32_t *known = c->known, ranks = c->ranks, rank = c->rank;
-
-	for (uint32_t i = 0; i < ranks; i++) {
-		if (__builtin_expect(theirs[i] > known[i], 0) && i != rank)
-			known[i] = theirs[i];
-	}
-}
-
-static void learn_changes(struct hook_clock *c, uint32_t sender,
-			  const struct hook_clock_changes *changes)
+void hook_clock_learn_changes(struct hook_clock *c, uint32_t sender,
+			      const struct hook_clock_changes *changes)
 {
 	uint32_t bytes = changes->bytes < c->changes ? changes->bytes : c->changes;
 	const uint8_t *at = changes->change, *end = at + bytes;
@@ -202,42 +188,6 @@ static void learn_changes(struct hook_clock *c, uint32_t sender,
 	}
 }
 
-/* Outcomes before our n-th synchronisation; of those long past none is remembered. */
-static uint64_t own_at(const struct hook_clock *c, uint32_t n)
-{
-	if (n > c->syncs)
-		n = c->syncs;
-	return n == 0 || c->syncs - n >= CLOCK_SYNCS ? 0 : c->own_at[n % CLOCK_SYNCS];
-}
-
-uint64_t hook_clock_receive(struct hook_clock *c, const void *bytes)
-{
-	const struct hook_clock_head *head = bytes;
-	struct hook_clock_peer *from;
-	const struct hook_clock_changes *changes = (const void *)head->known;
-	uint64_t covers, by_sync;
-
-	if (head->sender >= c->ranks)
-		return 0;
-	from = &c->peer[head->sender];
-	by_sync = own_at(c, head->syncs);
-	covers = c->changes ? changes->yours : head->known[c->rank];
-	if (covers < by_sync)
-		covers = by_sync;
-	from->received++;
-	if (head->sequence > from->latest) {
-		from->latest = head->sequence;
-		from->covers = covers;
-	}
-	if (from->received == from->latest && from->covers > from->floor)
-		from->floor = from->covers;
-	if (c->changes)
-		learn_changes(c, head->sender, changes);
-	else
-		learn_whole(c, head->known);
-	return covers;
-}
-
 uint64_t hook_clock_observe(struct hook_clock *c)
 {
 	c->own++;
@@ -247,14 +197,14 @@ uint64_t hook_clock_observe(struct hook_clock *c)
 
 void hook_clock_sync(struct hook_clock *c)
 {
-	c->syncs++;
+	c->image->syncs = ++c->syncs;
 	c->own_at[c->syncs % CLOCK_SYNCS] = c->own;
 }
 
 void hook_clock_told(struct hook_clock *c, uint32_t rank, uint32_t n)
 {
 	struct hook_clock_peer *p = &c->peer[rank];
-	uint64_t covers = own_at(c, c->syncs);
+	uint64_t covers = hook_clock_own_at(c, c->syncs);
 
 	if (p->received >= n && covers > p->floor)
 		p->floor = covers;

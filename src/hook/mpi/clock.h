@@ -21,6 +21,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 enum hook_clock_kind { CLOCK_FIXED, CLOCK_INCREMENTAL, CLOCK_FULL };
 
@@ -63,12 +64,19 @@ struct hook_clock {
 	uint32_t newest; /* rank + 1; 0 for none */
 	uint64_t own_at[CLOCK_SYNCS];
 	struct hook_clock_peer *peer;
-	uint32_t *known; /* outcomes of each rank that we can know of; of ourselves: all */
+	struct hook_clock_head *image; /* a whole vector as it travels, but for the sequence */
+	uint32_t *known; /* in it: outcomes of each rank that we can know of; of ourselves: all */
 };
 
-/* peer[] and known[] have `ranks` elements, all zero. */
+/*
+ * All zero: peer[] of `ranks` elements, and an image of CLOCK_IMAGE(ranks) bytes, which may be
+ * copied in steps of 16.
+ */
+#define CLOCK_IMAGE(ranks)                                                                         \
+	((sizeof(struct hook_clock_head) + (ranks) * sizeof(uint32_t) + 15) & ~15ul)
+
 void hook_clock_init(struct hook_clock *c, enum hook_clock_kind kind, uint32_t rank, uint32_t ranks,
-		     struct hook_clock_peer peer[], uint32_t known[]);
+		     struct hook_clock_peer peer[], void *image);
 
 /* Bytes before the data; the same for all messages of a run. */
 size_t hook_clock_bytes(enum hook_clock_kind kind, uint32_t ranks);
@@ -77,8 +85,64 @@ size_t hook_clock_bytes(enum hook_clock_kind kind, uint32_t ranks);
 void hook_clock_stamp(struct hook_clock *c, uint32_t dest, void *out);
 void hook_clock_sent(struct hook_clock *c, uint32_t dest);
 
+/* The same at once for a message that is as good as gone, where up to 8 bytes more may be written.
+ */
+static inline void hook_clock_send(struct hook_clock *c, uint32_t dest, void *out, size_t bytes)
+{
+	if (c->changes) {
+		hook_clock_stamp(c, dest, out);
+		hook_clock_sent(c, dest);
+		return;
+	}
+	for (size_t i = 0; i < bytes; i += 16)
+		memcpy((char *)out + i, (const char *)c->image + i, 16);
+	((struct hook_clock_head *)out)->sequence = ++c->peer[dest].sent;
+}
+
+/* Outcomes before our n-th synchronisation; of those long past none is remembered. */
+static inline uint64_t hook_clock_own_at(const struct hook_clock *c, uint32_t n)
+{
+	if (n > c->syncs)
+		n = c->syncs;
+	return n == 0 || c->syncs - n >= CLOCK_SYNCS ? 0 : c->own_at[n % CLOCK_SYNCS];
+}
+
+void hook_clock_learn_changes(struct hook_clock *c, uint32_t sender,
+			      const struct hook_clock_changes *changes);
+
 /* A message came: how many of our outcomes it covers. 0 if the bytes make no sense. */
-uint64_t hook_clock_receive(struct hook_clock *c, const void *bytes);
+static inline uint64_t hook_clock_receive(struct hook_clock *c, const void *bytes)
+{
+	const struct hook_clock_head *head = bytes;
+	const struct hook_clock_changes *changes = (const void *)head->known;
+	struct hook_clock_peer *from;
+	uint64_t covers, by_sync;
+
+	if (head->sender >= c->ranks)
+		return 0;
+	from = &c->peer[head->sender];
+	by_sync = hook_clock_own_at(c, head->syncs);
+	covers = c->changes ? changes->yours : head->known[c->rank];
+	if (covers < by_sync)
+		covers = by_sync;
+	from->received++;
+	if (head->sequence > from->latest) {
+		from->latest = head->sequence;
+		from->covers = covers;
+	}
+	if (from->received == from->latest && from->covers > from->floor)
+		from->floor = from->covers;
+	if (c->changes) {
+		hook_clock_learn_changes(c, head->sender, changes);
+		return covers;
+	}
+	/* Most messages tell nothing new: a branch is faster than a maximum. */
+	for (uint32_t i = 0; i < c->ranks; i++) {
+		if (__builtin_expect(head->known[i] > c->known[i], 0) && i != c->rank)
+			c->known[i] = head->known[i];
+	}
+	return covers;
+}
 
 /* The program has seen an outcome: its number, from 1. */
 uint64_t hook_clock_observe(struct hook_clock *c);

@@ -17,6 +17,7 @@
 #include "hook/mpi/window.h"
 #include "trace/window.h"
 
+static const struct record_tracing racing;
 static struct hook_window *window;
 static struct trace_window file;
 
@@ -31,10 +32,23 @@ static void write_outcome(struct hook_thread *t, uint64_t number, uint32_t sourc
 static void raced(void *unused, const struct hook_outcome *outcome)
 {
 	struct hook_thread *t = hook_self;
+	uint64_t a = TRACE_POST_SOURCE + (uint64_t)outcome->source;
+	uint32_t n = outcome->count, done = 0;
 
 	(void)unused;
-	for (uint32_t i = 0; i < outcome->count; i++)
-		write_outcome(t, outcome->number + i, outcome->source);
+	while (done < n) {
+		uint64_t number = outcome->number + done;
+		uint32_t more = number == t->last_wild && !t->passive
+					? trace_order_run_on(&t->order, TRACE_POST, a, n - done)
+					: 0;
+
+		t->last_wild += more;
+		done += more;
+		if (!more) {
+			write_outcome(t, number, outcome->source);
+			done++;
+		}
+	}
 }
 
 static void store(void *unused, uint32_t slot, const struct hook_outcome *outcome)
@@ -131,31 +145,69 @@ static void make_room(void)
 		sweep_at = WINDOW_ENTRIES;
 }
 
-/* The program has seen whom a wildcard received from. */
-static void saw(struct hook_thread *t, uint64_t number, uint64_t key, MPI_Comm comm, int tag,
-		int source)
+/* Can what the program sees now go to the window? */
+static inline bool has_place(const struct hook_thread *t, uint64_t number, int source)
 {
-	int world = carry_comm_sender(comm, source);
-	struct hook_outcome outcome;
-	uint64_t done;
+	return t->order.events > crowded && number <= TRACE_WINDOW_MAX_NUMBER &&
+	       source <= (int)TRACE_WINDOW_MAX_SOURCE;
+}
 
-	if (source < 0)
-		return;
-	if (t->order.events <= crowded || world < 0 || number > TRACE_WINDOW_MAX_NUMBER ||
-	    source > (int)TRACE_WINDOW_MAX_SOURCE) {
-		write_outcome(t, number, (uint32_t)source);
-		return;
-	}
+static inline void keep(uint64_t number, uint64_t key, MPI_Comm comm, int tag, int source,
+			int world)
+{
+	uint64_t c = (uint64_t)(uintptr_t)comm, done;
+
 	if (window->used >= sweep_at)
 		make_room();
 	if (tag == MPI_ANY_TAG)
 		tag = WINDOW_ANY_TAG;
 	done = hook_clock_observe(&carry_clock);
-	if (hook_window_extend(window, (uint64_t)(uintptr_t)comm, tag, (uint32_t)source, key,
-			       number, done))
+	if (!hook_window_extend(window, c, tag, (uint32_t)source, key, number, done)) {
+		struct hook_outcome outcome = {number,          key, done, (uint32_t)source,
+					       (uint32_t)world, 1};
+
+		hook_window_push(window, c, tag, &outcome);
+	}
+	store(NULL, 0, &window->latest);
+}
+
+/* The program has seen whom a wildcard received from. */
+static void saw(struct hook_thread *t, uint64_t number, uint64_t key, MPI_Comm comm, int tag,
+		int source)
+{
+	int world = carry_comm_sender(comm, source);
+
+	if (source < 0)
 		return;
-	outcome = (struct hook_outcome){number, key, done, (uint32_t)source, (uint32_t)world, 1};
-	hook_window_add(window, (uint64_t)(uintptr_t)comm, tag, &outcome);
+	if (world >= 0 && has_place(t, number, source))
+		keep(number, key, comm, tag, source, world);
+	else
+		write_outcome(t, number, (uint32_t)source);
+}
+
+/*
+ * The same of a wildcard on MPI_COMM_WORLD whose message is not compared yet. An outcome that races
+ * with it is written and leaves its slot to this one.
+ */
+static inline void came_and_saw(struct hook_thread *t, uint64_t number, uint64_t key, int tag,
+				const MPI_Status *status, uint64_t covers)
+{
+	uint64_t comm = (uint64_t)(uintptr_t)MPI_COMM_WORLD;
+	int source = status->MPI_SOURCE;
+
+	if (!has_place(t, number, source)) {
+		compare(comm, status->MPI_TAG, source, key, covers);
+		write_outcome(t, number, (uint32_t)source);
+		return;
+	}
+	if (hook_window_races_latest(window, comm, status->MPI_TAG, (uint32_t)source, key,
+				     covers)) {
+		raced(NULL, &window->latest);
+		window->latest.count = 0;
+	} else {
+		hook_window_message(window, comm, status->MPI_TAG, (uint32_t)source, key, covers);
+	}
+	keep(number, key, MPI_COMM_WORLD, tag, source, source);
 }
 
 /*
@@ -194,6 +246,48 @@ static bool racing_received(struct hook_thread *t, uint32_t kind, int source, MP
 	if (source == MPI_ANY_SOURCE)
 		saw(t, hook_requests_number_wild(), carry_next_key(false), comm, t->tag,
 		    status->MPI_SOURCE);
+	return true;
+}
+
+/*
+ * Most receives are of short messages, by one call, while nothing else is under way: carry_Recv and
+ * racing_received in one piece.
+ */
+bool racing_recv(struct hook_thread *t, void *buf, MPI_Count count, MPI_Datatype type, int source,
+		 int tag, MPI_Comm comm, MPI_Status *status, int *rc)
+{
+	uint64_t covers;
+	size_t bytes;
+	long fits;
+
+	if (record_tracing != &racing || comm != MPI_COMM_WORLD || source == MPI_PROC_NULL ||
+	    count < 0 || arrivals || carry_request_orphans || hook_requests_count())
+		return false;
+	fits = carry_type_copyable(buf, count, type);
+	if (fits < 0)
+		return false;
+	carry_status_set_bytes(status, 0);
+	*rc = carry_mpi.Recv(carry_recv_room, (int)carry_head + (int)fits, MPI_BYTE, source, tag,
+			     comm, status);
+	bytes = carry_status_bytes(status);
+	if (HOOK_LIKELY(*rc == MPI_SUCCESS && bytes >= carry_head)) {
+		bytes -= carry_head;
+		carry_copy(buf, carry_recv_room + carry_head, bytes);
+		carry_status_set_bytes(status, bytes);
+		covers = hook_clock_receive(&carry_clock, carry_recv_room);
+		if (source == MPI_ANY_SOURCE)
+			came_and_saw(t, hook_requests_number_wild(), carry_next_key(false), tag,
+				     status, covers);
+		else
+			compare((uint64_t)(uintptr_t)comm, status->MPI_TAG, status->MPI_SOURCE,
+				carry_next_key(false), covers);
+		return true;
+	}
+	carry_unwrap(&(struct carry_parcel){.clock = carry_recv_room,
+					    .home = buf,
+					    .bytes = (size_t)fits},
+		     comm, carry_next_key(false), status);
+	racing_received(t, TRACE_SRC, source, comm, status);
 	return true;
 }
 

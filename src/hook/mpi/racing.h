@@ -8,6 +8,13 @@
 /* MPI_Init has returned: the enum trace_mode to record in, the same in all ranks. */
 uint32_t racing_open(struct hook_thread *t, int world, int level);
 
+/*
+ * MPI_Recv and all there is to do about it in `racing`; false: this is not the usual case, nothing
+ * was done. The status is not MPI_STATUS_IGNORE.
+ */
+bool racing_recv(struct hook_thread *t, void *buf, MPI_Count count, MPI_Datatype type, int source,
+		 int tag, MPI_Comm comm, MPI_Status *status, int *rc);
+
 /* True if all ranks want it and can. Every rank of the run that is recorded must ask. */
 bool racing_agree(bool can, int world);
 

@@ -164,6 +164,10 @@ static int record_Recv(struct hook_thread *t, void *buf, MPI_Count count, MPI_Da
 	hook_mpi_begin(t, source, tag, (uint64_t)count);
 	if (status == MPI_STATUS_IGNORE)
 		status = &local;
+	if (record_tracing && racing_recv(t, buf, count, type, source, tag, comm, status, &rc)) {
+		hook_mpi_end(t);
+		return rc;
+	}
 	if (hook_mpi_turns || hook_mpi_mode->source)
 		rc = hook_mpi_do_recv(t, buf, count, type, source, tag, comm, status);
 	else

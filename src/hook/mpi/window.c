@@ -148,7 +148,7 @@ static void remove_entry(struct hook_window *w, uint32_t e)
 }
 
 /* The last outcome gives way to another one. */
-static void move_latest(struct hook_window *w)
+void hook_window_move_latest(struct hook_window *w)
 {
 	struct hook_outcome *latest = &w->latest;
 	uint32_t g = find_group(w, w->latest_comm, w->latest_tag), e = w->free_entry, r;
@@ -175,15 +175,9 @@ static void move_latest(struct hook_window *w)
 void hook_window_add(struct hook_window *w, uint64_t comm, int32_t tag,
 		     const struct hook_outcome *outcome)
 {
-	if (hook_window_extend(w, comm, tag, outcome->source, outcome->key, outcome->number,
-			       outcome->done))
-		return;
-	if (w->latest.count)
-		move_latest(w);
-	w->latest = *outcome;
-	w->latest.count = 1;
-	w->latest_comm = comm;
-	w->latest_tag = tag;
+	if (!hook_window_extend(w, comm, tag, outcome->source, outcome->key, outcome->number,
+				outcome->done))
+		hook_window_push(w, comm, tag, outcome);
 	w->store(w->arg, 0, &w->latest);
 }
 
@@ -247,7 +241,7 @@ static void check_group(struct hook_window *w, uint32_t g, uint32_t source, uint
 	}
 }
 
-void hook_window_message(struct hook_window *w, uint64_t comm, int32_t tag, uint32_t source,
+void hook_window_compare(struct hook_window *w, uint64_t comm, int32_t tag, uint32_t source,
 			 uint64_t key, uint64_t covers)
 {
 	struct hook_outcome *latest = &w->latest;

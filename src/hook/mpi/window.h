@@ -82,7 +82,7 @@ bool hook_window_is_full(const struct hook_window *w);
 void hook_window_add(struct hook_window *w, uint64_t comm, int32_t tag,
 		     const struct hook_outcome *outcome);
 
-/* Does such an outcome follow the last one? Then it is added. */
+/* Does such an outcome follow the last one? Then it is added, and slot 0 is to be stored. */
 static inline bool hook_window_extend(struct hook_window *w, uint64_t comm, int32_t tag,
 				      uint32_t source, uint64_t key, uint64_t number, uint64_t done)
 {
@@ -94,13 +94,44 @@ static inline bool hook_window_extend(struct hook_window *w, uint64_t comm, int3
 	    w->latest_tag != tag)
 		return false;
 	latest->count = n + 1;
-	w->store(w->arg, 0, latest);
 	return true;
 }
 
-/* A message came to a receive with this key, and covers so many outcomes: what raced with it? */
-void hook_window_message(struct hook_window *w, uint64_t comm, int32_t tag, uint32_t source,
+void hook_window_move_latest(struct hook_window *w);
+
+/* An outcome that does not: it becomes the last one, and slot 0 is to be stored. */
+static inline void hook_window_push(struct hook_window *w, uint64_t comm, int32_t tag,
+				    const struct hook_outcome *outcome)
+{
+	if (w->latest.count)
+		hook_window_move_latest(w);
+	w->latest = *outcome;
+	w->latest.count = 1;
+	w->latest_comm = comm;
+	w->latest_tag = tag;
+}
+
+void hook_window_compare(struct hook_window *w, uint64_t comm, int32_t tag, uint32_t source,
 			 uint64_t key, uint64_t covers);
+
+/* A message came to a receive with this key, and covers so many outcomes: what raced with it? */
+static inline void hook_window_message(struct hook_window *w, uint64_t comm, int32_t tag,
+				       uint32_t source, uint64_t key, uint64_t covers)
+{
+	if (w->used || (w->latest.count && w->latest.source != source))
+		hook_window_compare(w, comm, tag, source, key, covers);
+}
+
+/* Did it race with all that is in the last entry, and is that the only one? */
+static inline bool hook_window_races_latest(const struct hook_window *w, uint64_t comm, int32_t tag,
+					    uint32_t source, uint64_t key, uint64_t covers)
+{
+	const struct hook_outcome *latest = &w->latest;
+
+	return !w->used && latest->count && latest->source != source && w->latest_comm == comm &&
+	       (w->latest_tag == tag || w->latest_tag == WINDOW_ANY_TAG) && latest->key <= key &&
+	       latest->done > covers;
+}
 
 /* Forgets what the floor (hook_clock_floor) decides. */
 void hook_window_retire(struct hook_window *w, uint64_t lowest, uint32_t who, uint64_t second);
