@@ -33,11 +33,11 @@ struct replay_finding {
 };
 
 struct replay_explore {
-	const struct trace_run *run;
-	const char *place; /* where traces go; NULL for explore/ in the trace */
-	double patience;   /* seconds without an event after which waiting ranks are given up */
-	double timeout;    /* seconds for one run */
-	bool force;        /* the program may have changed */
+	const struct trace_run *run; /* with all its outcomes */
+	const char *place;           /* where traces go; NULL for explore/ in the trace */
+	double patience; /* seconds without an event after which waiting ranks are given up */
+	double timeout;  /* seconds for one run */
+	bool force;      /* the program may have changed */
 
 	char *path; /* of the place, absolute */
 	char *base; /* where the recorded run's output is */
@@ -49,9 +49,11 @@ struct replay_explore {
 const char *replay_change_name(enum replay_change change);
 
 /*
- * Makes or opens the place, clears it of what killed explorations left, and replays the run to know
- * what it prints, unless its trace has that. 0, or the exit code after saying why not.
+ * Makes or opens the place, and clears it of what killed explorations left. 0, or the exit code
+ * after saying why not. `fd` must be -1 before.
  */
+int replay_explore_enter(struct replay_explore *x) __attribute__((warn_unused_result));
+/* Replays the run to know what it prints, unless its trace has that; enters first, if need be. */
 int replay_explore_open(struct replay_explore *x) __attribute__((warn_unused_result));
 void replay_explore_close(struct replay_explore *x);
 
@@ -74,6 +76,7 @@ void replay_explore_compare(const struct replay_explore *x, const struct trace_r
 			    struct replay_finding *finding);
 
 #define REPLAY_EXPLORE_BASE ".base"    /* the recorded run's output, in the place */
+#define REPLAY_EXPLORE_WHOLE ".whole"  /* the recorded run with all its outcomes, in the place */
 #define REPLAY_EXPLORE_OUTPUT "output" /* a new run's, in its trace */
 
 #endif
