@@ -10,13 +10,16 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "cmd/explore.h"
+#include "cmd/reduced.h"
 #include "cmd/show.h"
 #include "launch/job.h"
+#include "replay/evaluate.h"
 #include "replay/explore.h"
 
 #define PATIENCE 15.0
@@ -26,6 +29,7 @@
 
 struct options {
 	struct replay_explore x;
+	const struct trace_run *recorded; /* as the user gave it */
 	const char *trace;
 	const char *force;
 	struct replay_cut cut;
@@ -232,7 +236,7 @@ static int explore_all(struct options *o, const struct cmd_alternatives *list)
 	}
 	if (o->json)
 		cmd_show_json_line(json_pack("{s:o, s:o, s:I}", "trace",
-					     cmd_show_json(o->x.run->dir.path), "alternatives",
+					     cmd_show_json(o->recorded->dir.path), "alternatives",
 					     array, "changed", (json_int_t)changed),
 				   JSON_INDENT(1));
 	else
@@ -245,14 +249,10 @@ static int explore_all(struct options *o, const struct cmd_alternatives *list)
 	return code ? code : changed != 0;
 }
 
-/* Where outcomes were left out, what was received is not known before it is received again. */
 static int check_whole(const struct trace_run *run)
 {
 	char *obstacle = trace_run_obstacle(run);
-	uint32_t mode = run->rank[0].mode;
 
-	if (!obstacle && mode != TRACE_MODE_ORDER && mode != TRACE_MODE_ALL)
-		obstacle = rp_strdup("it holds racing outcomes only; record it with --trace=order");
 	if (!obstacle)
 		return 0;
 	rp_say("cannot explore %s: %s", run->dir.show, obstacle);
@@ -260,42 +260,97 @@ static int check_whole(const struct trace_run *run)
 	return RP_EXIT_BAD_INPUT;
 }
 
+static bool has_all_outcomes(const struct trace_run *run)
+{
+	uint32_t mode = trace_run_mode(run);
+
+	return mode == TRACE_MODE_ORDER || mode == TRACE_MODE_ALL;
+}
+
+/*
+ * What was left out of a trace comes out right as long as all of the run does. Past a race it does
+ * not: so the outcomes that the evaluation saw are put in, in a trace of our own.
+ */
+static int make_whole(struct options *o, struct trace_run *whole)
+{
+	struct trace_dir dir;
+	char *path;
+	int code = replay_evaluate(o->x.run->dir.path, NULL);
+
+	if (!code)
+		code = replay_explore_enter(&o->x);
+	if (code)
+		return code;
+	path = rp_format("%s/" REPLAY_EXPLORE_WHOLE, o->x.path);
+	code = mkdir(path, 0700) ? -errno : trace_dir_enter(&dir, path);
+	if (code) {
+		rp_say("cannot make %s: %s", path, strerror(-code));
+		code = RP_EXIT_FAILURE;
+	} else {
+		code = cmd_reduced_write_whole(o->x.run, &dir);
+		trace_dir_close(&dir);
+		if (!code)
+			code = trace_run_open(whole, path);
+	}
+	free(path);
+	return code;
+}
+
 static void tell_none(const struct options *o)
 {
 	if (o->json)
 		cmd_show_json_line(json_pack("{s:o, s:[], s:i}", "trace",
-					     cmd_show_json(o->x.run->dir.path), "alternatives",
+					     cmd_show_json(o->recorded->dir.path), "alternatives",
 					     "changed", 0),
 				   JSON_INDENT(1));
 	else
-		rp_say("no receive of %s could have got another message%s%s", o->x.run->dir.show,
+		rp_say("no receive of %s could have got another message%s%s", o->recorded->dir.show,
 		       o->wanted.at ? " at " : "", o->wanted.at ? o->wanted.at : "");
 }
 
-static int explore(struct options *o, const struct trace_run *run)
+static int explore_run(struct options *o)
 {
+	const struct trace_run *run = o->x.run;
 	struct cmd_alternatives list = {0};
 	int code;
 
-	o->x.run = run;
-	if (!o->x.timeout)
-		o->x.timeout = LEAST_SECONDS + TIMES_RECORDED * run->meta.seconds;
-	code = check_whole(run);
-	if (code)
-		return code;
 	if (o->force || o->cut.n)
 		code = by_hand(o, run, &list);
 	else
-		code = cmd_find_alternatives(run, &o->wanted, &list);
+		code = cmd_find_alternatives(o->recorded->dir.path, run, &o->wanted, &list);
 	if (!code && !list.n)
 		tell_none(o);
 	if (!code && list.n) {
 		code = replay_explore_open(&o->x);
 		if (!code)
 			code = explore_all(o, &list);
-		replay_explore_close(&o->x);
 	}
 	cmd_alternatives_free(&list);
+	return code;
+}
+
+static int explore(struct options *o, const struct trace_run *run)
+{
+	struct trace_run whole = {0};
+	int code;
+
+	o->recorded = o->x.run = run;
+	if (!o->x.timeout)
+		o->x.timeout = LEAST_SECONDS + TIMES_RECORDED * run->meta.seconds;
+	code = check_whole(run);
+	if (code)
+		return code;
+	if (has_all_outcomes(run)) {
+		code = explore_run(o);
+	} else {
+		code = make_whole(o, &whole);
+		if (!code) {
+			o->x.run = &whole;
+			code = explore_run(o);
+			trace_run_close(&whole);
+		}
+	}
+	replay_explore_close(&o->x);
 	return code;
 }
 

@@ -134,11 +134,12 @@ static int find(struct cmd_graph *g, const struct trace_run *run,
 	return code;
 }
 
-int cmd_find_alternatives(const struct trace_run *run, const struct cmd_alternatives_wanted *wanted,
+int cmd_find_alternatives(const char *path, const struct trace_run *run,
+			  const struct cmd_alternatives_wanted *wanted,
 			  struct cmd_alternatives *list)
 {
 	struct cmd_graph graph;
-	int code = cmd_graph_open(&graph, run->dir.path);
+	int code = cmd_graph_open(&graph, path);
 
 	if (code)
 		return code;

@@ -30,8 +30,12 @@ struct cmd_alternatives_wanted {
 	size_t race;    /* only those at the place of this race of the report, from 1; 0: of all */
 };
 
-/* Evaluates the trace if need be. 0, or the exit code after saying why not. */
-int cmd_find_alternatives(const struct trace_run *run, const struct cmd_alternatives_wanted *wanted,
+/*
+ * From the races of the trace at `path`, evaluating it if need be; `run` is the same with all
+ * outcomes. 0, or the exit code after saying why not.
+ */
+int cmd_find_alternatives(const char *path, const struct trace_run *run,
+			  const struct cmd_alternatives_wanted *wanted,
 			  struct cmd_alternatives *list) __attribute__((warn_unused_result));
 
 /* R@E=VALUE, R.T@E=VALUE, R@E#POST=VALUE. 0, or the exit code after saying what is wrong. */

@@ -6,7 +6,6 @@
 #include "cmd/reduced.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,48 +15,12 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "graph/plan.h"
+#include "graph/whole.h"
 #include "replay/evaluate.h"
-
-/* How the wildcards of a stream were traced. */
-static uint32_t mode_of(const struct trace_view *view)
-{
-	struct trace_order_reader *r = rp_alloc(1, sizeof(*r));
-	uint32_t mode = TRACE_MODE_ORDER;
-	struct trace_rec rec;
-
-	trace_order_reader_init(r, view);
-	while (trace_order_next(r, &rec) == 1) {
-		if (rec.kind != TRACE_WORLD)
-			continue;
-		mode = trace_world_mode(rec.b);
-		break;
-	}
-	free(r);
-	return mode;
-}
-
-static uint32_t mode_of_run(const struct trace_run *run)
-{
-	char name[TRACE_RANK_NAME_BYTES];
-	uint32_t mode = TRACE_MODE_ORDER;
-	struct trace_view view;
-	const char *why;
-	int fd;
-
-	trace_dir_rank_name(run->rank[0].rank, name);
-	fd = openat(run->dir.fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd >= 0 && trace_view_open(&view, fd, "0.order", &why) == 0) {
-		mode = mode_of(&view);
-		trace_view_close(&view);
-	}
-	if (fd >= 0)
-		close(fd);
-	return mode;
-}
 
 int cmd_reduced_check(const struct trace_run *run)
 {
-	if (!run->ranks || mode_of_run(run) != TRACE_MODE_ORDER) {
+	if (!run->ranks || trace_run_mode(run) != TRACE_MODE_ORDER) {
 		rp_say("%s does not have all outcomes; use the trace it was made of, or record "
 		       "with --trace=order",
 		       run->dir.show);
@@ -97,6 +60,23 @@ int cmd_reduced_write(const struct trace_run *run, const struct trace_dir *into,
 	sum->before = how.before;
 	sum->after = how.after;
 	graph_traffic_free(&traffic);
+	graph_source_close(&source);
+	return code;
+}
+
+int cmd_reduced_write_whole(const struct trace_run *run, const struct trace_dir *into)
+{
+	struct trace_rewrite how = {0};
+	struct graph_source source;
+	struct graph_whole whole;
+	int code = graph_source_open(&source, &run->dir);
+
+	if (code)
+		return code;
+	code = graph_whole_make(&whole, &source, run, &how);
+	if (!code)
+		code = trace_rewrite(run, into, &how);
+	graph_whole_free(&whole);
 	graph_source_close(&source);
 	return code;
 }

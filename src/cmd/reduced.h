@@ -21,6 +21,12 @@ int cmd_reduced_write(const struct trace_run *run, const struct trace_dir *into,
 	__attribute__((warn_unused_result));
 
 /*
+ * The other way round: the trace of `run`, which leaves outcomes out, with all of them. As above.
+ */
+int cmd_reduced_write_whole(const struct trace_run *run, const struct trace_dir *into)
+	__attribute__((warn_unused_result));
+
+/*
  * Makes, below graph/ of the trace, one with all outcomes and permits for the order of arrival,
  * and puts it in the place of *run. 0, or the exit code after saying why not.
  */

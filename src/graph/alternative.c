@@ -60,11 +60,7 @@ static bool from_value(const void *value, uint64_t *number)
 	return value != NULL;
 }
 
-/*
- * Where threads take turns a blocking receive is a post and its completion; but it has no number
- * among those that the program posts.
- */
-static bool is_post(uint8_t kind, uint16_t call)
+bool graph_is_post(uint8_t kind, uint16_t call)
 {
 	const char *name = trace_call_name(call);
 
@@ -82,7 +78,7 @@ static void note_comm(struct search *s, unsigned rank, const struct trace_event 
 static void note_wildcard(struct search *s, const struct graph_event *g)
 {
 	struct wildcards *w = &s->by_rank[g->rank];
-	bool posted = is_post(g->event->kind, g->event->call);
+	bool posted = graph_is_post(g->event->kind, g->event->call);
 
 	if (w->n == w->room) {
 		w->room = w->room ? 2 * w->room : 256;
@@ -129,7 +125,10 @@ static void on_event(void *context, const struct graph_event *g)
 	struct search *s = context;
 
 	graph_choices_event(&s->choices, g);
-	if (is_post(g->event->kind, g->event->call))
+	/* A receive that could not be posted has no number. */
+	if (g->event->kind == TRACE_EVENT_POST && g->event->flags & TRACE_EVENT_FAILED)
+		return;
+	if (graph_is_post(g->event->kind, g->event->call))
 		note_receive(s, g);
 	switch (g->event->kind) {
 	case TRACE_EVENT_COMM:
@@ -204,7 +203,7 @@ static void on_race(void *context, unsigned rank, const struct graph_racer *r,
 		return;
 	*a = (struct graph_alternative){
 		.at = {rank, r->thread, r->number, false},
-		.is_post = is_post(r->kind, r->call),
+		.is_post = graph_is_post(r->kind, r->call),
 		.got = r->peer,
 		.other = (int32_t)other,
 		.source = -1,
@@ -312,7 +311,7 @@ static void describe_all(struct search *s)
 
 static bool is_blocking(const struct graph_event *g, uint8_t kind)
 {
-	return g->event->kind == kind && !is_post(TRACE_EVENT_POST, g->event->call);
+	return g->event->kind == kind && !graph_is_post(TRACE_EVENT_POST, g->event->call);
 }
 
 /* Did this event post its receive before the cut, and completes past it? */

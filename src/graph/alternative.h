@@ -20,6 +20,12 @@ struct graph_position {
 	bool inside; /* no: after it has posted its receive, and before that completes */
 };
 
+/*
+ * Has it a number among the receives that the program posts? Where threads take turns a blocking
+ * receive is a post and its completion, too.
+ */
+bool graph_is_post(uint8_t kind, uint16_t call);
+
 struct graph_alternative {
 	struct graph_position at; /* the receive; of a posted one the event that decides it */
 	bool is_post;

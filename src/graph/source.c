@@ -284,6 +284,11 @@ uint32_t graph_source_site(const struct graph_source *source, unsigned rank, uin
 	return trace_sites_get(&r->thread[thread].sites, site, address);
 }
 
+uint32_t graph_source_threads(const struct graph_source *source, unsigned rank)
+{
+	return ((const struct streams *)source->context)->rank[rank].threads;
+}
+
 uint32_t graph_source_process(const struct graph_source *source, unsigned rank, uint32_t thread)
 {
 	const struct streams *s = source->context;

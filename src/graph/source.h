@@ -37,6 +37,9 @@ void graph_source_close(struct graph_source *source);
 uint32_t graph_source_site(const struct graph_source *source, unsigned rank, uint32_t thread,
 			   uint32_t site, uint64_t address[TRACE_SITE_DEPTH]);
 
+/* How many threads the rank has. */
+uint32_t graph_source_threads(const struct graph_source *source, unsigned rank);
+
 /* Which process of the rank the thread belongs to: 0 unless the rank used exec. */
 uint32_t graph_source_process(const struct graph_source *source, unsigned rank, uint32_t thread);
 

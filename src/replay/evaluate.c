@@ -84,7 +84,7 @@ bool replay_evaluation_read(const struct trace_run *run, struct replay_evaluatio
 	n = read(fd, text, sizeof(text) - 1);
 	close(fd);
 	text[n > 0 ? n : 0] = 0;
-	return sscanf(text, "evaluation 2 check %" SCNx64 " events %" SCNu64 " seconds %lf", &check,
+	return sscanf(text, "evaluation 3 check %" SCNx64 " events %" SCNu64 " seconds %lf", &check,
 		      &evaluation->events, &evaluation->seconds) == 3 &&
 	       check == check_of(run);
 }
@@ -187,7 +187,7 @@ static int keep(const struct replay_front *f, uint64_t started)
 
 	if (code)
 		return code;
-	text = rp_format("evaluation 2 check %" PRIx64 " events %" PRIu64 " seconds %.3f\n",
+	text = rp_format("evaluation 3 check %" PRIx64 " events %" PRIu64 " seconds %.3f\n",
 			 check_of(f->run), events, (double)(now(CLOCK_MONOTONIC) - started) / 1e9);
 	rc = write_file(f->session_fd, "graph/evaluation", text);
 	if (!rc)

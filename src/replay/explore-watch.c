@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Watches a job that records along a prelude. Its ranks count their events in the session's state,
- * and failed polls past the cut: a rank that is inside a call, or that does nothing but poll,
- * waits. When all that have not ended wait, and for some time none has begun or ended an event,
- * nothing will come any more: that is a deadlock.
+ * and failed polls past the cut. It is a deadlock when all that have not ended are inside calls and
+ * it is proven that none of these will return (explore-stuck.c), or at the latest when nothing has
+ * changed for the user's patience. A rank that polls is not stuck, it runs; where nothing else
+ * happens the run is ended all the same, and that is told.
  */
 #include "replay/explore.h"
 
@@ -20,7 +21,8 @@
 #include "launch/front.h"
 
 #define NAP_NS 5000000
-#define NAMED 3 /* ranks whose waits are told */
+#define NAMED 8  /* ranks, of those that do the same */
+#define GROUPS 6 /* of ranks that do the same, that are told */
 
 static double now(void)
 {
@@ -45,57 +47,139 @@ static void note_polls(const struct replay_front *f, uint64_t polls[])
 		polls[i] = __atomic_load_n(&f->state->slot[i].polls, __ATOMIC_RELAXED);
 }
 
-static bool waits(const struct replay_slot *slot, uint64_t polls)
+static bool is_in_call(const struct replay_slot *slot)
 {
-	return slot->state == REPLAY_RUNNING &&
-	       ((slot->events & 1) || __atomic_load_n(&slot->polls, __ATOMIC_RELAXED) != polls);
+	return slot->state == REPLAY_RUNNING && slot->events & 1;
 }
 
-static bool is_deadlocked(const struct replay_front *f, const uint64_t polls[])
+static bool has_polled(const struct replay_slot *slot, uint64_t polls)
 {
-	size_t waiting = 0, gone = 0;
+	return slot->state == REPLAY_RUNNING && !(slot->events & 1) &&
+	       __atomic_load_n(&slot->polls, __ATOMIC_RELAXED) != polls;
+}
 
+/* How many ranks are in calls, and how many poll; false if there are others. */
+static bool count_waiting(const struct replay_front *f, const uint64_t polls[], size_t *in_call,
+			  size_t *polling)
+{
+	size_t gone = 0;
+
+	*in_call = *polling = 0;
 	for (size_t i = 0; i < f->ranks; i++) {
-		waiting += waits(&f->state->slot[i], polls[i]);
+		*in_call += is_in_call(&f->state->slot[i]);
+		*polling += has_polled(&f->state->slot[i], polls[i]);
 		gone += f->state->slot[i].state == REPLAY_GONE;
 	}
-	return waiting && waiting + gone == f->ranks;
+	return *in_call + *polling + gone == f->ranks;
 }
 
-static char *append(char *text, char *more)
+static char *append(char *text, char *more, const char *between)
 {
-	char *joined = rp_format("%s%s%s", text ? text : "", text ? "; " : "", more);
+	char *joined = rp_format("%s%s%s", text ? text : "", text ? between : "", more);
 
 	free(text);
 	free(more);
 	return joined;
 }
 
-static void tell_deadlock(const struct replay_front *f, struct replay_finding *finding)
+/* Ranks that do the same in the same place are named together. */
+struct doing {
+	const struct replay_front *f;
+	const uint64_t *polls;
+};
+
+static bool do_the_same(const struct doing *d, size_t a, size_t b)
 {
-	size_t named = 0, more = 0;
+	const struct replay_slot *x = &d->f->state->slot[a], *y = &d->f->state->slot[b];
+	bool polled = has_polled(x, d->polls[a]);
+
+	if (is_in_call(x) != is_in_call(y) || polled != has_polled(y, d->polls[b]))
+		return false;
+	if (!is_in_call(x) && !polled)
+		return x->state == y->state;
+	return x->call == y->call && x->peer == y->peer && x->tag == y->tag && x->site == y->site;
+}
+
+static char *what_it_does(const struct doing *d, size_t rank)
+{
+	const struct replay_slot *slot = &d->f->state->slot[rank];
+	char *wait, *text;
+
+	if (slot->state != REPLAY_RUNNING)
+		return rp_strdup("not in MPI");
+	if (!is_in_call(slot) && !has_polled(slot, d->polls[rank]))
+		return rp_format("computes after event %lu", (unsigned long)(slot->events >> 1));
+	wait = replay_wait_text(d->f, rank);
+	if (is_in_call(slot))
+		return wait;
+	text = rp_format("still running, polling in %s", wait);
+	free(wait);
+	return text;
+}
+
+/* "rank 3", "ranks 1, 2": those from `first` on that do the same. */
+static char *who_does(const struct doing *d, size_t first)
+{
+	char *names = NULL, *text;
+	size_t n = 0;
+
+	for (size_t i = first; i < d->f->ranks; i++) {
+		if (d->f->state->slot[i].state == REPLAY_GONE || !do_the_same(d, first, i))
+			continue;
+		if (++n <= NAMED)
+			names = append(names, rp_format("%zu", i), ", ");
+	}
+	if (n > NAMED)
+		names = append(names, rp_format("%zu more", n - NAMED), " and ");
+	text = rp_format("rank%s %s", n > 1 ? "s" : "", names);
+	free(names);
+	return text;
+}
+
+static bool is_first_of_its_kind(const struct doing *d, size_t rank)
+{
+	for (size_t i = 0; i < rank; i++) {
+		if (d->f->state->slot[i].state != REPLAY_GONE && do_the_same(d, i, rank))
+			return false;
+	}
+	return true;
+}
+
+/* What every rank does that has not ended. */
+static char *tell_all(const struct doing *d, struct replay_finding *finding)
+{
+	size_t groups = 0, more = 0;
 	char *text = NULL;
 
-	for (size_t i = 0; i < f->ranks; i++) {
-		const struct replay_slot *slot = &f->state->slot[i];
-		char *wait;
+	for (size_t i = 0; i < d->f->ranks; i++) {
+		char *who, *what;
 
-		if (slot->state != REPLAY_RUNNING)
+		if (d->f->state->slot[i].state == REPLAY_GONE || !is_first_of_its_kind(d, i))
 			continue;
-		if (++named > NAMED) {
+		if (++groups > GROUPS) {
 			more++;
 			continue;
 		}
-		if (named == 1)
+		if (groups == 1)
 			finding->rank = (unsigned)i;
-		wait = slot->events & 1 ? replay_wait_text(f, i) : rp_strdup("polls in vain");
-		text = append(text, rp_format("rank %zu: %s", i, wait));
-		free(wait);
+		who = who_does(d, i);
+		what = what_it_does(d, i);
+		text = append(text, rp_format("%s: %s", who, what), "; ");
+		free(who);
+		free(what);
 	}
-	if (more)
-		text = append(text, rp_format("%zu more", more));
-	finding->change = REPLAY_DEADLOCK;
-	finding->text = text;
+	if (!text)
+		return rp_strdup("all ranks have ended");
+	return more ? append(text, rp_format("%zu more kinds", more), "; ") : text;
+}
+
+static void tell(const struct replay_front *f, const uint64_t polls[], enum replay_change change,
+		 char *why, struct replay_finding *finding)
+{
+	struct doing d = {f, polls};
+
+	finding->change = change;
+	finding->text = append(why, tell_all(&d, finding), ": ");
 }
 
 /* A rank could not be started, or left the prelude before the cut. */
@@ -125,18 +209,33 @@ static bool is_interrupted(void)
 	return sig && sig != SIGUSR1 && sig != SIGUSR2;
 }
 
-static bool has_to_end(const struct replay_explore *x, struct replay_front *f, double silent,
-		       double elapsed, const uint64_t polls[], struct replay_finding *finding)
+struct watch {
+	uint64_t *polls; /* of each rank, when something last happened */
+	struct replay_stuck stuck;
+	double start, changed;
+};
+
+/* Nothing has happened for a while: will it ever? */
+static bool is_over(const struct replay_explore *x, const struct replay_front *f, struct watch *w,
+		    struct replay_finding *finding)
 {
-	if (is_interrupted() || has_failed(f, finding))
-		return true;
-	if (silent > x->patience && is_deadlocked(f, polls)) {
-		tell_deadlock(f, finding);
+	double silent = now() - w->changed;
+	size_t in_call, polling;
+	bool all_wait = count_waiting(f, w->polls, &in_call, &polling);
+
+	if (all_wait && !polling && in_call &&
+	    (replay_is_stuck(&w->stuck, f, silent) || silent > x->patience)) {
+		tell(f, w->polls, REPLAY_DEADLOCK, NULL, finding);
 		return true;
 	}
-	if (x->timeout > 0 && elapsed > x->timeout) {
-		finding->change = REPLAY_TIMEOUT;
-		finding->text = rp_format("not done after %g s", x->timeout);
+	if (all_wait && polling && silent > x->patience) {
+		tell(f, w->polls, REPLAY_TIMEOUT, rp_format("nothing comes for %g s", x->patience),
+		     finding);
+		return true;
+	}
+	if (x->timeout > 0 && now() - w->start > x->timeout) {
+		tell(f, w->polls, REPLAY_TIMEOUT, rp_format("did not end within %g s", x->timeout),
+		     finding);
 		return true;
 	}
 	return false;
@@ -145,19 +244,21 @@ static bool has_to_end(const struct replay_explore *x, struct replay_front *f, d
 bool replay_explore_watch(const struct replay_explore *x, struct replay_front *f, pid_t pid,
 			  struct replay_finding *finding, struct launch_ended *ended)
 {
-	uint64_t *polls = rp_alloc(f->ranks, sizeof(*polls)), seen = 0;
-	double start = now(), changed = start;
+	struct watch w = {.polls = rp_alloc(f->ranks, sizeof(*w.polls)), .start = now()};
 	struct timespec nap = {0, NAP_NS};
+	uint64_t seen = UINT64_MAX;
 	bool alone = false;
 	int status;
 
+	replay_stuck_open(&w.stuck, f->ranks);
 	while (!(alone = waitpid(pid, &status, WNOHANG) == pid)) {
 		if (progress(f) != seen) {
 			seen = progress(f);
-			changed = now();
-			note_polls(f, polls);
+			w.changed = now();
+			note_polls(f, w.polls);
+			replay_stuck_changed(&w.stuck);
 		}
-		if (has_to_end(x, f, now() - changed, now() - start, polls, finding))
+		if (is_interrupted() || has_failed(f, finding) || is_over(x, f, &w, finding))
 			break;
 		nanosleep(&nap, NULL);
 	}
@@ -168,7 +269,8 @@ bool replay_explore_watch(const struct replay_explore *x, struct replay_front *f
 		replay_end_job(f, pid, true);
 		*ended = (struct launch_ended){true, SIGKILL, 0};
 	}
-	ended->seconds = now() - start;
-	free(polls);
+	ended->seconds = now() - w.start;
+	replay_stuck_close(&w.stuck);
+	free(w.polls);
 	return alone;
 }

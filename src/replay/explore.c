@@ -43,8 +43,9 @@ static void remove_tree(const char *path)
 
 static bool is_temporary(const char *name)
 {
-	return name[0] == '.' && (strcmp(name, REPLAY_EXPLORE_BASE) == 0 ||
-				  (name[1] && strspn(name + 1, "0123456789") == strlen(name + 1)));
+	return name[0] == '.' &&
+	       (strcmp(name, REPLAY_EXPLORE_BASE) == 0 || strcmp(name, REPLAY_EXPLORE_WHOLE) == 0 ||
+		(name[1] && strspn(name + 1, "0123456789") == strlen(name + 1)));
 }
 
 /* Removes what was left behind, and finds the highest number. */
@@ -135,25 +136,36 @@ static int replay_base(struct replay_explore *x)
 	return code;
 }
 
+int replay_explore_enter(struct replay_explore *x)
+{
+	int code = open_place(x);
+
+	if (!code)
+		sweep(x);
+	return code;
+}
+
 int replay_explore_open(struct replay_explore *x)
 {
-	int code;
+	int code = x->path ? 0 : replay_explore_enter(x);
 
-	x->fd = -1;
-	code = open_place(x);
-	if (code)
-		return code;
-	sweep(x);
-	return replay_base(x);
+	return code ? code : replay_base(x);
+}
+
+static void remove_in(const struct replay_explore *x, const char *name)
+{
+	char *path = rp_format("%s/%s", x->path, name);
+
+	remove_tree(path);
+	free(path);
 }
 
 void replay_explore_close(struct replay_explore *x)
 {
-	char *base = x->path ? rp_format("%s/" REPLAY_EXPLORE_BASE, x->path) : NULL;
-
-	if (base)
-		remove_tree(base);
-	free(base);
+	if (x->fd >= 0) {
+		remove_in(x, REPLAY_EXPLORE_BASE);
+		remove_in(x, REPLAY_EXPLORE_WHOLE);
+	}
 	if (x->path && rmdir(x->path) != 0)
 		errno = 0;
 	if (x->fd >= 0)

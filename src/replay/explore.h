@@ -4,7 +4,7 @@
  * program runs on by itself, recorded. What changes is told; the new run is an ordinary trace.
  *
  * explore.c: the place, the traces in it, one run after the other. explore-watch.c: waiting for a
- * job that may hang. explore-compare.c: what changed.
+ * job that may hang. explore-stuck.c: is it a deadlock? explore-compare.c: what changed.
  */
 #ifndef REPLAY_EXPLORE_H
 #define REPLAY_EXPLORE_H
@@ -18,8 +18,8 @@ enum replay_change {
 	REPLAY_STATUS,   /* other exit status */
 	REPLAY_ABORT,    /* MPI_Abort */
 	REPLAY_CRASH,    /* died of a signal */
-	REPLAY_DEADLOCK, /* all ranks wait, and nothing can happen any more */
-	REPLAY_TIMEOUT,  /* not done in time, but not all of it waits */
+	REPLAY_DEADLOCK, /* all ranks are in calls, and nothing can happen any more */
+	REPLAY_TIMEOUT,  /* not done in time, but some rank computes or polls */
 	REPLAY_UNTOLD,   /* it could not be tried: the program left the recorded path before */
 	REPLAY_CHANGES,
 };
@@ -33,11 +33,12 @@ struct replay_finding {
 };
 
 struct replay_explore {
-	const struct trace_run *run;
-	const char *place; /* where traces go; NULL for explore/ in the trace */
-	double patience;   /* seconds without an event after which waiting ranks are given up */
-	double timeout;    /* seconds for one run */
-	bool force;        /* the program may have changed */
+	const struct trace_run *run; /* with all its outcomes */
+	const char *place;           /* where traces go; NULL for explore/ in the trace */
+	double patience; /* seconds without an event after which waiting ranks are given up, if it
+			    is not proven before that they wait for ever */
+	double timeout;  /* seconds for one run */
+	bool force;      /* the program may have changed */
 
 	char *path; /* of the place, absolute */
 	char *base; /* where the recorded run's output is */
@@ -49,9 +50,11 @@ struct replay_explore {
 const char *replay_change_name(enum replay_change change);
 
 /*
- * Makes or opens the place, clears it of what killed explorations left, and replays the run to know
- * what it prints, unless its trace has that. 0, or the exit code after saying why not.
+ * Makes or opens the place, and clears it of what killed explorations left. 0, or the exit code
+ * after saying why not. `fd` must be -1 before.
  */
+int replay_explore_enter(struct replay_explore *x) __attribute__((warn_unused_result));
+/* Replays the run to know what it prints, unless its trace has that; enters first, if need be. */
 int replay_explore_open(struct replay_explore *x) __attribute__((warn_unused_result));
 void replay_explore_close(struct replay_explore *x);
 
@@ -69,11 +72,26 @@ struct launch_ended;
 bool replay_explore_watch(const struct replay_explore *x, struct replay_front *f, pid_t pid,
 			  struct replay_finding *finding, struct launch_ended *ended);
 
+/* What is known of ranks in which nothing seems to happen. */
+struct replay_stuck {
+	uint64_t *ticks; /* of the processor, by rank, when it was looked at first */
+	bool *awake;     /* by rank: it did not sleep at every look */
+	bool started;
+	double looked;
+};
+
+void replay_stuck_open(struct replay_stuck *s, size_t ranks);
+void replay_stuck_close(struct replay_stuck *s);
+void replay_stuck_changed(struct replay_stuck *s);
+/* Nothing has changed for `silent` seconds: true if it is proven that nothing will. */
+bool replay_is_stuck(struct replay_stuck *s, const struct replay_front *f, double silent);
+
 /* Compares the trace and output in `dir` with the recorded run and its output. */
 void replay_explore_compare(const struct replay_explore *x, const struct trace_run *now,
 			    struct replay_finding *finding);
 
 #define REPLAY_EXPLORE_BASE ".base"    /* the recorded run's output, in the place */
+#define REPLAY_EXPLORE_WHOLE ".whole"  /* the recorded run with all its outcomes, in the place */
 #define REPLAY_EXPLORE_OUTPUT "output" /* a new run's, in its trace */
 
 #endif

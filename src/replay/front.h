@@ -77,6 +77,12 @@ int replay_watch(struct replay_front *f, pid_t pid);
 /* Ends the job and everything else that belongs to the session. */
 void replay_end_job(const struct replay_front *f, pid_t pid, bool started);
 
+/*
+ * The letter of the process's state, or 0 if there is no such process; *ticks, if it is not NULL:
+ * the hundredths of a second it has had of the processor.
+ */
+char replay_process_state(int pid, uint64_t *ticks);
+
 /* True if some rank's word is `why`. */
 bool replay_front_any(const struct replay_front *f, const char *why);
 

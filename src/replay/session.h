@@ -44,6 +44,7 @@ enum replay_state {
 #define REPLAY_CUT 1
 
 #define REPLAY_SYNC_UNIT 256
+#define REPLAY_COMMS 36 /* so that a slot is whole cache lines */
 
 struct replay_slot {
 	uint64_t events; /* 2 * events + (1 while inside the last one) */
@@ -61,7 +62,16 @@ struct replay_slot {
 			    along a prelude, events */
 	uint64_t patience; /* seconds in which a thread that runs comes to an operation; set by the
 			      front */
-	uint64_t reserved[6]; /* fills the cache line */
+	/* along a prelude: what is between the ranks, see hook/mpi/vary-traffic.c */
+	uint64_t sent_here; /* messages that others have sent to this rank */
+	uint64_t received;  /* by it */
+	uint32_t open;      /* receives that are posted, when it began its event */
+	int32_t to;         /* whom it sends to, or the root, among all ranks; or -1 */
+	uint32_t uncounted; /* it does what is not counted */
+	uint32_t comm;      /* of the collective operation at work: its place below, plus 1; or 0 */
+	/* collective operations entered, by communicator of all ranks, in the order of their birth
+	 */
+	uint32_t entered[REPLAY_COMMS];
 };
 
 struct replay_state_file {

@@ -159,9 +159,9 @@ static size_t kill_ours(const struct replay_front *f)
 	return found;
 }
 
-/* The letter of the process's state, or 0 if there is no such process. */
-static char state_of(int pid)
+char replay_process_state(int pid, uint64_t *ticks)
 {
+	unsigned long user, system;
 	char path[64], text[512], *end;
 	ssize_t n;
 	int fd;
@@ -173,13 +173,18 @@ static char state_of(int pid)
 		close(fd);
 	text[n > 0 ? n : 0] = 0;
 	end = strrchr(text, ')');
-	return end && end[1] ? end[2] : 0;
+	if (!end || !end[1])
+		return 0;
+	if (ticks &&
+	    sscanf(end + 3, "%*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system) == 2)
+		*ticks = user + system;
+	return end[2];
 }
 
 /* In a container orphans may stay zombies for good: nobody is there to reap them. */
 static bool is_gone(int pid)
 {
-	char state = state_of(pid);
+	char state = replay_process_state(pid, NULL);
 
 	return !state || state == 'Z' || state == 'X';
 }
@@ -207,7 +212,7 @@ static unsigned long traffic(int pid, bool *busy)
 			in = out = 0;
 		fclose(file);
 	}
-	*busy = state_of(pid) == 'R';
+	*busy = replay_process_state(pid, NULL) == 'R';
 	return in + out;
 }
 

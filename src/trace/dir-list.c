@@ -147,6 +147,8 @@ static bool parse_stream(const char *name, struct trace_stream_name *stream)
 			stream->kind = TRACE_STREAM_SITES;
 		else if (!strcmp(end, ".objects"))
 			stream->kind = TRACE_STREAM_OBJECTS;
+		else if (!strcmp(end, ".polls"))
+			stream->kind = TRACE_STREAM_POLLS;
 		else
 			return false;
 	}

@@ -3,6 +3,8 @@
  * Event streams: what the evaluate phase writes while it replays a run, and all that graph/ knows
  * of it. One stream per thread, in the order of its events, below graph/rank-NNNN/ of the trace
  * directory: `<thread>.events`, beside it `<thread>.sites`, the stacks that events name by number.
+ * Of a recording that leaves outcomes out there is `<thread>.polls`, too: in the encoding of order
+ * streams, after which events how many polls failed.
  *
  * Events are stored in blocks of columns: within a block each field of all events stands together,
  * as the difference to what was to be expected there, with runs counted, so that what repeats costs

@@ -39,7 +39,8 @@ enum trace_stream_kind {
 	TRACE_STREAM_SYNC = 7,    /* order of a thread's synchronisation (trace/sync.h) */
 	TRACE_STREAM_HEAP = 8,    /* what is not determined of the heap's addresses */
 	TRACE_STREAM_OBJECTS = 9, /* evaluate: what a thread synchronised on (trace/objects.h) */
-	TRACE_STREAM_KINDS = 10,
+	TRACE_STREAM_POLLS = 10,  /* evaluate: failed polls, by the event that they came after */
+	TRACE_STREAM_KINDS = 11,
 };
 
 struct trace_header {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Records that are kept stay at their events; failed polls, which have none, stay between the same
- * records. Numbers of posted wildcards are written as distances, so they are counted anew.
+ * records. Numbers of posted wildcards are written as distances, so they are counted anew. Where
+ * outcomes are put in that the old stream has not, they and the failed polls are told from outside,
+ * with the events they belong to, and the rest is taken from the old stream.
  */
 #include "trace/rewrite.h"
 
@@ -47,23 +49,41 @@ static int copy_file(int from, int to, const char *name)
 struct rewriter {
 	struct trace_rewrite *how;
 	unsigned rank;
+	uint32_t process;
 	const char *thread;
 	struct trace_order_writer *w;
 	uint64_t number;  /* that the next POST record of the old stream is measured from */
 	uint64_t written; /* the same of the new one */
+	/* where all outcomes are put in: those still to come, and failed polls */
+	const struct trace_rewrite_outcome *outcome;
+	size_t outcomes;
+	uint64_t polls;
 };
+
+static void put_polls(struct trace_order_writer *w, uint32_t polls)
+{
+	if (w->polls)
+		trace_order_flush_polls(w);
+	w->polls = polls;
+	trace_stream_set_polls(&w->stream, w->polls, w->run);
+}
+
+static int put_numbered(struct rewriter *r, uint64_t code, uint64_t number)
+{
+	uint64_t distance = number - r->written;
+
+	r->written = number + 1;
+	return trace_order_put(r->w, TRACE_POST, code, rp_zigzag((int64_t)distance));
+}
 
 static int put_post(struct rewriter *r, const struct trace_rec *rec)
 {
 	uint64_t number = r->number + (uint64_t)rp_unzigzag(rec->b);
-	int rc;
 
 	r->number = number + 1;
 	if (rec->a >= TRACE_POST_SOURCE && !r->how->keeps_post(r->how->context, r->rank, number))
 		return 0;
-	rc = trace_order_put(r->w, TRACE_POST, rec->a, rp_zigzag((int64_t)(number - r->written)));
-	r->written = number + 1;
-	return rc;
+	return put_numbered(r, rec->a, number);
 }
 
 static bool keeps(const struct rewriter *r)
@@ -75,10 +95,7 @@ static int put(struct rewriter *r, const struct trace_rec *rec)
 {
 	switch (rec->kind) {
 	case TRACE_FAIL:
-		if (r->w->polls)
-			trace_order_flush_polls(r->w);
-		r->w->polls = (uint32_t)rec->a;
-		trace_stream_set_polls(&r->w->stream, r->w->polls, r->w->run);
+		put_polls(r->w, (uint32_t)rec->a);
 		return 0;
 	case TRACE_POST:
 		return put_post(r, rec);
@@ -115,10 +132,125 @@ static int put_all(struct rewriter *r, const struct trace_view *view)
 	return rc;
 }
 
+static int put_outcome(struct rewriter *r, const struct trace_rewrite_outcome *o)
+{
+	if (o->kind == TRACE_FAIL) {
+		if (o->a > r->polls)
+			return -EBADMSG;
+		put_polls(r->w, (uint32_t)o->a);
+		r->polls -= o->a;
+		return 0;
+	}
+	r->w->events = o->event;
+	if (o->kind == TRACE_POST)
+		return put_numbered(r, o->a, o->post);
+	return trace_order_put(r->w, o->kind, o->a, 0);
+}
+
+/* Those up to the event, but for the answers of polls: these stand in the old stream, too. */
+static int put_outcomes(struct rewriter *r, uint64_t event)
+{
+	int rc = 0;
+
+	for (; !rc && r->outcomes && r->outcome->event <= event; r->outcomes--, r->outcome++) {
+		if (r->outcome->kind != TRACE_HIT)
+			rc = put_outcome(r, r->outcome);
+	}
+	return rc;
+}
+
+static uint64_t source_of_hit(const struct rewriter *r, const struct trace_rec *rec, uint64_t event)
+{
+	for (size_t i = 0; i < r->outcomes && r->outcome[i].event == event; i++) {
+		if (r->outcome[i].kind == TRACE_HIT)
+			return r->outcome[i].a;
+	}
+	return rec->a;
+}
+
+/* A receive that got nothing: that is in the old stream alone. */
+static int put_fate(struct rewriter *r, const struct trace_rec *rec)
+{
+	uint64_t number = r->number + (uint64_t)rp_unzigzag(rec->b), post;
+
+	r->number = number + 1;
+	post = r->how->post_of(r->how->context, r->rank, r->process, number);
+	if (rec->a >= TRACE_POST_SOURCE || post == UINT64_MAX)
+		return 0;
+	return put_numbered(r, rec->a, post);
+}
+
+/* After the last event. */
+static void put_last_polls(struct rewriter *r)
+{
+	if (r->polls)
+		put_polls(r->w, (uint32_t)r->polls);
+	r->polls = 0;
+}
+
+/* An outcome comes behind what its event began with, failed polls before the next event. */
+static int put_whole(struct rewriter *r, const struct trace_rec *rec, uint64_t event)
+{
+	bool is_last = rec->kind == TRACE_END || rec->kind == TRACE_STOP;
+	int rc;
+
+	if (rec->kind == TRACE_FAIL || rec->kind == TRACE_SRC || rec->kind == TRACE_LOOK)
+		return 0;
+	rc = put_outcomes(r, is_last ? event : event - 1);
+	if (!rc && is_last)
+		put_last_polls(r);
+	r->w->events = event;
+	if (rc)
+		return rc;
+	switch (rec->kind) {
+	case TRACE_POST:
+		return put_fate(r, rec);
+	case TRACE_HIT:
+		return trace_order_put(r->w, rec->kind, source_of_hit(r, rec, event), rec->b);
+	default:
+		return put(r, rec);
+	}
+}
+
+static int count_polls(const struct trace_view *view, struct trace_order_reader *reader,
+		       uint64_t *polls)
+{
+	struct trace_rec rec;
+	int rc;
+
+	*polls = 0;
+	trace_order_reader_init(reader, view);
+	while ((rc = trace_order_next(reader, &rec)) == 1)
+		*polls += rec.kind == TRACE_FAIL ? rec.a : 0;
+	return rc;
+}
+
+/* Every outcome of every event, into a stream that has left some out. */
+static int put_all_whole(struct rewriter *r, const struct trace_view *view)
+{
+	struct trace_order_reader *reader = rp_alloc(1, sizeof(*reader));
+	struct trace_rec rec;
+	int rc = count_polls(view, reader, &r->polls);
+
+	r->outcome =
+		r->how->outcomes(r->how->context, r->rank, r->process, r->thread, &r->outcomes);
+	trace_order_reader_init(reader, view);
+	while (!rc && (rc = trace_order_next(reader, &rec)) == 1)
+		rc = put_whole(r, &rec, trace_order_event(reader));
+	if (!rc)
+		rc = put_outcomes(r, UINT64_MAX);
+	if (!rc) {
+		put_last_polls(r);
+		trace_stream_set_events(&r->w->stream, view->events, view->inside);
+	}
+	free(reader);
+	return rc;
+}
+
 static int write_order(struct trace_rewrite *how, unsigned rank, const struct trace_run_stream *s,
 		       const struct trace_view *view, int to)
 {
-	struct rewriter r = {.how = how, .rank = rank, .thread = s->thread};
+	struct rewriter r = {.how = how, .rank = rank, .process = s->process, .thread = s->thread};
 	int rc;
 
 	r.w = rp_alloc(1, sizeof(*r.w));
@@ -126,7 +258,7 @@ static int write_order(struct trace_rewrite *how, unsigned rank, const struct tr
 				 s->thread);
 	if (!rc) {
 		trace_stream_set_origin(&r.w->stream, view->header);
-		rc = put_all(&r, view);
+		rc = how->outcomes ? put_all_whole(&r, view) : put_all(&r, view);
 		how->before += view->length;
 		how->after += r.w->stream.length;
 		trace_stream_close(&r.w->stream);
@@ -167,7 +299,7 @@ static int rewrite_stream(struct trace_rewrite *how, unsigned rank,
 	const char *why;
 	int rc;
 
-	if (s->kind != TRACE_STREAM_ORDER || s->process != 0)
+	if (s->kind != TRACE_STREAM_ORDER || (s->process != 0 && !how->outcomes))
 		return copy_file(from, to, s->name);
 	rc = trace_view_open(&view, from, s->name, &why);
 	if (rc)

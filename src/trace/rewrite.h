@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A trace made from another one: the same run with other order streams. Of wildcards only those
- * outcomes are kept that are wanted; guide streams may be put beside the order streams. All other
- * files are copied. Only streams of the first process of each rank are changed.
+ * outcomes are kept that are wanted; guide streams may be put beside the order streams. Or the
+ * other way round: where outcomes were left out, all of them are put in. All other files are
+ * copied.
  */
 #ifndef TRACE_REWRITE_H
 #define TRACE_REWRITE_H
@@ -16,9 +17,28 @@ struct trace_rewrite_mark {
 	uint64_t a, b;
 };
 
+/* What a thread saw at an event, or, of TRACE_FAIL, between it and the next one. */
+struct trace_rewrite_outcome {
+	uint64_t event;
+	uint64_t a;
+	uint64_t post; /* of TRACE_POST */
+	uint32_t kind; /* SRC, LOOK, HIT, POST, FAIL */
+};
+
 struct trace_rewrite {
 	uint32_t mode; /* enum trace_mode: of the new trace; TRACE_MODE_GUIDED: with guides */
 	void *context;
+	/*
+	 * If it is there: all outcomes of a thread's wildcards and its failed polls, but for those
+	 * after its last event, in the order of events. They take the place of those in the trace;
+	 * the functions below are not asked.
+	 */
+	const struct trace_rewrite_outcome *(*outcomes)(void *context, unsigned rank,
+							uint32_t process, const char *thread,
+							size_t *count);
+	/* The number among posted wildcards of wildcard `number` of the trace, or UINT64_MAX. */
+	uint64_t (*post_of)(void *context, unsigned rank, uint32_t process, uint64_t number);
+	/* Below: only streams of the first process of each rank are changed. */
 	/* Is the source of the wildcard at this event of the thread wanted? */
 	bool (*keeps_source)(void *context, unsigned rank, const char *thread, uint64_t event);
 	/* And that of the posted one with this number? */

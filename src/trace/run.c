@@ -410,6 +410,15 @@ char *trace_run_gap(const struct trace_run *run)
 	return NULL;
 }
 
+uint32_t trace_run_mode(const struct trace_run *run)
+{
+	for (size_t i = 0; i < run->ranks; i++) {
+		if (run->rank[i].world)
+			return run->rank[i].mode;
+	}
+	return TRACE_MODE_ORDER;
+}
+
 char *trace_run_obstacle(const struct trace_run *run)
 {
 	char *gap;

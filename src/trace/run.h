@@ -92,6 +92,9 @@ void trace_run_total(const struct trace_run *run, struct trace_run_rank *sum);
  */
 char *trace_run_gap(const struct trace_run *run);
 
+/* enum trace_mode: what is written of wildcards, by the first rank that got through MPI_Init. */
+uint32_t trace_run_mode(const struct trace_run *run);
+
 /* NULL if all of it can be replayed; otherwise a sentence part saying why not; the caller frees. */
 char *trace_run_obstacle(const struct trace_run *run);
 

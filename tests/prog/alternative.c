@@ -4,7 +4,9 @@
  * What it makes of it: alternative WAY HOW. WAY  how rank 0 receives: recv sendrecv probe mprobe
  * iprobe irecv waitany testany waitsome persistent HOW  same: the sum is printed. output: the
  * order. crash: an order is fatal. abort, status: in other ways. deadlock: rank 0 waits for one
- * more message if 2 was first. poll: it polls for it. Rank 1 is first in the recorded run: rank 2
+ * more message if 2 was first. poll: it polls for it. ssend: it sends to one who does not receive.
+ * bcast: it waits for what rank 1 would broadcast. compute: it computes for 4 seconds, endless:
+ * for ever. Rank 1 is first in the recorded run: rank 2
  * waits for a while; FIRST=2 in the environment turns that round.
  */
 #include <mpi.h>
@@ -12,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define TAG 5
@@ -95,7 +98,7 @@ static void take(const char *way, int got[2])
 	}
 }
 
-static void judge(const char *how, const int got[2])
+static void judge(const char *how, const int got[2], MPI_Comm comm)
 {
 	MPI_Status status;
 	int more;
@@ -115,21 +118,33 @@ static void judge(const char *how, const int got[2])
 		MPI_Recv(&more, 1, MPI_INT, 1, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 	if (is(how, "poll"))
 		poll_one(&status);
+	if (is(how, "ssend"))
+		MPI_Ssend(&got[0], 1, MPI_INT, 1, TAG, MPI_COMM_WORLD);
+	if (is(how, "bcast"))
+		MPI_Bcast(&more, 1, MPI_INT, 1, comm);
+	for (time_t end = time(NULL) + 4; is(how, "compute") && time(NULL) <= end;)
+		more = 0;
+	while (is(how, "endless"))
+		more = 0;
 }
 
 int main(int argc, char **argv)
 {
 	const char *first = getenv("FIRST");
 	int rank, got[2] = {0, 0};
+	MPI_Comm comm;
 
 	if (argc != 3)
 		return 2;
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	/* Ranks in it are numbered from the last one. */
+	if (is(argv[2], "bcast"))
+		MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &comm);
 	MPI_Barrier(MPI_COMM_WORLD);
 	if (rank == 0) {
 		take(argv[1], got);
-		judge(argv[2], got);
+		judge(argv[2], got, comm);
 	} else {
 		if (rank != (first ? atoi(first) : 1))
 			usleep(200000);

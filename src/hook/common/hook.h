@@ -88,6 +88,7 @@ struct hook_thread {
 	uint64_t next_event;   /* its event */
 	bool more;             /* there is one */
 	bool final;            /* in the call the recording never saw return */
+	uint64_t failed;       /* polls since the last event; reset by who wants to know */
 	uint64_t events;
 	uint64_t checked; /* up to this event the digest was right */
 	void *guide;      /* see hook/mpi/guide.c; NULL until its first event */

@@ -101,6 +101,12 @@ const struct replay_slot *hook_session_slot(uint32_t rank)
 	return state && rank < state->ranks ? &state->slot[rank] : &no_slot;
 }
 
+void hook_session_message_to(uint32_t rank)
+{
+	if (state && rank < state->ranks)
+		__atomic_add_fetch(&state->slot[rank].sent_here, 1, __ATOMIC_RELAXED);
+}
+
 bool hook_session_is_local(void)
 {
 	return local;

@@ -22,6 +22,7 @@
 #include "hook/common/session.h"
 #include "hook/common/stacks.h"
 #include "hook/common/text.h"
+#include "hook/mpi/replay.h"
 
 #define PATIENCE 100000 /* rounds for the lock of a thread that may never let go */
 
@@ -175,6 +176,7 @@ static void thread_closing(struct hook_thread *t)
 	list_unlock();
 	flush(e);
 	trace_events_close(&e->events);
+	trace_stream_close(&e->polls.stream);
 	evaluate_wait_close(e);
 	munmap(e, sizeof(*e));
 }
@@ -286,6 +288,37 @@ static void turn_pass(struct hook_thread *t)
 	hook_mpi_replay.turn_pass(t);
 }
 
+/*
+ * Where outcomes are left out, the recording does not tell which of them failed polls came before:
+ * it has those between two records as one number.
+ */
+static void note_polls(struct hook_thread *t)
+{
+	struct evaluate *e = evaluate_self(t);
+	char name[TRACE_NAME_BYTES + 16];
+	int rc = 0;
+
+	if (!e->polls.stream.header) {
+		hook_stream_name(t, "polls", name, sizeof(name));
+		rc = trace_stream_create(&e->polls.stream, hook_evaluate_directory(), name,
+					 TRACE_STREAM_POLLS, hook_process.rank,
+					 hook_process.process, t->name);
+	}
+	e->polls.events = t->events;
+	if (!rc)
+		rc = trace_order_put(&e->polls, TRACE_FAIL, t->failed, 0);
+	if (rc)
+		fail(t, "cannot write events", rc);
+	t->failed = 0;
+}
+
+static void begin(struct hook_thread *t)
+{
+	if (t->failed && replay_is_partial())
+		note_polls(t);
+	hook_mpi_replay.begin(t);
+}
+
 static void opened(struct hook_thread *t, int world, int level)
 {
 	struct evaluate *e;
@@ -321,6 +354,7 @@ const struct hook_mpi_mode *hook_mpi_evaluate(void)
 	static struct hook_mpi_mode mode;
 
 	mode = hook_mpi_replay;
+	mode.begin = begin;
 	mode.noting = noting;
 	mode.noted = noted;
 	mode.turn_take = turn_take;

@@ -26,7 +26,8 @@ struct evaluate {
 	MPI_Request *before; /* requests as the program gave them */
 	MPI_Status *statuses;
 	uint32_t *taken;
-	size_t room; /* of the three, in requests */
+	size_t room;                     /* of the three, in requests */
+	struct trace_order_writer polls; /* its stream is opened by the first one */
 	struct trace_events_writer events;
 };
 

@@ -149,6 +149,7 @@ bool replay_poll_fails(struct hook_thread *t)
 	if (is_noisy_poll(t))
 		hook_mpi_noise(t);
 	if (t->more && t->next.kind == TRACE_FAIL) {
+		t->failed++;
 		if (--t->next.a == 0)
 			advance(t);
 		return true;
@@ -266,6 +267,11 @@ static void opened(struct hook_thread *t, int world, int level)
 	hook_mpi_real.Comm_dup(MPI_COMM_SELF, &nowhere);
 	hook_credit_open(world);
 	hook_polite_open(world);
+}
+
+bool replay_is_partial(void)
+{
+	return sparse || racing;
 }
 
 static void closing(struct hook_thread *t)

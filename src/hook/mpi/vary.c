@@ -24,6 +24,13 @@ MPI_Comm vary_nowhere(void)
 
 void vary_poll_failed(void)
 {
+	const struct hook_thread *t = hook_self;
+
+	if (hook_thread_is_main(t)) {
+		hook_slot->call = t->call;
+		hook_slot->site = (uintptr_t)t->site;
+		hook_slot->peer = HOOK_NO_PEER;
+	}
 	__atomic_add_fetch(&hook_slot->polls, 1, __ATOMIC_RELAXED);
 }
 
@@ -102,6 +109,7 @@ static void begin(struct hook_thread *t)
 		hook_slot->peer = t->peer;
 		hook_slot->tag = t->tag;
 		hook_slot->site = (uintptr_t)t->site;
+		hook_slot->open = hook_requests_count();
 		hook_slot->events = t->order.events << 1 | 1;
 	}
 	if (t->order.events > t->order_view.events)
@@ -189,6 +197,7 @@ static void opened(struct hook_thread *t, int world, int level)
 	hook_mpi_real.Comm_dup(MPI_COMM_SELF, &nowhere);
 	vary_steer();
 	hook_mpi_record.opened(t, world, level);
+	vary_traffic_open(world);
 }
 
 static void closing(struct hook_thread *t)
@@ -211,10 +220,12 @@ static int look(struct hook_thread *t, const struct look *l, int source)
 
 	if (source != MPI_ANY_SOURCE && hook_thread_is_main(t))
 		hook_slot->peer = source;
-	if (l->message)
+	if (l->message) {
 		rc = vary_true.Mprobe(source, l->tag, l->comm, l->message, l->status);
-	else
+		vary_probed(l->status);
+	} else {
 		rc = vary_true.Probe(source, l->tag, l->comm, l->status);
+	}
 	hook_mpi_turn_pass(t);
 	return rc;
 }
@@ -284,15 +295,22 @@ static int vary_Probe(struct hook_thread *t, int source, int tag, MPI_Comm comm,
 static int vary_Mprobe(struct hook_thread *t, int source, int tag, MPI_Comm comm,
 		       MPI_Message *message, MPI_Status *status)
 {
+	MPI_Status local = {.MPI_SOURCE = MPI_UNDEFINED};
 	struct look l = {source, tag, comm, message, status};
+	int rc;
 
-	return at_cut(t) ? hook_mpi_record.Mprobe(t, source, tag, comm, message, status)
-			 : vary_look(t, l);
+	if (!at_cut(t))
+		return vary_look(t, l);
+	status = status == MPI_STATUS_IGNORE ? &local : status;
+	rc = hook_mpi_record.Mprobe(t, source, tag, comm, message, status);
+	vary_probed(status);
+	return rc;
 }
 
 static int vary_Improbe(struct hook_thread *t, int source, int tag, MPI_Comm comm, int *flag,
 			MPI_Message *message, MPI_Status *status)
 {
+	MPI_Status local = {.MPI_SOURCE = MPI_UNDEFINED};
 	struct look l = {source, tag, comm, message, status};
 	int rc;
 
@@ -306,12 +324,31 @@ static int vary_Improbe(struct hook_thread *t, int source, int tag, MPI_Comm com
 		return vary_hit(t, l);
 	}
 	wait_for_others();
+	status = status == MPI_STATUS_IGNORE ? &local : status;
 	rc = message ? hook_mpi_record.Improbe(t, source, tag, comm, flag, message, status)
 		     : hook_mpi_record.Iprobe(t, source, tag, comm, flag, status);
 	if (!*flag)
 		vary_poll_failed();
+	else if (message)
+		vary_probed(status);
 	return rc;
 }
+
+static int vary_exchange(struct hook_thread *t, const struct hook_mpi_exchange *x, bool replace,
+			 MPI_Status *status)
+{
+	vary_sends(x->dest, x->comm);
+	return hook_mpi_record.exchange(t, x, replace, status);
+}
+
+#ifdef HOOK_FLAVOUR_MPICH
+static int vary_iexchange(struct hook_thread *t, const struct hook_mpi_exchange *x, bool replace,
+			  MPI_Request *request)
+{
+	vary_sends(x->dest, x->comm);
+	return hook_mpi_record.iexchange(t, x, replace, request);
+}
+#endif
 
 static int vary_Iprobe(struct hook_thread *t, int source, int tag, MPI_Comm comm, int *flag,
 		       MPI_Status *status)
@@ -331,6 +368,11 @@ const struct hook_mpi_mode *hook_mpi_vary(void)
 	mode.source = source_of;
 	mode.opened = opened;
 	mode.closing = closing;
+	mode.exchange = vary_exchange;
+#ifdef HOOK_FLAVOUR_MPICH
+	mode.iexchange = vary_iexchange;
+#endif
+	vary_traffic_calls(&mode);
 	mode.Irecv = vary_Irecv;
 	mode.Probe = vary_Probe;
 	mode.Iprobe = vary_Iprobe;

@@ -28,6 +28,14 @@ MPI_Comm vary_nowhere(void);
 void vary_steer(void);
 extern struct hook_mpi_real vary_true;
 
+/* Counts messages and collective operations for the front: vary-traffic.c. */
+void vary_traffic_open(int ranks);
+void vary_traffic_calls(struct hook_mpi_mode *mode);
+/* A message is sent by a call that tells nobody else. */
+void vary_sends(int dest, MPI_Comm comm);
+/* A matched probe has taken a message. */
+void vary_probed(const MPI_Status *status);
+
 int vary_Irecv(struct hook_thread *t, void *buf, MPI_Count count, MPI_Datatype type, int source,
 	       int tag, MPI_Comm comm, MPI_Request *request);
 int vary_Recv_init(struct hook_thread *t, void *buf, MPI_Count count, MPI_Datatype type, int source,
