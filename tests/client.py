@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""client.py PORT CONNECTIONS REQUESTS: asks a server of lines, several connections at a time; every
-answer must hold what was asked."""
+"""client.py lines PORT CONNECTIONS REQUESTS: asks a server of lines; every answer must hold what was
+asked. client.py memcached SOCKET CONNECTIONS REQUESTS: stores, fetches and counts; what comes back
+must be what was stored. Several connections at a time."""
 import socket
 import sys
 import threading
 
-port, connections, requests = (int(word) for word in sys.argv[1:])
+kind, place, connections, requests = sys.argv[1:]
 wrong = []
 
 
-def ask(number):
-    with socket.create_connection(("127.0.0.1", port), timeout=60) as sock:
-        for i in range(requests):
+def lines(number):
+    with socket.create_connection(("127.0.0.1", int(place)), timeout=60) as sock:
+        for i in range(int(requests)):
             line = f"c{number} r{i}"
             sock.sendall(line.encode() + b"\n")
             answer = b""
@@ -25,7 +26,31 @@ def ask(number):
                 wrong.append((line, answer))
 
 
-threads = [threading.Thread(target=ask, args=(n,)) for n in range(connections)]
+def memcached(number):
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.settimeout(60)
+        sock.connect(place)
+        with sock.makefile("rwb") as file:
+
+            def ask(text, last):
+                file.write(text)
+                file.flush()
+                answer = [file.readline()]
+                while answer[-1] and not answer[-1].startswith(last):
+                    answer.append(file.readline())
+                return answer
+
+            for i in range(int(requests)):
+                key = b"key-%d-%d" % (number, i % 7)
+                value = b"value-%d-%d" % (number, i)
+                ask(b"set %s 0 0 %d\r\n%s\r\n" % (key, len(value), value), b"STORED")
+                if ask(b"get %s\r\n" % key, b"END")[1:2] != [value + b"\r\n"]:
+                    wrong.append(key)
+                ask(b"add all 0 0 1\r\n1\r\n" if i == 0 else b"incr all 1\r\n", b"")
+
+
+converse = {"lines": lines, "memcached": memcached}[kind]
+threads = [threading.Thread(target=converse, args=(n,)) for n in range(int(connections))]
 for thread in threads:
     thread.start()
 for thread in threads:

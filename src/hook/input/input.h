@@ -36,6 +36,10 @@ void hook_input_put_bytes(struct hook_thread *t, uint32_t kind, const void *byte
 bool hook_input_take(struct hook_thread *t, uint32_t kind, const char *call,
 		     struct trace_input_rec *rec);
 
+/* Replay: the record has more bytes than the call has room for. */
+void hook_input_diverged_by_size(struct hook_thread *t, const char *call, size_t recorded,
+				 size_t asked) __attribute__((noreturn));
+
 /* Recording: a record that is no input, see TRACE_IN_MODULE and TRACE_IN_NOTE. */
 void hook_input_note(uint32_t kind, const char *text);
 

@@ -85,26 +85,28 @@ ssize_t hook_channel_writev(int fd, const struct iovec *parts, int n)
 	return hook_io_result(&io);
 }
 
-HOOK_EXPORT ssize_t recv(int fd, void *buffer, size_t n, int flags)
+static ssize_t receive(int fd, void *buffer, size_t n, int flags)
 {
-	if (!hook_channel_has(fd, SITE))
-		return REAL(recv)(fd, buffer, n, flags);
 	HOOK_IO(io, "recv", HOOK_IO_GETS);
+
 	if (io.live)
 		hook_io_did(&io, REAL(recv)(fd, buffer, n, flags));
 	data(&io, fd, buffer, n, flags);
 	return hook_io_result(&io);
 }
 
+HOOK_EXPORT ssize_t recv(int fd, void *buffer, size_t n, int flags)
+{
+	if (!hook_channel_has(fd, SITE))
+		return REAL(recv)(fd, buffer, n, flags);
+	return receive(fd, buffer, n, flags);
+}
+
 HOOK_EXPORT ssize_t __recv_chk(int fd, void *buffer, size_t n, size_t room, int flags)
 {
 	if (n > room || !hook_channel_has(fd, SITE))
 		return REAL(__recv_chk)(fd, buffer, n, room, flags);
-	HOOK_IO(io, "recv", HOOK_IO_GETS);
-	if (io.live)
-		hook_io_did(&io, REAL(recv)(fd, buffer, n, flags));
-	data(&io, fd, buffer, n, flags);
-	return hook_io_result(&io);
+	return receive(fd, buffer, n, flags);
 }
 
 static ssize_t receive_from(int fd, void *buffer, size_t n, int flags, struct sockaddr *from,
@@ -301,18 +303,8 @@ HOOK_EXPORT ssize_t sendfile64(int out, int in, off64_t *offset, size_t n)
 }
 
 _Static_assert(sizeof(off_t) == sizeof(off64_t), "one sendfile is the other");
-
 HOOK_EXPORT ssize_t sendfile(int out, int in, off_t *offset, size_t n)
-{
-	if (!hook_channel_has(out, SITE))
-		return REAL(sendfile)(out, in, offset, n);
-	HOOK_IO(io, "sendfile", HOOK_IO_GIVES);
-
-	if (io.live)
-		hook_io_did(&io, REAL(sendfile)(out, in, offset, n));
-	moved(&io, in, offset);
-	return hook_io_result(&io);
-}
+	__attribute__((alias("sendfile64")));
 
 HOOK_EXPORT int ioctl(int fd, unsigned long request, ...)
 {

@@ -201,33 +201,17 @@ int hook_channel_dup_to(int fd, int to, int flags)
 	return rc;
 }
 
-static int control(int fd, int command, va_list args, const void *site)
+HOOK_EXPORT int fcntl(int fd, int command, ...)
 {
-	void *arg = va_arg(args, void *);
+	va_list args;
+	void *arg;
 
-	if ((command != F_DUPFD && command != F_DUPFD_CLOEXEC) || !hook_channel_has(fd, site))
+	va_start(args, command);
+	arg = va_arg(args, void *);
+	va_end(args);
+	if ((command != F_DUPFD && command != F_DUPFD_CLOEXEC) || !hook_channel_has(fd, SITE))
 		return REAL(fcntl)(fd, command, arg);
 	return hook_channel_dup(fd, (int)(intptr_t)arg, command == F_DUPFD_CLOEXEC ? O_CLOEXEC : 0);
 }
 
-HOOK_EXPORT int fcntl(int fd, int command, ...)
-{
-	va_list args;
-	int rc;
-
-	va_start(args, command);
-	rc = control(fd, command, args, SITE);
-	va_end(args);
-	return rc;
-}
-
-HOOK_EXPORT int fcntl64(int fd, int command, ...)
-{
-	va_list args;
-	int rc;
-
-	va_start(args, command);
-	rc = control(fd, command, args, SITE);
-	va_end(args);
-	return rc;
-}
+HOOK_EXPORT int fcntl64(int fd, int command, ...) __attribute__((alias("fcntl")));

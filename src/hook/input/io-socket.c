@@ -95,38 +95,22 @@ static int sized(struct hook_io *io, void *p, socklen_t *length, socklen_t room)
 	return (int)hook_io_result(io);
 }
 
-HOOK_EXPORT int getsockname(int fd, __SOCKADDR_ARG name, socklen_t *length)
-{
-	if (!hook_channel_has(fd, SITE))
-		return REAL(getsockname)(fd, name, length);
-	socklen_t room = *length;
-	HOOK_IO(io, "getsockname", HOOK_IO_GETS);
+#define DEFINE_SIZED(name, parameters, arguments, result)                                          \
+	HOOK_EXPORT int name parameters                                                            \
+	{                                                                                          \
+		if (!hook_channel_has(fd, SITE))                                                   \
+			return REAL(name) arguments;                                               \
+		socklen_t room = *length;                                                          \
+		HOOK_IO(io, #name, HOOK_IO_GETS);                                                  \
+                                                                                                   \
+		if (io.live)                                                                       \
+			hook_io_did(&io, REAL(name) arguments);                                    \
+		return sized(&io, result, length, room);                                           \
+	}
 
-	if (io.live)
-		hook_io_did(&io, REAL(getsockname)(fd, name, length));
-	return sized(&io, name.__sockaddr__, length, room);
-}
-
-HOOK_EXPORT int getpeername(int fd, __SOCKADDR_ARG name, socklen_t *length)
-{
-	if (!hook_channel_has(fd, SITE))
-		return REAL(getpeername)(fd, name, length);
-	socklen_t room = *length;
-	HOOK_IO(io, "getpeername", HOOK_IO_GETS);
-
-	if (io.live)
-		hook_io_did(&io, REAL(getpeername)(fd, name, length));
-	return sized(&io, name.__sockaddr__, length, room);
-}
-
-HOOK_EXPORT int getsockopt(int fd, int level, int name, void *value, socklen_t *length)
-{
-	if (!hook_channel_has(fd, SITE))
-		return REAL(getsockopt)(fd, level, name, value, length);
-	socklen_t room = *length;
-	HOOK_IO(io, "getsockopt", HOOK_IO_GETS);
-
-	if (io.live)
-		hook_io_did(&io, REAL(getsockopt)(fd, level, name, value, length));
-	return sized(&io, value, length, room);
-}
+DEFINE_SIZED(getsockname, (int fd, __SOCKADDR_ARG address, socklen_t *length),
+	     (fd, address, length), address.__sockaddr__)
+DEFINE_SIZED(getpeername, (int fd, __SOCKADDR_ARG address, socklen_t *length),
+	     (fd, address, length), address.__sockaddr__)
+DEFINE_SIZED(getsockopt, (int fd, int level, int option, void *value, socklen_t *length),
+	     (fd, level, option, value, length), value)

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "hook/common/end.h"
-#include "hook/common/text.h"
 #include "hook/input/signal.h"
 #include "hook/thread/baton.h"
 #include "hook/thread/sync.h"
@@ -99,19 +98,6 @@ int64_t hook_io_result(struct hook_io *io)
 	return io->result < 0 ? -1 : io->result;
 }
 
-static void __attribute__((noreturn)) diverged(struct hook_io *io, size_t n, size_t room)
-{
-	char expected[48], found[48];
-	struct hook_text out = hook_text_in(expected, sizeof(expected));
-
-	hook_text_number(&out, (int64_t)n);
-	hook_text_add(&out, " bytes");
-	out = hook_text_in(found, sizeof(found));
-	hook_text_add(&out, "room for ");
-	hook_text_number(&out, (int64_t)room);
-	hook_diverged(io->t, io->call, expected, found);
-}
-
 size_t hook_io_part(struct hook_io *io, void *p, size_t n, size_t room)
 {
 	struct trace_input_rec rec;
@@ -127,7 +113,7 @@ size_t hook_io_part(struct hook_io *io, void *p, size_t n, size_t room)
 		if (rec.kind != TRACE_IN_DATA)
 			hook_diverged(io->t, io->call, "a call that fails", "one that does not");
 		if (rec.length > room - done)
-			diverged(io, done + rec.length, room);
+			hook_input_diverged_by_size(io->t, io->call, done + rec.length, room);
 		if (rec.length)
 			memcpy((char *)p + done, rec.bytes, rec.length);
 		done += rec.length;

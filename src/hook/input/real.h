@@ -59,7 +59,7 @@ int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout, co
 	X(fopen) X(fopen64) X(fdopen) X(close) X(dup) X(dup2) X(dup3) \
 	X(read) X(__read_chk) X(readv) X(pread) X(pread64) X(__pread_chk) X(__pread64_chk) \
 	X(write) X(writev) X(recv) X(recvfrom) X(recvmsg) X(recvmmsg) X(send) X(sendto) X(sendmsg) \
-	X(sendmmsg) X(sendfile) X(sendfile64) X(shutdown) \
+	X(sendmmsg) X(sendfile64) X(shutdown) \
 	X(socket) X(socketpair) X(bind) X(listen) X(connect) X(accept) X(accept4) X(getsockname) \
 	X(getpeername) X(getsockopt) X(setsockopt) \
 	X(pipe) X(pipe2) X(eventfd) X(timerfd_create) X(timerfd_settime) X(timerfd_gettime) \

@@ -140,44 +140,25 @@ HOOK_EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct timespe
 	return (int)hook_io_result(&io);
 }
 
+/* A call beside which signals may come, and of which nothing is recorded. */
+#define DEFINE_PASS(name, parameters, value)                                                       \
+	HOOK_EXPORT int name parameters                                                            \
+	{                                                                                          \
+		int rc;                                                                            \
+                                                                                                   \
+		hook_signal_pass();                                                                \
+		rc = value;                                                                        \
+		hook_signal_pass();                                                                \
+		return rc;                                                                         \
+	}
+
 /* Sending: to itself, a signal with a handler comes in replay when it came. */
-HOOK_EXPORT int raise(int sig)
-{
-	int rc;
-
-	hook_signal_pass();
-	rc = hook_signal_is_recorded(sig) ? 0 : REAL(raise)(sig);
-	hook_signal_pass();
-	return rc;
-}
-
-HOOK_EXPORT int pthread_kill(pthread_t thread, int sig)
-{
-	int rc;
-
-	hook_signal_pass();
-	rc = hook_signal_is_recorded(sig) ? 0 : REAL(pthread_kill)(thread, sig);
-	hook_signal_pass();
-	return rc;
-}
+DEFINE_PASS(raise, (int sig), hook_signal_is_recorded(sig) ? 0 : REAL(raise)(sig))
+DEFINE_PASS(pthread_kill, (pthread_t thread, int sig),
+	    hook_signal_is_recorded(sig) ? 0 : REAL(pthread_kill)(thread, sig))
 
 /* Signals that were blocked may come now. */
-HOOK_EXPORT int sigprocmask(int how, const sigset_t *set, sigset_t *old)
-{
-	int rc;
-
-	hook_signal_pass();
-	rc = REAL(sigprocmask)(how, set, old);
-	hook_signal_pass();
-	return rc;
-}
-
-HOOK_EXPORT int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
-{
-	int rc;
-
-	hook_signal_pass();
-	rc = REAL(pthread_sigmask)(how, set, old);
-	hook_signal_pass();
-	return rc;
-}
+DEFINE_PASS(sigprocmask, (int how, const sigset_t *set, sigset_t *old),
+	    REAL(sigprocmask)(how, set, old))
+DEFINE_PASS(pthread_sigmask, (int how, const sigset_t *set, sigset_t *old),
+	    REAL(pthread_sigmask)(how, set, old))

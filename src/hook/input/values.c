@@ -175,8 +175,8 @@ static int replay_number(struct hook_thread *t, uint32_t kind, const char *call,
 	return 0;
 }
 
-static void __attribute__((noreturn))
-diverged_by_size(struct hook_thread *t, const char *call, size_t recorded, size_t asked)
+void hook_input_diverged_by_size(struct hook_thread *t, const char *call, size_t recorded,
+				 size_t asked)
 {
 	char expected[48], found[48];
 	struct hook_text out = hook_text_in(expected, sizeof(expected));
@@ -201,7 +201,7 @@ static ssize_t replay_bytes(struct hook_thread *t, uint32_t kind, const char *ca
 		if (rec.kind == TRACE_IN_ERRNO)
 			return replay_error(&rec);
 		if (rec.length > size - n)
-			diverged_by_size(t, call, n + rec.length, size);
+			hook_input_diverged_by_size(t, call, n + rec.length, size);
 		if (rec.length)
 			memcpy((char *)buffer + n, rec.bytes, rec.length);
 		n += rec.length;

@@ -270,6 +270,8 @@ static void replay_take(struct hook_thread *t)
 	uint64_t id = hook_sync_op_id(SYNC_BATON);
 	struct trace_sync_outcome out;
 
+	/* What follows its step has an order by the baton, which others may have to have first. */
+	hook_sync_let_go(t);
 	hook_sync_expect(t, &c, id, &out);
 	if (out.code == STOLEN)
 		await_theft(t, out.version);
