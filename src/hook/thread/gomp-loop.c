@@ -6,6 +6,9 @@
  * libgomp is told of the loop and then no more asked; every thread takes its parts without waiting
  * for others. Ordered iterations wait for their turn, which is their position.
  */
+#include <stdarg.h>
+
+#include "hook/thread/baton.h"
 #include "hook/thread/gomp.h"
 #include "hook/thread/wait.h"
 
@@ -126,7 +129,9 @@ static bool begin(const struct hook_gomp_loop *l, bool got, uint64_t *from, uint
 	f->loop.base = f->ordered;
 	if (l->ordered)
 		f->ordered += (uint32_t)l->count;
-	return part(t, &f->loop, got, from, to, site);
+	got = part(t, &f->loop, got, from, to, site);
+	hook_baton_point(t);
+	return got;
 }
 
 static bool is_ours(const void *site)
@@ -155,10 +160,14 @@ static bool is_ours(const void *site)
 		if (!is_ours(SITE))                                                                \
 			return GOMP_REAL(name)(from, to);                                          \
 		HOOK_SYNC_ENTER(t);                                                                \
+		if (hook_gomp_here()->loop.ordered)                                                \
+			hook_baton_leave(t);                                                       \
 		if (hook_process.mode == HOOK_RECORD)                                              \
 			got = GOMP_REAL(name)(from, to);                                           \
-		return part(t, &hook_gomp_here()->loop, got, (uint64_t *)from, (uint64_t *)to,     \
-			    SITE);                                                                 \
+		got = part(t, &hook_gomp_here()->loop, got, (uint64_t *)from, (uint64_t *)to,      \
+			   SITE);                                                                  \
+		hook_baton_point(t);                                                               \
+		return got;                                                                        \
 	}
 
 /*
@@ -251,6 +260,7 @@ unsigned int GOMP_sections_start(unsigned int count)
 unsigned int GOMP_sections_next(void)
 {
 	uint64_t from = 0, to;
+	bool got;
 
 	if (!is_ours(SITE))
 		return GOMP_REAL(GOMP_sections_next)();
@@ -258,7 +268,9 @@ unsigned int GOMP_sections_next(void)
 	if (hook_process.mode == HOOK_RECORD)
 		from = GOMP_REAL(GOMP_sections_next)();
 	to = from + 1;
-	return part(t, &hook_gomp_here()->loop, from, &from, &to, SITE) ? (unsigned int)from : 0;
+	got = part(t, &hook_gomp_here()->loop, from, &from, &to, SITE);
+	hook_baton_point(t);
+	return got ? (unsigned int)from : 0;
 }
 
 /* Regions that are a loop or sections: their threads begin with the next function. */
@@ -275,6 +287,7 @@ unsigned int GOMP_sections_next(void)
 			return;                                                                    \
 		}                                                                                  \
 		team.loop = what;                                                                  \
+		hook_gomp_region_begins(&team);                                                    \
 		GOMP_REAL(name)(hook_gomp_region, &team, threads, UNPACK arguments, flags);        \
 		hook_gomp_region_over();                                                           \
 	}
@@ -316,13 +329,70 @@ void GOMP_ordered_start(void)
 {
 	struct hook_gomp_loop *l = &hook_gomp_here()->loop;
 	struct hook_gomp_team *team = hook_gomp_here()->team;
+	bool real = hook_process.mode != HOOK_REPLAY || l->schedule == GOMP_FIXED || !l->ordered;
 
-	if (hook_process.mode != HOOK_REPLAY || !is_ours(SITE) || !l->ordered) {
+	if (!hook_sync_is_on(SITE)) {
 		GOMP_REAL(GOMP_ordered_start)();
 		return;
 	}
 	HOOK_SYNC_ENTER(t);
+	hook_baton_leave(t);
 	t->waits_in = "ordered (OpenMP)";
-	if (team)
+	if (real)
+		GOMP_REAL(GOMP_ordered_start)();
+	else if (team)
 		hook_sync_await(t, &team->turn, l->base + (uint32_t)l->at);
+	hook_baton_enter(t);
 }
+
+/* What comes in order by itself, but where a thread may wait for another. */
+#define WAITING(name, type)                                                                        \
+	HOOK_EXPORT bool name(type *from, type *to);                                               \
+	bool name(type *from, type *to)                                                            \
+	{                                                                                          \
+		bool got;                                                                          \
+                                                                                                   \
+		if (!hook_baton_on || !hook_sync_is_on(SITE))                                      \
+			return GOMP_REAL(name)(from, to);                                          \
+		HOOK_SYNC_ENTER(t);                                                                \
+		hook_baton_leave(t);                                                               \
+		got = GOMP_REAL(name)(from, to);                                                   \
+		hook_baton_enter(t);                                                               \
+		return got;                                                                        \
+	}
+
+WAITING(GOMP_loop_ordered_static_next, long)
+WAITING(GOMP_loop_ull_ordered_static_next, ull)
+
+/*
+ * The same for an iteration that waits for another. Nothing tells how many numbers the caller gave:
+ * those behind them are whatever is there, and libgomp does not look at them.
+ */
+#define PASS_ON(name, first, n)                                                                    \
+	GOMP_REAL(name)                                                                            \
+	(first, n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8], n[9], n[10], n[11], n[12], n[13],  \
+	 n[14], n[15])
+#define DOACROSS_WAIT(name, type)                                                                  \
+	HOOK_EXPORT void name(type first, ...);                                                    \
+	void name(type first, ...)                                                                 \
+	{                                                                                          \
+		bool serial = hook_baton_on && hook_sync_is_on(SITE);                              \
+		type n[16];                                                                        \
+		va_list ap;                                                                        \
+                                                                                                   \
+		va_start(ap, first);                                                               \
+		for (size_t i = 1; i < sizeof(n) / sizeof(n[0]); i++)                              \
+			n[i] = va_arg(ap, type);                                                   \
+		va_end(ap);                                                                        \
+		if (!serial) {                                                                     \
+			PASS_ON(name, first, n);                                                   \
+			return;                                                                    \
+		}                                                                                  \
+		HOOK_SYNC_ENTER(t);                                                                \
+		hook_baton_leave(t);                                                               \
+		PASS_ON(name, first, n);                                                           \
+		hook_baton_enter(t);                                                               \
+	}
+
+DOACROSS_WAIT(GOMP_doacross_wait, long)
+DOACROSS_WAIT(GOMP_doacross_ull_wait, ull)

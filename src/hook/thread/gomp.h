@@ -36,6 +36,7 @@ struct hook_gomp_task;
 struct hook_gomp_team {
 	hook_gomp_body *body;
 	void *data;
+	struct hook_thread *master;
 	struct hook_gomp_loop loop; /* that it begins with */
 	void *copied;               /* replay: what a single hands out */
 	uint32_t turn;              /* replay: of ordered iterations */
@@ -92,13 +93,21 @@ struct hook_sync_spot hook_gomp_spot(const struct hook_sync_call *c);
  */
 void hook_gomp_run(struct hook_thread *t, const void *site);
 
+/* A version of the team's order, before others may be let go, or after this thread was. */
+void hook_gomp_order_before(struct hook_thread *t, const void *site);
+void hook_gomp_order_after(struct hook_thread *t, const void *site);
+
+/* Serial mode: the thread has the turn to run from here on. */
+void hook_gomp_point(struct hook_thread *t);
+
 /* Replay: all threads of the team meet in the barrier that the frame is in. */
 void hook_gomp_meet(struct hook_thread *t, struct hook_gomp_frame *f);
 
 /* libgomp calls it in each thread of a region with a struct hook_gomp_team. */
 void hook_gomp_region(void *team);
 
-/* In the thread that began it, when the region is over. */
+/* In the thread that begins it: before libgomp's call, and after it. */
+void hook_gomp_region_begins(struct hook_gomp_team *team);
 void hook_gomp_region_over(void);
 
 /* A thread leaves the body of a region; and it is out of it, or comes to that of the next. */
