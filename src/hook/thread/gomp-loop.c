@@ -6,7 +6,9 @@
  * libgomp is told of the loop and then no more asked; every thread takes its parts without waiting
  * for others. Ordered iterations wait for their turn, which is their position.
  */
+#include <sched.h>
 #include <stdarg.h>
+#include <stdlib.h>
 
 #include "hook/thread/baton.h"
 #include "hook/thread/gomp.h"
@@ -69,13 +71,64 @@ static uint64_t iteration(const struct hook_gomp_loop *l, uint64_t at)
 	return at == l->count ? l->end : l->start + at * l->step;
 }
 
-/* Replay: the ordered iterations of the part in work are done. */
+static void lock(int *word)
+{
+	while (__atomic_exchange_n(word, 1, __ATOMIC_ACQUIRE))
+		sched_yield();
+}
+
+static void unlock(int *word)
+{
+	__atomic_store_n(word, 0, __ATOMIC_RELEASE);
+}
+
+static struct hook_gomp_ordered **find(struct hook_gomp_team *team, uint32_t number)
+{
+	struct hook_gomp_ordered **p = &team->ordered;
+
+	while (*p && (*p)->number != number)
+		p = &(*p)->next;
+	return p;
+}
+
+/* Replay: waits for the turn of the part in work. */
+static void await_part(struct hook_thread *t, struct hook_gomp_loop *l)
+{
+	struct hook_gomp_team *team = hook_gomp_here()->team;
+	struct hook_gomp_ordered **p;
+
+	if (!l->turn) {
+		lock(&team->ordered_lock);
+		p = find(team, l->number);
+		if (!*p)
+			*p = calloc(1, sizeof(**p));
+		if (!*p)
+			hook_failed(t, "there is no memory for an ordered loop");
+		(*p)->number = l->number;
+		l->turn = &(*p)->turn;
+		unlock(&team->ordered_lock);
+	}
+	t->waits_in = "ordered (OpenMP)";
+	hook_sync_await(t, l->turn, (uint32_t)l->at);
+}
+
+/* Replay: the ordered iterations of the part in work are done; nobody asks after the last. */
 static void leave_part(struct hook_thread *t, struct hook_gomp_loop *l)
 {
-	uint32_t *turn = &hook_gomp_here()->team->turn;
+	struct hook_gomp_team *team = hook_gomp_here()->team;
+	struct hook_gomp_ordered **p, *over;
 
-	hook_sync_await(t, turn, l->base + (uint32_t)l->at);
-	hook_sync_pass(turn, l->base + (uint32_t)(l->at + l->length));
+	await_part(t, l);
+	if (l->at + l->length < l->count) {
+		hook_sync_pass(l->turn, (uint32_t)(l->at + l->length));
+		return;
+	}
+	lock(&team->ordered_lock);
+	p = find(team, l->number);
+	over = *p;
+	*p = over->next;
+	unlock(&team->ordered_lock);
+	free(over);
 }
 
 static void enter_part(struct hook_thread *t, struct hook_gomp_loop *l, uint64_t advance,
@@ -126,9 +179,8 @@ static bool begin(const struct hook_gomp_loop *l, bool got, uint64_t *from, uint
 	if (!hook_sync_is_on(site) || l->schedule == GOMP_FIXED)
 		return got;
 	HOOK_SYNC_ENTER(t);
-	f->loop.base = f->ordered;
 	if (l->ordered)
-		f->ordered += (uint32_t)l->count;
+		f->loop.number = ++f->ordered;
 	got = part(t, &f->loop, got, from, to, site);
 	hook_baton_point(t);
 	return got;
@@ -137,6 +189,12 @@ static bool begin(const struct hook_gomp_loop *l, bool got, uint64_t *from, uint
 static bool is_ours(const void *site)
 {
 	return hook_sync_is_on(site) && hook_gomp_here()->loop.schedule != GOMP_FIXED;
+}
+
+static bool is_replayed(const struct hook_gomp_loop *l, const void *site)
+{
+	return hook_process.mode == HOOK_REPLAY && hook_sync_is_on(site) &&
+	       l->schedule != GOMP_FIXED;
 }
 
 /* What libgomp allocates for it is not the program's. */
@@ -179,10 +237,9 @@ static bool is_ours(const void *site)
 	bool name(UNPACK parameters, type *from, type *to)                                         \
 	{                                                                                          \
 		struct hook_gomp_loop l = loop;                                                    \
-		bool got, replay = hook_process.mode == HOOK_REPLAY && hook_sync_is_on(SITE) &&    \
-				   l.schedule != GOMP_FIXED;                                       \
+		bool got;                                                                          \
                                                                                                    \
-		if (replay)                                                                        \
+		if (is_replayed(&l, SITE))                                                         \
 			got = INSIDE(GOMP_REAL(plain)(UNPACK arguments, from, to));                \
 		else                                                                               \
 			got = INSIDE(GOMP_REAL(name)(UNPACK arguments, from, to));                 \
@@ -231,6 +288,39 @@ UNSIZED(nonmonotonic_runtime, nonmonotonic_runtime, false)
 UNSIZED(maybe_nonmonotonic_runtime, maybe_nonmonotonic_runtime, false)
 UNSIZED(ordered_runtime, runtime, true)
 
+/*
+ * Any schedule, for reductions over tasks and conditional lastprivate. `from` can be NULL: then it
+ * is not asked for a part.
+ */
+#define ANY(name, plain, type, loop, parameters, arguments)                                        \
+	HOOK_EXPORT bool name(UNPACK parameters, long kind, type chunk, type *from, type *to,      \
+			      void *reductions, void **memory);                                    \
+	bool name(UNPACK parameters, long kind, type chunk, type *from, type *to,                  \
+		  void *reductions, void **memory)                                                 \
+	{                                                                                          \
+		struct hook_gomp_loop l = loop;                                                    \
+		__typeof__(name) *real = GOMP_REAL(name);                                          \
+		bool got;                                                                          \
+                                                                                                   \
+		if (!from)                                                                         \
+			l.schedule = GOMP_FIXED;                                                   \
+		if (reductions)                                                                    \
+			hook_gomp_not_kept(GOMP_REST_REDUCTION);                                   \
+		if (is_replayed(&l, SITE))                                                         \
+			real = GOMP_REAL(plain);                                                   \
+		got = INSIDE(real(UNPACK arguments, kind, chunk, from, to, reductions, memory));   \
+		return begin(&l, got, (uint64_t *)from, (uint64_t *)to, SITE);                     \
+	}
+#define ANY_SIGNED(name, plain, ordered)                                                           \
+	ANY(name, plain, long, LOOP((unsigned int)kind, ordered, chunk),                           \
+	    (long start, long end, long step), (start, end, step))
+#define ANY_ULL(name, plain, ordered)                                                              \
+	ANY(name, plain, ull, LOOP_ULL((unsigned int)kind, ordered, chunk),                        \
+	    (bool up, ull start, ull end, ull step), (up, start, end, step))
+#define ANY_ACROSS(name, type)                                                                     \
+	ANY(name, name, type, LOOP_ACROSS((unsigned int)kind, chunk),                              \
+	    (unsigned int depth, type *counts), (depth, counts))
+
 /* Loops whose iterations wait for certain others: they go on with the plain functions. */
 #define ACROSS(name, type, kind)                                                                   \
 	START(name, name, type, LOOP_ACROSS(kind, chunk),                                          \
@@ -246,7 +336,15 @@ ACROSS(GOMP_loop_ull_doacross_dynamic_start, ull, KIND_DYNAMIC)
 ACROSS(GOMP_loop_ull_doacross_guided_start, ull, KIND_GUIDED)
 ACROSS_UNSIZED(GOMP_loop_ull_doacross_runtime_start, ull)
 
+ANY_SIGNED(GOMP_loop_start, GOMP_loop_start, false)
+ANY_SIGNED(GOMP_loop_ordered_start, GOMP_loop_start, true)
+ANY_ULL(GOMP_loop_ull_start, GOMP_loop_ull_start, false)
+ANY_ULL(GOMP_loop_ull_ordered_start, GOMP_loop_ull_start, true)
+ANY_ACROSS(GOMP_loop_doacross_start, long)
+ANY_ACROSS(GOMP_loop_ull_doacross_start, ull)
+
 HOOK_EXPORT unsigned int GOMP_sections_start(unsigned int count);
+HOOK_EXPORT unsigned int GOMP_sections2_start(unsigned int count, void *reductions, void **memory);
 HOOK_EXPORT unsigned int GOMP_sections_next(void);
 
 unsigned int GOMP_sections_start(unsigned int count)
@@ -254,6 +352,18 @@ unsigned int GOMP_sections_start(unsigned int count)
 	struct hook_gomp_loop l = sections_of(count);
 	uint64_t from = INSIDE(GOMP_REAL(GOMP_sections_start)(count)), to = from + 1;
 
+	return begin(&l, from, &from, &to, SITE) ? (unsigned int)from : 0;
+}
+
+unsigned int GOMP_sections2_start(unsigned int count, void *reductions, void **memory)
+{
+	struct hook_gomp_loop l = sections_of(count);
+	uint64_t from, to;
+
+	if (reductions)
+		hook_gomp_not_kept(GOMP_REST_REDUCTION);
+	from = INSIDE(GOMP_REAL(GOMP_sections2_start)(count, reductions, memory));
+	to = from + 1;
 	return begin(&l, from, &from, &to, SITE) ? (unsigned int)from : 0;
 }
 
@@ -328,7 +438,6 @@ HOOK_EXPORT void GOMP_ordered_start(void);
 void GOMP_ordered_start(void)
 {
 	struct hook_gomp_loop *l = &hook_gomp_here()->loop;
-	struct hook_gomp_team *team = hook_gomp_here()->team;
 	bool real = hook_process.mode != HOOK_REPLAY || l->schedule == GOMP_FIXED || !l->ordered;
 
 	if (!hook_sync_is_on(SITE)) {
@@ -337,11 +446,10 @@ void GOMP_ordered_start(void)
 	}
 	HOOK_SYNC_ENTER(t);
 	hook_baton_leave(t);
-	t->waits_in = "ordered (OpenMP)";
 	if (real)
 		GOMP_REAL(GOMP_ordered_start)();
-	else if (team)
-		hook_sync_await(t, &team->turn, l->base + (uint32_t)l->at);
+	else if (hook_gomp_here()->team)
+		await_part(t, l);
 	hook_baton_enter(t);
 }
 

@@ -338,6 +338,10 @@ static void make(struct hook_thread *t, const struct making *m, const void *site
 /* Reductions by tasks and detached tasks are more than an order. */
 static bool is_ours(unsigned int flags, const void *site)
 {
+	if (flags & FLAG_REDUCTION)
+		hook_gomp_not_kept(GOMP_REST_REDUCTION);
+	if (flags & FLAG_DETACH)
+		hook_gomp_not_kept(GOMP_REST_DETACH);
 	return hook_sync_is_on(site) && hook_gomp_here()->team &&
 	       !(flags & (FLAG_REDUCTION | FLAG_DETACH));
 }
