@@ -66,6 +66,8 @@ struct hook_thread {
 	bool opened; /* its order stream is open */
 	void *(*start)(void *);
 	void *start_arg;
+	bool makes_team;    /* it begins a region of OpenMP: the threads it makes belong to that */
+	bool is_of_team;    /* it was made so */
 	uint32_t heap_slot; /* see hook/heap/slots.h */
 	uint64_t noise;
 	/* the MPI call at work */

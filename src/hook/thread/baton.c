@@ -234,7 +234,7 @@ static void record_take(struct hook_thread *t)
 	note(t, version, (uint32_t)how);
 }
 
-static bool is_slice_over(void)
+bool hook_baton_is_due(void)
 {
 	return __atomic_load_n(&baton.first, __ATOMIC_RELAXED) &&
 	       __rdtsc() - baton.since > SLICE_CYCLES;
@@ -302,7 +302,7 @@ void hook_baton_take(struct hook_thread *t)
 
 void hook_baton_offer(struct hook_thread *t)
 {
-	if (hook_process.mode == HOOK_REPLAY || is_slice_over())
+	if (hook_process.mode == HOOK_REPLAY || hook_baton_is_due())
 		hook_baton_give(t);
 	hook_baton_take(t);
 }

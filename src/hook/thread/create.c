@@ -16,6 +16,7 @@
 #include "hook/common/thread.h"
 #include "hook/heap/heap.h"
 #include "hook/thread/baton.h"
+#include "hook/thread/gomp.h"
 #include "hook/thread/real.h"
 #include "hook/thread/streams.h"
 #include "hook/thread/stuck.h"
@@ -61,13 +62,25 @@ static void begins(struct hook_thread *t)
 	if (hook_process.mode == HOOK_RECORD)
 		hook_sync_open(t);
 	pthread_setspecific(key, t);
-	hook_baton_enter(t);
+	if (!t->is_of_team)
+		hook_baton_enter(t);
 	hook_depth = t->passive;
+}
+
+/* What the program does afterwards, in destructors, comes after what it did in its last region. */
+static void is_let_go(struct hook_thread **t)
+{
+	if (!(*t)->is_of_team)
+		return;
+	hook_gomp_body_left(*t);
+	hook_depth = 1;
+	hook_baton_enter(*t);
+	hook_depth = (*t)->passive;
 }
 
 static void *thread_main(void *arg)
 {
-	struct hook_thread *t = arg;
+	struct hook_thread *t __attribute__((cleanup(is_let_go))) = arg;
 
 	begins(t);
 	return t->start(t->start_arg);
@@ -97,6 +110,7 @@ static struct hook_thread *thread_child(struct hook_thread *parent, void *(*star
 	hook_text_add(&name, ".");
 	hook_text_number(&name, ++parent->children);
 	t->passive = parent->passive;
+	t->is_of_team = parent->makes_team;
 	t->start = start;
 	t->start_arg = arg;
 	hook_heap_child(t);

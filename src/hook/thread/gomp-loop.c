@@ -6,6 +6,11 @@
  * libgomp is told of the loop and then no more asked; every thread takes its parts without waiting
  * for others. Ordered iterations wait for their turn, which is their position.
  */
+#include <sched.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include "hook/thread/baton.h"
 #include "hook/thread/gomp.h"
 #include "hook/thread/wait.h"
 
@@ -66,13 +71,64 @@ static uint64_t iteration(const struct hook_gomp_loop *l, uint64_t at)
 	return at == l->count ? l->end : l->start + at * l->step;
 }
 
-/* Replay: the ordered iterations of the part in work are done. */
+static void lock(int *word)
+{
+	while (__atomic_exchange_n(word, 1, __ATOMIC_ACQUIRE))
+		sched_yield();
+}
+
+static void unlock(int *word)
+{
+	__atomic_store_n(word, 0, __ATOMIC_RELEASE);
+}
+
+static struct hook_gomp_ordered **find(struct hook_gomp_team *team, uint32_t number)
+{
+	struct hook_gomp_ordered **p = &team->ordered;
+
+	while (*p && (*p)->number != number)
+		p = &(*p)->next;
+	return p;
+}
+
+/* Replay: waits for the turn of the part in work. */
+static void await_part(struct hook_thread *t, struct hook_gomp_loop *l)
+{
+	struct hook_gomp_team *team = hook_gomp_here()->team;
+	struct hook_gomp_ordered **p;
+
+	if (!l->turn) {
+		lock(&team->ordered_lock);
+		p = find(team, l->number);
+		if (!*p)
+			*p = calloc(1, sizeof(**p));
+		if (!*p)
+			hook_failed(t, "there is no memory for an ordered loop");
+		(*p)->number = l->number;
+		l->turn = &(*p)->turn;
+		unlock(&team->ordered_lock);
+	}
+	t->waits_in = "ordered (OpenMP)";
+	hook_sync_await(t, l->turn, (uint32_t)l->at);
+}
+
+/* Replay: the ordered iterations of the part in work are done; nobody asks after the last. */
 static void leave_part(struct hook_thread *t, struct hook_gomp_loop *l)
 {
-	uint32_t *turn = &hook_gomp_here()->team->turn;
+	struct hook_gomp_team *team = hook_gomp_here()->team;
+	struct hook_gomp_ordered **p, *over;
 
-	hook_sync_await(t, turn, l->base + (uint32_t)l->at);
-	hook_sync_pass(turn, l->base + (uint32_t)(l->at + l->length));
+	await_part(t, l);
+	if (l->at + l->length < l->count) {
+		hook_sync_pass(l->turn, (uint32_t)(l->at + l->length));
+		return;
+	}
+	lock(&team->ordered_lock);
+	p = find(team, l->number);
+	over = *p;
+	*p = over->next;
+	unlock(&team->ordered_lock);
+	free(over);
 }
 
 static void enter_part(struct hook_thread *t, struct hook_gomp_loop *l, uint64_t advance,
@@ -123,15 +179,22 @@ static bool begin(const struct hook_gomp_loop *l, bool got, uint64_t *from, uint
 	if (!hook_sync_is_on(site) || l->schedule == GOMP_FIXED)
 		return got;
 	HOOK_SYNC_ENTER(t);
-	f->loop.base = f->ordered;
 	if (l->ordered)
-		f->ordered += (uint32_t)l->count;
-	return part(t, &f->loop, got, from, to, site);
+		f->loop.number = ++f->ordered;
+	got = part(t, &f->loop, got, from, to, site);
+	hook_baton_point(t);
+	return got;
 }
 
 static bool is_ours(const void *site)
 {
 	return hook_sync_is_on(site) && hook_gomp_here()->loop.schedule != GOMP_FIXED;
+}
+
+static bool is_replayed(const struct hook_gomp_loop *l, const void *site)
+{
+	return hook_process.mode == HOOK_REPLAY && hook_sync_is_on(site) &&
+	       l->schedule != GOMP_FIXED;
 }
 
 /* What libgomp allocates for it is not the program's. */
@@ -155,10 +218,14 @@ static bool is_ours(const void *site)
 		if (!is_ours(SITE))                                                                \
 			return GOMP_REAL(name)(from, to);                                          \
 		HOOK_SYNC_ENTER(t);                                                                \
+		if (hook_gomp_here()->loop.ordered)                                                \
+			hook_baton_leave(t);                                                       \
 		if (hook_process.mode == HOOK_RECORD)                                              \
 			got = GOMP_REAL(name)(from, to);                                           \
-		return part(t, &hook_gomp_here()->loop, got, (uint64_t *)from, (uint64_t *)to,     \
-			    SITE);                                                                 \
+		got = part(t, &hook_gomp_here()->loop, got, (uint64_t *)from, (uint64_t *)to,      \
+			   SITE);                                                                  \
+		hook_baton_point(t);                                                               \
+		return got;                                                                        \
 	}
 
 /*
@@ -170,10 +237,9 @@ static bool is_ours(const void *site)
 	bool name(UNPACK parameters, type *from, type *to)                                         \
 	{                                                                                          \
 		struct hook_gomp_loop l = loop;                                                    \
-		bool got, replay = hook_process.mode == HOOK_REPLAY && hook_sync_is_on(SITE) &&    \
-				   l.schedule != GOMP_FIXED;                                       \
+		bool got;                                                                          \
                                                                                                    \
-		if (replay)                                                                        \
+		if (is_replayed(&l, SITE))                                                         \
 			got = INSIDE(GOMP_REAL(plain)(UNPACK arguments, from, to));                \
 		else                                                                               \
 			got = INSIDE(GOMP_REAL(name)(UNPACK arguments, from, to));                 \
@@ -222,6 +288,39 @@ UNSIZED(nonmonotonic_runtime, nonmonotonic_runtime, false)
 UNSIZED(maybe_nonmonotonic_runtime, maybe_nonmonotonic_runtime, false)
 UNSIZED(ordered_runtime, runtime, true)
 
+/*
+ * Any schedule, for reductions over tasks and conditional lastprivate. `from` can be NULL: then it
+ * is not asked for a part.
+ */
+#define ANY(name, plain, type, loop, parameters, arguments)                                        \
+	HOOK_EXPORT bool name(UNPACK parameters, long kind, type chunk, type *from, type *to,      \
+			      void *reductions, void **memory);                                    \
+	bool name(UNPACK parameters, long kind, type chunk, type *from, type *to,                  \
+		  void *reductions, void **memory)                                                 \
+	{                                                                                          \
+		struct hook_gomp_loop l = loop;                                                    \
+		__typeof__(name) *real = GOMP_REAL(name);                                          \
+		bool got;                                                                          \
+                                                                                                   \
+		if (!from)                                                                         \
+			l.schedule = GOMP_FIXED;                                                   \
+		if (reductions)                                                                    \
+			hook_gomp_not_kept(GOMP_REST_REDUCTION);                                   \
+		if (is_replayed(&l, SITE))                                                         \
+			real = GOMP_REAL(plain);                                                   \
+		got = INSIDE(real(UNPACK arguments, kind, chunk, from, to, reductions, memory));   \
+		return begin(&l, got, (uint64_t *)from, (uint64_t *)to, SITE);                     \
+	}
+#define ANY_SIGNED(name, plain, ordered)                                                           \
+	ANY(name, plain, long, LOOP((unsigned int)kind, ordered, chunk),                           \
+	    (long start, long end, long step), (start, end, step))
+#define ANY_ULL(name, plain, ordered)                                                              \
+	ANY(name, plain, ull, LOOP_ULL((unsigned int)kind, ordered, chunk),                        \
+	    (bool up, ull start, ull end, ull step), (up, start, end, step))
+#define ANY_ACROSS(name, type)                                                                     \
+	ANY(name, name, type, LOOP_ACROSS((unsigned int)kind, chunk),                              \
+	    (unsigned int depth, type *counts), (depth, counts))
+
 /* Loops whose iterations wait for certain others: they go on with the plain functions. */
 #define ACROSS(name, type, kind)                                                                   \
 	START(name, name, type, LOOP_ACROSS(kind, chunk),                                          \
@@ -237,7 +336,15 @@ ACROSS(GOMP_loop_ull_doacross_dynamic_start, ull, KIND_DYNAMIC)
 ACROSS(GOMP_loop_ull_doacross_guided_start, ull, KIND_GUIDED)
 ACROSS_UNSIZED(GOMP_loop_ull_doacross_runtime_start, ull)
 
+ANY_SIGNED(GOMP_loop_start, GOMP_loop_start, false)
+ANY_SIGNED(GOMP_loop_ordered_start, GOMP_loop_start, true)
+ANY_ULL(GOMP_loop_ull_start, GOMP_loop_ull_start, false)
+ANY_ULL(GOMP_loop_ull_ordered_start, GOMP_loop_ull_start, true)
+ANY_ACROSS(GOMP_loop_doacross_start, long)
+ANY_ACROSS(GOMP_loop_ull_doacross_start, ull)
+
 HOOK_EXPORT unsigned int GOMP_sections_start(unsigned int count);
+HOOK_EXPORT unsigned int GOMP_sections2_start(unsigned int count, void *reductions, void **memory);
 HOOK_EXPORT unsigned int GOMP_sections_next(void);
 
 unsigned int GOMP_sections_start(unsigned int count)
@@ -248,9 +355,22 @@ unsigned int GOMP_sections_start(unsigned int count)
 	return begin(&l, from, &from, &to, SITE) ? (unsigned int)from : 0;
 }
 
+unsigned int GOMP_sections2_start(unsigned int count, void *reductions, void **memory)
+{
+	struct hook_gomp_loop l = sections_of(count);
+	uint64_t from, to;
+
+	if (reductions)
+		hook_gomp_not_kept(GOMP_REST_REDUCTION);
+	from = INSIDE(GOMP_REAL(GOMP_sections2_start)(count, reductions, memory));
+	to = from + 1;
+	return begin(&l, from, &from, &to, SITE) ? (unsigned int)from : 0;
+}
+
 unsigned int GOMP_sections_next(void)
 {
 	uint64_t from = 0, to;
+	bool got;
 
 	if (!is_ours(SITE))
 		return GOMP_REAL(GOMP_sections_next)();
@@ -258,7 +378,9 @@ unsigned int GOMP_sections_next(void)
 	if (hook_process.mode == HOOK_RECORD)
 		from = GOMP_REAL(GOMP_sections_next)();
 	to = from + 1;
-	return part(t, &hook_gomp_here()->loop, from, &from, &to, SITE) ? (unsigned int)from : 0;
+	got = part(t, &hook_gomp_here()->loop, from, &from, &to, SITE);
+	hook_baton_point(t);
+	return got ? (unsigned int)from : 0;
 }
 
 /* Regions that are a loop or sections: their threads begin with the next function. */
@@ -275,6 +397,7 @@ unsigned int GOMP_sections_next(void)
 			return;                                                                    \
 		}                                                                                  \
 		team.loop = what;                                                                  \
+		hook_gomp_region_begins(&team);                                                    \
 		GOMP_REAL(name)(hook_gomp_region, &team, threads, UNPACK arguments, flags);        \
 		hook_gomp_region_over();                                                           \
 	}
@@ -315,14 +438,69 @@ HOOK_EXPORT void GOMP_ordered_start(void);
 void GOMP_ordered_start(void)
 {
 	struct hook_gomp_loop *l = &hook_gomp_here()->loop;
-	struct hook_gomp_team *team = hook_gomp_here()->team;
+	bool real = hook_process.mode != HOOK_REPLAY || l->schedule == GOMP_FIXED || !l->ordered;
 
-	if (hook_process.mode != HOOK_REPLAY || !is_ours(SITE) || !l->ordered) {
+	if (!hook_sync_is_on(SITE)) {
 		GOMP_REAL(GOMP_ordered_start)();
 		return;
 	}
 	HOOK_SYNC_ENTER(t);
-	t->waits_in = "ordered (OpenMP)";
-	if (team)
-		hook_sync_await(t, &team->turn, l->base + (uint32_t)l->at);
+	hook_baton_leave(t);
+	if (real)
+		GOMP_REAL(GOMP_ordered_start)();
+	else if (hook_gomp_here()->team)
+		await_part(t, l);
+	hook_baton_enter(t);
 }
+
+/* What comes in order by itself, but where a thread may wait for another. */
+#define WAITING(name, type)                                                                        \
+	HOOK_EXPORT bool name(type *from, type *to);                                               \
+	bool name(type *from, type *to)                                                            \
+	{                                                                                          \
+		bool got;                                                                          \
+                                                                                                   \
+		if (!hook_baton_on || !hook_sync_is_on(SITE))                                      \
+			return GOMP_REAL(name)(from, to);                                          \
+		HOOK_SYNC_ENTER(t);                                                                \
+		hook_baton_leave(t);                                                               \
+		got = GOMP_REAL(name)(from, to);                                                   \
+		hook_baton_enter(t);                                                               \
+		return got;                                                                        \
+	}
+
+WAITING(GOMP_loop_ordered_static_next, long)
+WAITING(GOMP_loop_ull_ordered_static_next, ull)
+
+/*
+ * The same for an iteration that waits for another. Nothing tells how many numbers the caller gave:
+ * those behind them are whatever is there, and libgomp does not look at them.
+ */
+#define PASS_ON(name, first, n)                                                                    \
+	GOMP_REAL(name)                                                                            \
+	(first, n[1], n[2], n[3], n[4], n[5], n[6], n[7], n[8], n[9], n[10], n[11], n[12], n[13],  \
+	 n[14], n[15])
+#define DOACROSS_WAIT(name, type)                                                                  \
+	HOOK_EXPORT void name(type first, ...);                                                    \
+	void name(type first, ...)                                                                 \
+	{                                                                                          \
+		bool serial = hook_baton_on && hook_sync_is_on(SITE);                              \
+		type n[16];                                                                        \
+		va_list ap;                                                                        \
+                                                                                                   \
+		va_start(ap, first);                                                               \
+		for (size_t i = 1; i < sizeof(n) / sizeof(n[0]); i++)                              \
+			n[i] = va_arg(ap, type);                                                   \
+		va_end(ap);                                                                        \
+		if (!serial) {                                                                     \
+			PASS_ON(name, first, n);                                                   \
+			return;                                                                    \
+		}                                                                                  \
+		HOOK_SYNC_ENTER(t);                                                                \
+		hook_baton_leave(t);                                                               \
+		PASS_ON(name, first, n);                                                           \
+		hook_baton_enter(t);                                                               \
+	}
+
+DOACROSS_WAIT(GOMP_doacross_wait, long)
+DOACROSS_WAIT(GOMP_doacross_ull_wait, ull)

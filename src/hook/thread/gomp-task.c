@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hook/thread/baton.h"
 #include "hook/thread/gomp.h"
 
 #define SITE __builtin_return_address(0)
@@ -62,6 +63,18 @@ struct making {
 	bool has_part; /* of a loop: two words at the beginning of the data */
 	uint64_t part[2];
 };
+
+static struct making making_of(hook_gomp_body *body, void *data, copier *copy, long size,
+			       long align, unsigned int flags, int priority)
+{
+	return (struct making){.body = body,
+			       .data = data,
+			       .copy = copy,
+			       .size = size,
+			       .align = align > 0 ? align : 1,
+			       .flags = flags,
+			       .priority = priority};
+}
 
 static __thread uint64_t made; /* by this thread */
 static __thread bool left_body;
@@ -131,7 +144,7 @@ static void order_post(struct hook_thread *t, struct hook_gomp_team *team, struc
 	struct hook_sync_call c = {.op = SYNC_GOMP_TASK, .object = team, .cond = s, .site = site};
 
 	if (!t->passive)
-		hook_sync_mode->post(t, &c);
+		hook_sync_plain->post(t, &c);
 }
 
 /* After something that others may have been waited for. */
@@ -141,21 +154,37 @@ static void order_share(struct hook_thread *t, struct hook_gomp_team *team, stru
 	struct hook_sync_call c = {.op = SYNC_GOMP_TASK, .object = team, .cond = s, .site = site};
 
 	if (!t->passive)
-		hook_sync_mode->share(t, &c);
+		hook_sync_plain->share(t, &c);
 }
 
-/* The program's part of a task. */
+void hook_gomp_order_before(struct hook_thread *t, const void *site)
+{
+	if (hook_gomp_here()->team)
+		order_post(t, hook_gomp_here()->team, NULL, site);
+}
+
+void hook_gomp_order_after(struct hook_thread *t, const void *site)
+{
+	if (hook_gomp_here()->team)
+		order_share(t, hook_gomp_here()->team, NULL, site);
+}
+
+/* The program's part of a task. It may begin regions while the thread is at the end of one. */
 static void run_body(struct hook_thread *t, struct hook_gomp_task *task)
 {
 	struct hook_gomp_frame f = {
 		.outer = hook_gomp_frame, .team = task->team, .meetings = task->meetings};
+	bool left = left_body;
 
+	left_body = false;
 	hook_gomp_frame = &f;
-	hook_depth = t->passive;
+	hook_gomp_point(t);
 	task->body(task->data);
 	hook_depth = 1;
 	hook_gomp_frame = f.outer;
+	left_body = left;
 	order_post(t, task->team, NULL, (const void *)task->body);
+	hook_baton_leave(t);
 	free(task);
 }
 
@@ -244,6 +273,7 @@ void hook_gomp_body_ends(struct hook_thread *t)
 	const void *site = (const void *)hook_gomp_here()->team->body;
 
 	hook_depth = 1;
+	hook_baton_leave(t);
 	if (hook_process.mode == HOOK_RECORD)
 		left_body = true;
 	else
@@ -296,15 +326,22 @@ static void make(struct hook_thread *t, const struct making *m, const void *site
 	if (!task)
 		hook_failed(t, "there is no memory for a task");
 	order_post(t, task->team, &s, site);
+	if (hook_process.mode == HOOK_REPLAY || (!m->deferrable && m->depend))
+		hook_baton_leave(t);
 	if (hook_process.mode == HOOK_RECORD)
 		real_task_now()(run_recorded, &task, NULL, sizeof(task), _Alignof(void *),
 				m->deferrable, m->flags, m->depend, m->priority, NULL);
 	hook_gomp_run(t, site);
+	hook_baton_point(t);
 }
 
 /* Reductions by tasks and detached tasks are more than an order. */
 static bool is_ours(unsigned int flags, const void *site)
 {
+	if (flags & FLAG_REDUCTION)
+		hook_gomp_not_kept(GOMP_REST_REDUCTION);
+	if (flags & FLAG_DETACH)
+		hook_gomp_not_kept(GOMP_REST_DETACH);
 	return hook_sync_is_on(site) && hook_gomp_here()->team &&
 	       !(flags & (FLAG_REDUCTION | FLAG_DETACH));
 }
@@ -312,21 +349,15 @@ static bool is_ours(unsigned int flags, const void *site)
 void GOMP_task(hook_gomp_body *body, void *data, copier *copy, long size, long align,
 	       bool deferrable, unsigned int flags, void **depend, int priority, void *detach)
 {
-	struct making m = {.body = body,
-			   .data = data,
-			   .copy = copy,
-			   .size = size,
-			   .align = align > 0 ? align : 1,
-			   .deferrable = deferrable,
-			   .flags = flags,
-			   .depend = depend,
-			   .priority = priority};
+	struct making m = making_of(body, data, copy, size, align, flags, priority);
 
 	if (!is_ours(flags, SITE)) {
 		real_task_now()(body, data, copy, size, align, deferrable, flags, depend, priority,
 				detach);
 		return;
 	}
+	m.deferrable = deferrable;
+	m.depend = depend;
 	HOOK_SYNC_ENTER(t);
 	make(t, &m, SITE);
 }
@@ -343,12 +374,14 @@ void GOMP_task(hook_gomp_body *body, void *data, copier *copy, long size, long a
 			return;                                                                    \
 		}                                                                                  \
 		HOOK_SYNC_ENTER(t);                                                                \
+		hook_baton_leave(t);                                                               \
 		if (hook_process.mode == HOOK_REPLAY)                                              \
 			hook_gomp_run(t, SITE);                                                    \
 		GOMP_REAL(name)();                                                                 \
 		if (hook_process.mode == HOOK_RECORD)                                              \
 			hook_gomp_run(t, SITE);                                                    \
 		order_share(t, team, NULL, SITE);                                                  \
+		hook_baton_enter(t);                                                               \
 	}
 
 WAIT(GOMP_taskwait)
@@ -364,10 +397,12 @@ void GOMP_taskwait_depend(void **depend)
 		return;
 	}
 	HOOK_SYNC_ENTER(t);
+	hook_baton_leave(t);
 	if (hook_process.mode == HOOK_RECORD)
 		GOMP_REAL(GOMP_taskwait_depend)(depend);
 	hook_gomp_run(t, SITE);
 	order_share(t, team, NULL, SITE);
+	hook_baton_enter(t);
 }
 
 /* A loop of which each task gets a part. */
@@ -435,13 +470,7 @@ void GOMP_taskloop(hook_gomp_body *body, void *data, copier *copy, long size, lo
 		   unsigned int flags, unsigned long tasks, int priority, long start, long end,
 		   long step)
 {
-	struct making m = {.body = body,
-			   .data = data,
-			   .copy = copy,
-			   .size = size,
-			   .align = align > 0 ? align : 1,
-			   .flags = flags,
-			   .priority = priority};
+	struct making m = making_of(body, data, copy, size, align, flags, priority);
 	struct taskloop l;
 
 	if (!is_ours(flags, SITE) || !step || (step > 0 ? start >= end : start <= end)) {
@@ -458,13 +487,7 @@ void GOMP_taskloop_ull(hook_gomp_body *body, void *data, copier *copy, long size
 		       unsigned long long start, unsigned long long end, unsigned long long step)
 {
 	bool up = flags & FLAG_UP;
-	struct making m = {.body = body,
-			   .data = data,
-			   .copy = copy,
-			   .size = size,
-			   .align = align > 0 ? align : 1,
-			   .flags = flags,
-			   .priority = priority};
+	struct making m = making_of(body, data, copy, size, align, flags, priority);
 	struct taskloop l;
 
 	if (!is_ours(flags, SITE) || !step || (up ? start >= end : start <= end)) {

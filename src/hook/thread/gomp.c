@@ -4,6 +4,7 @@
  * by a plug-in of the program; then it is found by name.
  */
 #include "hook/thread/gomp.h"
+#include "hook/thread/baton.h"
 
 #include <dlfcn.h>
 #include <stddef.h>
@@ -42,6 +43,13 @@ void *hook_gomp_find(const char *name)
 	return found;
 }
 
+void hook_gomp_point(struct hook_thread *t)
+{
+	hook_depth = 1;
+	hook_baton_point(t);
+	hook_depth = t->passive;
+}
+
 void hook_gomp_warn(void)
 {
 	if (hook_real("__kmpc_fork_call"))
@@ -63,7 +71,7 @@ static int value(struct hook_thread *t, enum hook_sync_op op, int code, const vo
 
 	if (t->passive)
 		return code;
-	return hook_sync_mode->value(t, &c, hook_sync_op_id(op), act_known);
+	return hook_sync_plain->value(t, &c, hook_sync_op_id(op), act_known);
 }
 
 uint64_t hook_gomp_number(struct hook_thread *t, enum hook_sync_op op, uint64_t n, const void *site)

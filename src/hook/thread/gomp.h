@@ -27,19 +27,29 @@ struct hook_gomp_loop {
 	uint64_t chunk, count;     /* iterations */
 	uint64_t at, length;       /* of the part in work; length 0: none */
 	uint64_t next;             /* where it ended, in chunks if dynamic */
-	uint32_t base;             /* turn of the first iteration, if ordered */
+	uint32_t number;           /* if ordered: which of the region's ordered loops it is */
+	uint32_t *turn;            /* replay: of its ordered iterations; NULL: not known yet */
 };
 
 struct hook_gomp_task;
 
+/* Replay: an ordered loop that threads are at; with nowait they can be at several. */
+struct hook_gomp_ordered {
+	struct hook_gomp_ordered *next;
+	uint32_t number, turn;
+};
+
 /* A parallel region; on the stack of the thread that began it. */
 struct hook_gomp_team {
+	void *reductions; /* over tasks; libgomp looks for them here */
 	hook_gomp_body *body;
 	void *data;
+	struct hook_thread *master;
 	struct hook_gomp_loop loop; /* that it begins with */
 	void *copied;               /* replay: what a single hands out */
-	uint32_t turn;              /* replay: of ordered iterations */
-	uint64_t id;                /* of the order of its tasks */
+	int ordered_lock;           /* replay */
+	struct hook_gomp_ordered *ordered;
+	uint64_t id; /* of the order of its tasks */
 	uint32_t version[2];
 	struct hook_gomp_task *pending[HOOK_GOMP_BUCKETS]; /* replay */
 };
@@ -49,7 +59,7 @@ struct hook_gomp_frame {
 	struct hook_gomp_frame *outer;
 	struct hook_gomp_team *team; /* NULL outside of regions */
 	struct hook_gomp_loop loop;
-	uint32_t ordered;   /* iterations of ordered loops so far */
+	uint32_t ordered;   /* ordered loops so far */
 	void (*meet)(void); /* in a barrier that is not known to be over */
 	uint32_t meetings;  /* barriers that are over */
 };
@@ -63,6 +73,11 @@ void *hook_gomp_find(const char *name);
 
 /* Recording: says so if the program uses another library for OpenMP. */
 void hook_gomp_warn(void);
+
+/* Recording: says, once, that the program uses something that is not kept. */
+enum hook_gomp_rest { GOMP_REST_REDUCTION, GOMP_REST_DETACH, GOMP_REST_TARGET, GOMP_REST_OLD };
+
+void hook_gomp_not_kept(enum hook_gomp_rest what);
 
 #define GOMP_REAL(name)                                                                            \
 	({                                                                                         \
@@ -92,13 +107,21 @@ struct hook_sync_spot hook_gomp_spot(const struct hook_sync_call *c);
  */
 void hook_gomp_run(struct hook_thread *t, const void *site);
 
+/* A version of the team's order, before others may be let go, or after this thread was. */
+void hook_gomp_order_before(struct hook_thread *t, const void *site);
+void hook_gomp_order_after(struct hook_thread *t, const void *site);
+
+/* Serial mode: the thread has the turn to run from here on. */
+void hook_gomp_point(struct hook_thread *t);
+
 /* Replay: all threads of the team meet in the barrier that the frame is in. */
 void hook_gomp_meet(struct hook_thread *t, struct hook_gomp_frame *f);
 
 /* libgomp calls it in each thread of a region with a struct hook_gomp_team. */
 void hook_gomp_region(void *team);
 
-/* In the thread that began it, when the region is over. */
+/* In the thread that begins it: before libgomp's call, and after it. */
+void hook_gomp_region_begins(struct hook_gomp_team *team);
 void hook_gomp_region_over(void);
 
 /* A thread leaves the body of a region; and it is out of it, or comes to that of the next. */

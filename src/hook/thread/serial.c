@@ -28,6 +28,10 @@ static bool always_blocks(const struct hook_sync_call *c)
 	case SYNC_JOIN:
 	case SYNC_TIMEDJOIN:
 	case SYNC_CLOCKJOIN:
+	case SYNC_GOMP_CRITICAL:
+	case SYNC_GOMP_ATOMIC:
+	case SYNC_OMP_LOCK:
+	case SYNC_OMP_NEST_LOCK:
 		return true;
 	default:
 		return false;
@@ -50,11 +54,19 @@ static void ends(struct hook_thread **t)
 #define SERIAL(t, c)                                                                               \
 	struct hook_thread *at_work __attribute__((cleanup(ends), unused)) = begins(t, c)
 
+/* Whoever asks until it has it needs others to go on. */
+static int asked(struct hook_thread *t, int rc)
+{
+	if (rc && hook_baton_is_due())
+		hook_baton_give(t);
+	return rc;
+}
+
 static int serial_take(struct hook_thread *t, const struct hook_sync_call *c)
 {
 	SERIAL(t, c);
 
-	return below->take(t, c);
+	return asked(t, below->take(t, c));
 }
 
 static int serial_lock(pthread_mutex_t *m, const void *site)
@@ -92,7 +104,7 @@ static int serial_share(struct hook_thread *t, const struct hook_sync_call *c)
 {
 	SERIAL(t, c);
 
-	return below->share(t, c);
+	return asked(t, below->share(t, c));
 }
 
 static int serial_unshare(struct hook_thread *t, pthread_rwlock_t *l)
@@ -116,7 +128,7 @@ static int serial_value(struct hook_thread *t, const struct hook_sync_call *c, u
 {
 	SERIAL(t, c);
 
-	return below->value(t, c, id, act);
+	return asked(t, below->value(t, c, id, act));
 }
 
 /* Somebody else may be running the routine, and need the baton for it. */

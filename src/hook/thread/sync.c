@@ -16,7 +16,7 @@
 #include "hook/thread/streams.h"
 #include "hook/thread/stuck.h"
 
-const struct hook_sync_mode *hook_sync_mode;
+const struct hook_sync_mode *hook_sync_mode, *hook_sync_plain;
 bool hook_sync_replays;
 
 static const struct {
@@ -96,7 +96,8 @@ void hook_sync_start(void)
 	if (hook_process.mode == HOOK_RECORD)
 		hook_gomp_warn();
 	hook_sync_replays = hook_process.mode == HOOK_REPLAY;
-	hook_sync_mode = hook_sync_replays ? &hook_sync_replay : &hook_sync_record;
+	hook_sync_plain = hook_sync_replays ? &hook_sync_replay : &hook_sync_record;
+	hook_sync_mode = hook_sync_plain;
 	if (!hook_process.serial)
 		return;
 	hook_baton_start(hook_thread_self());

@@ -114,7 +114,8 @@ struct hook_sync_mode {
 	void (*step)(struct hook_thread *t, const struct hook_sync_call *c);
 };
 
-extern const struct hook_sync_mode *hook_sync_mode; /* NULL: nothing is to be done */
+extern const struct hook_sync_mode *hook_sync_mode;  /* NULL: nothing is to be done */
+extern const struct hook_sync_mode *hook_sync_plain; /* the same without the baton */
 extern const struct hook_sync_mode hook_sync_record, hook_sync_replay;
 
 /* The id of an operation that has no object of its own. */
