@@ -198,7 +198,9 @@ enum trace_input_kind {
  * delta counts from where the thread got the heap.
  */
 enum trace_heap_kind {
-	TRACE_HEAP_CHILD = 1, /* the next child of this thread: slot, turn of the slot */
+	TRACE_HEAP_CHILD = 1, /* a child of this thread whose slot is not a new one, next to that of
+				 the child before: how many came since the last record of one,
+				 slot, turn of the slot */
 	TRACE_HEAP_LIST = 2,  /* a list of blocks came back: refills since the last one, sender's
 				 slot, number of the list */
 };
