@@ -379,7 +379,7 @@ static int next_end(struct trace_sync_reader *r, struct trace_sync_rec *rec)
 {
 	if (r->more && r->rec.kind == TRACE_SYNC_STOP)
 		return next_record(r, rec);
-	if (r->ended || !r->view->polls)
+	if (r->ended || !r->view || !r->view->polls)
 		return 0;
 	r->ended = true;
 	*rec = (struct trace_sync_rec){.kind = TRACE_SYNC_END, .code = r->view->polls};

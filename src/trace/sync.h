@@ -164,7 +164,7 @@ uint32_t trace_sync_pending(const struct trace_view *view);
 
 /*
  * 1: the next operation, of this class, is as predicted; 2: it is *rec, or *rec is no operation
- * (TRACE_SYNC_CHECK and above); 0: there is none.
+ * (TRACE_SYNC_CHECK and above); 0: there is none, as in a reader that is all zero.
  * What trace_sync_reader_init has accepted makes sense to its end.
  */
 int trace_sync_next(struct trace_sync_reader *r, enum trace_sync_class how,
