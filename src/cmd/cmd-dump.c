@@ -182,12 +182,20 @@ static void print_sync(const struct dump *d, const struct source *from,
 		json_object_set_new(object, "text", cmd_show_json(words));
 		cmd_show_json_line(object, JSON_COMPACT);
 	} else {
-		if (rec->run)
+		if (rec->run && rec->kind != TRACE_SYNC_CHECK)
 			printf("\t%" PRIu64 " operations as predicted\n", rec->run);
 		print_position(from, number);
 		printf("\t%s\n", words);
 	}
 	free(words);
+}
+
+/* A check belongs to the last of the operations before it. */
+static uint64_t number_of(const struct trace_sync_reader *r, const struct trace_sync_rec *rec)
+{
+	if (rec->kind == TRACE_SYNC_CHECK)
+		return rec->run;
+	return rec->kind == TRACE_SYNC_END ? r->total : r->ops;
 }
 
 static int dump_sync(const struct dump *d, const struct source *from, const struct trace_view *view)
@@ -197,9 +205,7 @@ static int dump_sync(const struct dump *d, const struct source *from, const stru
 	int rc = trace_sync_reader_init(r, view);
 
 	while (!rc && !ferror(stdout) && trace_sync_next_record(r, &rec) == 2)
-		print_sync(d, from, &rec, r->ops);
-	if (!rc && !d->json && r->total > r->ops)
-		printf("\t%" PRIu64 " operations as predicted\n", r->total - r->ops);
+		print_sync(d, from, &rec, number_of(r, &rec));
 	free(r);
 	return rc;
 }

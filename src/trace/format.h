@@ -199,30 +199,46 @@ enum trace_input_kind {
  * delta counts from where the thread got the heap.
  */
 enum trace_heap_kind {
-	TRACE_HEAP_CHILD = 1, /* the next child of this thread: slot, turn of the slot */
+	TRACE_HEAP_CHILD = 1, /* a child of this thread whose slot is not a new one, next to that of
+				 the child before: how many came since the last record of one,
+				 slot, turn of the slot */
 	TRACE_HEAP_LIST = 2,  /* a list of blocks came back: refills since the last one, sender's
 				 slot, number of the list */
 };
 
 /*
  * Synchronisation records: what an operation did that was not predicted, and how many predicted
- * ones came before it (run). Which operation it was is not written: the program makes it again.
- * Predicted operations behind the last record are counted by `events` in the header.
+ * ones came before it. Which operation it was is not written: the program makes it again. `run`
+ * counts those that can take an object, `skip` of RESULT the others behind the last of them. How
+ * many there are of both is told by `events` in the header.
+ *
+ * New records are put plainly into TRACE_SYNC_PENDING_BYTES of the header page. `run` in the header
+ * has their length (low 16 bits) and a hash of them; `polls` the digest at the end of the thread.
  *
  *   0x00..0xbf  TAKE   run = byte / 16, step = byte % 16 + 1
- *   0xc0..0xff  kind = byte - 0xc0, then varints: run; but for TAKE code; for TAKE, TAKE_CODE and
- *               STOP step
+ *   0xc0..0xff  kind = byte - 0xc0, then varints: but for CHECK run; for RESULT skip; but for TAKE
+ *               code; for TAKE, TAKE_CODE and STOP step
+ *
+ * From there they go to the stream in blocks: varint 8 * records + checks, then by trace/coder.h
+ * the checks, TRACE_SYNC_CHECK_BITS each, and the records (trace/sync-pack.c). Where a check
+ * belongs follows from its number: after 16, 32, ... 1024 operations, then every 1024.
  */
 enum trace_sync_kind {
 	TRACE_SYNC_TAKE = 0,      /* took the object, step versions after the one seen last */
 	TRACE_SYNC_TAKE_CODE = 1, /* the same, and returned code */
 	TRACE_SYNC_CODE = 2,      /* took nothing, returned code */
 	TRACE_SYNC_CODE_NEW = 3,  /* the same, of an object that nobody had taken before */
-	TRACE_SYNC_CHECK = 4,     /* no operation: code = the high 16 bits of the digest so far */
-	TRACE_SYNC_STOP = 5,      /* recording ends here: code = enum trace_stop, step = errno */
-	TRACE_SYNC_KINDS = 6,
+	TRACE_SYNC_RESULT = 4,    /* an operation that takes nothing: code */
+	TRACE_SYNC_CHECK = 5,     /* no operation: code = some bits of the digest so far */
+	TRACE_SYNC_STOP = 6,      /* recording ends here: code = enum trace_stop, step = errno */
+	TRACE_SYNC_END = 7,       /* never in bytes: code = digest at the end, from the header */
+	TRACE_SYNC_KINDS = 8,
 };
 
+#define TRACE_SYNC_PENDING_AT 1024 /* in the header page */
+#define TRACE_SYNC_PENDING_BYTES 512
+#define TRACE_SYNC_CHECKS_MOST 7 /* in a block */
+#define TRACE_SYNC_CHECK_BITS 12
 #define TRACE_SYNC_SHORT_RUNS 12
 #define TRACE_SYNC_SHORT_STEPS 16
 #define TRACE_SYNC_BYTE_LONG 0xc0

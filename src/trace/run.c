@@ -107,6 +107,7 @@ static int sum_sync(struct trace_run_stream *s, const struct trace_view *view)
 
 	s->events = 0;
 	s->syncs = r->total;
+	s->bytes += trace_sync_pending(view);
 	while (!rc && trace_sync_next_record(r, &rec) == 2) {
 		s->unpredicted += rec.kind < TRACE_SYNC_CHECK;
 		if (rec.kind == TRACE_SYNC_STOP) {

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A record is committed before the header counts its operation: a process killed in between has
- * one operation more in its bytes than in its header, and the reader takes the larger number.
- * Invariant: writer and reader feed every outcome to learn() in the same order.
+ * A record is in the header page before the header counts its operation: a process killed in
+ * between has one operation more in its records than in its header, and the reader takes the larger
+ * number. Invariants: writer and reader feed every outcome to learn() in the same order. A block
+ * holds the checks that came while its records did, so when a check is due and none is left of the
+ * blocks that were opened, all their records are used up as well.
  */
 #include "trace/sync.h"
 
@@ -12,11 +14,21 @@
 #include "base/varint.h"
 
 #define FIRST_CHECK 16
-#define MAX_RECORD (1 + 3 * RP_VARINT_MAX)
+#define PENDING_KEPT (TRACE_SYNC_PLAIN_MOST + 1) /* for the last word */
 
 static bool counts(uint32_t kind)
 {
 	return kind < TRACE_SYNC_CHECK;
+}
+
+static bool waits(enum trace_sync_class how)
+{
+	return how == TRACE_SYNC_WAIT || how == TRACE_SYNC_TIMED;
+}
+
+static bool has_code(enum trace_sync_class how)
+{
+	return how != TRACE_SYNC_PLAIN && how != TRACE_SYNC_WAIT;
 }
 
 /* The slot, made the object's own if it is not; a step of 0 is never predicted. */
@@ -34,12 +46,20 @@ static void learn(struct trace_sync_slot *s, enum trace_sync_class how,
 {
 	uint32_t step = out->version - s->seen;
 
-	if (how != TRACE_SYNC_PLAIN)
+	if (has_code(how))
 		s->code = (uint16_t)out->code;
 	if (!out->takes)
 		return;
-	s->step = step <= UINT16_MAX ? (uint16_t)step : 0;
+	s->step[waits(how)] = step <= UINT16_MAX ? (uint16_t)step : 0;
 	s->seen = out->version;
+	/* While a thread waits another one mostly takes the mutex once. */
+	if (!s->step[1])
+		s->step[1] = 2;
+}
+
+static uint64_t check_after(uint64_t ops)
+{
+	return ops < TRACE_SYNC_CHECKS ? ops * 2 : ops + TRACE_SYNC_CHECKS;
 }
 
 void trace_sync_writer_init(struct trace_sync_writer *w)
@@ -47,101 +67,156 @@ void trace_sync_writer_init(struct trace_sync_writer *w)
 	w->check_at = FIRST_CHECK;
 }
 
-static size_t encode_long(uint8_t *out, const struct trace_sync_rec *rec)
+static uint8_t *pending_bytes(const struct trace_header *header)
 {
-	size_t n = 0;
-
-	out[n++] = (uint8_t)(TRACE_SYNC_BYTE_LONG + rec->kind);
-	n += rp_varint_put(out + n, rec->run);
-	if (rec->kind != TRACE_SYNC_TAKE)
-		n += rp_varint_put(out + n, rec->code);
-	if (rec->kind == TRACE_SYNC_TAKE || rec->kind == TRACE_SYNC_TAKE_CODE ||
-	    rec->kind == TRACE_SYNC_STOP)
-		n += rp_varint_put(out + n, rec->step);
-	return n;
+	return (uint8_t *)header + TRACE_SYNC_PENDING_AT;
 }
 
-static size_t encode(uint8_t *out, const struct trace_sync_rec *rec)
+static uint16_t hash_of(uint16_t hash, const uint8_t *bytes, size_t n)
 {
-	if (rec->kind == TRACE_SYNC_TAKE && rec->step - 1 < TRACE_SYNC_SHORT_STEPS &&
-	    rec->run < TRACE_SYNC_SHORT_RUNS) {
-		out[0] = (uint8_t)(rec->run * TRACE_SYNC_SHORT_STEPS + rec->step - 1);
-		return 1;
+	for (size_t i = 0; i < n; i++)
+		hash = (uint16_t)((hash ^ bytes[i]) * 0x6255u + 0x3619u);
+	return hash;
+}
+
+static void set_pending(struct trace_sync_writer *w, uint32_t pending, uint16_t hash)
+{
+	w->pending = pending;
+	w->hash = hash;
+	trace_stream_set_run(&w->stream, (uint32_t)hash << 16 | pending);
+}
+
+static size_t code_block(struct trace_sync_writer *w)
+{
+	const uint8_t *from = pending_bytes(w->stream.header), *end = from + w->pending;
+	size_t head = rp_varint_put(w->block, (uint64_t)w->records << 3 | w->checks);
+	struct trace_sync_rec rec;
+	struct trace_coder c;
+
+	trace_coder_to(&c, w->block + head);
+	for (const uint8_t *p = from; p < end; p += rec.bytes) {
+		trace_sync_plain_get(p, end, &rec);
+		if (rec.kind == TRACE_SYNC_CHECK)
+			trace_coder_plain(&c, rec.code, TRACE_SYNC_CHECK_BITS);
 	}
-	return encode_long(out, rec);
+	for (const uint8_t *p = from; p < end; p += rec.bytes) {
+		trace_sync_plain_get(p, end, &rec);
+		if (rec.kind != TRACE_SYNC_CHECK)
+			trace_sync_code(&c, &w->model, &rec);
+	}
+	trace_coder_finish(&c);
+	return head + c.bytes;
 }
 
-size_t trace_sync_rec_bytes(const struct trace_sync_rec *rec)
+/* The block counts, and what was pending no longer does, by the one store that commits it. */
+static int flush(struct trace_sync_writer *w)
 {
-	uint8_t bytes[MAX_RECORD];
+	int rc = w->pending ? trace_stream_reserve(&w->stream, sizeof(w->block)) : 0;
 
-	return encode(bytes, rec);
-}
-
-static int append(struct trace_sync_writer *w, const struct trace_sync_rec *what, bool last)
-{
-	struct trace_sync_rec rec = *what;
-	uint8_t bytes[MAX_RECORD];
-	size_t n;
-	int rc;
-
-	rec.run = w->ops - w->written;
-	n = encode(bytes, &rec);
-	rc = trace_stream_reserve(&w->stream, n);
-	if (rc && !last)
+	if (rc || !w->pending)
 		return rc;
-	if (rc)
-		trace_stream_append_spare(&w->stream, bytes, n);
-	else
-		trace_stream_append(&w->stream, bytes, n);
-	w->written = w->ops + counts(rec.kind);
+	w->busy = true;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	trace_stream_append(&w->stream, w->block, code_block(w));
+	w->pending = w->records = w->checks = 0;
+	w->hash = 0;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	w->busy = false;
 	return 0;
 }
 
-static void set_next_check(struct trace_sync_writer *w)
+static void put_plain(struct trace_sync_writer *w, const struct trace_sync_rec *rec)
 {
-	w->check_at = w->ops < TRACE_SYNC_CHECKS ? w->ops * 2 : w->ops + TRACE_SYNC_CHECKS;
+	uint8_t *to = pending_bytes(w->stream.header) + w->pending;
+	size_t n = trace_sync_plain_put(to, rec);
+
+	if (rec->kind == TRACE_SYNC_CHECK)
+		w->checks++;
+	else
+		w->records++;
+	set_pending(w, w->pending + (uint32_t)n, hash_of(w->hash, to, n));
+}
+
+static int append(struct trace_sync_writer *w, const struct trace_sync_rec *what)
+{
+	struct trace_sync_rec rec = *what;
+	int rc = 0;
+
+	rec.run = w->ops - w->written - w->values;
+	rec.skip = w->value_at == w->ops ? w->in_a_row : 0;
+	if (!w->stream.header)
+		return -EBADF;
+	if (w->pending > TRACE_SYNC_PENDING_BYTES - 2 * PENDING_KEPT ||
+	    (rec.kind == TRACE_SYNC_CHECK && w->checks == TRACE_SYNC_CHECKS_MOST))
+		rc = flush(w);
+	if (rc)
+		return rc;
+	put_plain(w, &rec);
+	if (counts(rec.kind)) {
+		w->written = w->value_at = w->ops + 1;
+		w->values = w->in_a_row = 0;
+	}
+	return 0;
 }
 
 int trace_sync_put_check(struct trace_sync_writer *w)
 {
-	struct trace_sync_rec rec = {.kind = TRACE_SYNC_CHECK, .code = (uint32_t)(w->digest >> 48)};
+	struct trace_sync_rec rec = {.kind = TRACE_SYNC_CHECK,
+				     .code = trace_sync_check_of(w->digest)};
 
-	set_next_check(w);
-	return append(w, &rec, false);
+	w->check_at = check_after(w->ops);
+	return append(w, &rec);
 }
 
 int trace_sync_put(struct trace_sync_writer *w, uint32_t op, uint64_t id,
 		   const struct trace_sync_rec *rec)
 {
-	int rc = append(w, rec, false);
+	int rc = append(w, rec);
 
 	return rc ? rc : trace_sync_count(w, op, id);
+}
+
+static void count_value(struct trace_sync_writer *w)
+{
+	w->in_a_row = w->value_at == w->ops ? w->in_a_row + 1 : 1;
+	w->value_at = w->ops + 1;
+	w->values++;
 }
 
 static bool is_predicted(const struct trace_sync_slot *s, enum trace_sync_class how,
 			 const struct trace_sync_outcome *out)
 {
-	if (out->code != (how == TRACE_SYNC_PLAIN ? 0 : s->code))
+	uint16_t step = s->step[waits(how)];
+
+	if (out->code != (has_code(how) ? s->code : 0))
 		return false;
 	if (!out->takes)
 		return how == TRACE_SYNC_VALUE || (how == TRACE_SYNC_TRY && out->code);
-	return s->step && out->version - s->seen == s->step &&
-	       (how == TRACE_SYNC_TIMED || !out->code);
+	return step && out->version - s->seen == step && (how == TRACE_SYNC_TIMED || !out->code);
+}
+
+static uint32_t kind_of(enum trace_sync_class how, const struct trace_sync_outcome *out)
+{
+	if (how == TRACE_SYNC_VALUE)
+		return TRACE_SYNC_RESULT;
+	if (!out->takes)
+		return TRACE_SYNC_CODE;
+	return out->code ? TRACE_SYNC_TAKE_CODE : TRACE_SYNC_TAKE;
 }
 
 int trace_sync_put_outcome(struct trace_sync_writer *w, uint32_t op, enum trace_sync_class how,
 			   uint64_t id, const struct trace_sync_outcome *out)
 {
 	struct trace_sync_slot *s = slot_of(w->slot, id);
-	struct trace_sync_rec rec = {.code = out->code, .step = out->version - s->seen};
+	struct trace_sync_rec rec = {
+		.kind = kind_of(how, out), .code = out->code, .step = out->version - s->seen};
 	int rc;
 
 	if (is_predicted(s, how, out)) {
+		if (how == TRACE_SYNC_VALUE)
+			count_value(w);
 		rc = trace_sync_count(w, op, id);
 	} else {
-		rec.kind = !out->takes ? TRACE_SYNC_CODE
-				       : (out->code ? TRACE_SYNC_TAKE_CODE : TRACE_SYNC_TAKE);
 		rc = trace_sync_put(w, op, id, &rec);
 	}
 	learn(s, how, out);
@@ -153,122 +228,229 @@ int trace_sync_put_new(struct trace_sync_writer *w, uint32_t op, enum trace_sync
 {
 	if (out->code || out->version != 1)
 		return trace_sync_put_outcome(w, op, how, id, out);
-	*trace_sync_slot(w->slot, id) = (struct trace_sync_slot){.tag = id, .seen = 1, .step = 1};
+	learn(slot_of(w->slot, id), how, out);
 	return trace_sync_count(w, op, id);
 }
 
-void trace_sync_put_last(struct trace_sync_writer *w, uint32_t kind, uint32_t code, uint32_t step)
+void trace_sync_put_stop(struct trace_sync_writer *w, uint32_t code, uint32_t step)
 {
-	struct trace_sync_rec rec = {.kind = kind, .code = code, .step = step};
+	struct trace_sync_rec rec = {.kind = TRACE_SYNC_STOP, .code = code, .step = step};
 
 	if (w->stream.header)
-		append(w, &rec, true);
+		put_plain(w, &rec);
 }
 
-static bool take_number(struct trace_sync_reader *r, uint64_t most, uint64_t *value)
+/* What cannot be flushed is read from where it is. */
+void trace_sync_close(struct trace_sync_writer *w)
 {
-	const uint8_t *bytes = r->view->bytes;
-	size_t n = rp_varint_get(bytes + r->pos, bytes + r->view->length, value);
+	if (w->stream.header && !w->busy) {
+		uint32_t run = flush(w) ? (uint32_t)w->hash << 16 | w->pending : 0;
 
+		trace_stream_set_polls(&w->stream, trace_sync_end_of(w->digest), run);
+	}
+	trace_stream_close(&w->stream);
+}
+
+uint32_t trace_sync_pending(const struct trace_view *view)
+{
+	uint32_t n = view->run & 0xffff;
+
+	if (!view->header || view->header->kind != TRACE_STREAM_SYNC)
+		return 0;
+	if (n > TRACE_SYNC_PENDING_BYTES ||
+	    hash_of(0, pending_bytes(view->header), n) != view->run >> 16)
+		return 0;
+	return n;
+}
+
+static int open_block(struct trace_sync_reader *r)
+{
+	const uint8_t *bytes = r->view->bytes + r->pos, *end = r->view->bytes + r->view->length;
+	uint64_t head;
+	size_t n = rp_varint_get(bytes, end, &head);
+
+	if (!n || !head || head >> 3 > TRACE_SYNC_PENDING_BYTES)
+		return -EBADMSG;
 	r->pos += n;
-	return n && *value <= most;
+	r->records = (uint32_t)(head >> 3);
+	r->checks = head & TRACE_SYNC_CHECKS_MOST;
+	trace_coder_from(&r->coder, bytes + n, end);
+	for (uint32_t i = r->checks; i--;)
+		r->check[i] = trace_coder_plain(&r->coder, 0, TRACE_SYNC_CHECK_BITS);
+	return 0;
 }
 
-static bool decode_long(struct trace_sync_reader *r, struct trace_sync_rec *rec)
+static int close_block(struct trace_sync_reader *r)
 {
-	uint64_t run, code = 0, step = 0;
-
-	if (rec->kind >= TRACE_SYNC_KINDS || !take_number(r, UINT64_MAX >> 1, &run))
-		return false;
-	if (rec->kind != TRACE_SYNC_TAKE && !take_number(r, UINT32_MAX, &code))
-		return false;
-	if ((rec->kind == TRACE_SYNC_TAKE || rec->kind == TRACE_SYNC_TAKE_CODE ||
-	     rec->kind == TRACE_SYNC_STOP) &&
-	    !take_number(r, UINT32_MAX, &step))
-		return false;
-	rec->run = run;
-	rec->code = (uint32_t)code;
-	rec->step = (uint32_t)step;
-	return true;
+	trace_coder_finish(&r->coder);
+	r->pos += r->coder.bytes;
+	return r->pos <= r->view->length ? 0 : -EBADMSG;
 }
 
-/* The next record; behind the last one come the operations that the header alone counts. */
+static int unpack(struct trace_sync_reader *r)
+{
+	size_t before = r->coder.bytes;
+
+	r->rec = (struct trace_sync_rec){0};
+	if (!trace_sync_code(&r->coder, &r->model, &r->rec))
+		return -EBADMSG;
+	r->rec.bytes = (uint32_t)(r->coder.bytes - before);
+	r->more = true;
+	return --r->records ? 0 : close_block(r);
+}
+
+/* The plain records behind the last block are one more block. */
+static int open_tail(struct trace_sync_reader *r)
+{
+	const uint8_t *from = pending_bytes(r->view->header);
+	const uint8_t *end = from + trace_sync_pending(r->view);
+	uint32_t check[TRACE_SYNC_CHECKS_MOST];
+	struct trace_sync_rec rec;
+
+	r->tail_open = true;
+	for (const uint8_t *p = from; p < end; p += rec.bytes) {
+		if (!trace_sync_plain_get(p, end, &rec) ||
+		    (rec.kind == TRACE_SYNC_CHECK && r->checks == TRACE_SYNC_CHECKS_MOST))
+			return -EBADMSG;
+		if (rec.kind == TRACE_SYNC_CHECK)
+			check[r->checks++] = rec.code;
+	}
+	for (uint32_t i = 0; i < r->checks; i++)
+		r->check[i] = check[r->checks - 1 - i];
+	return 0;
+}
+
+static void next_of_tail(struct trace_sync_reader *r)
+{
+	const uint8_t *from = pending_bytes(r->view->header);
+	uint32_t end = trace_sync_pending(r->view);
+
+	while (!r->more && r->tail_pos < end) {
+		trace_sync_plain_get(from + r->tail_pos, from + end, &r->rec);
+		r->tail_pos += r->rec.bytes;
+		r->more = r->rec.kind != TRACE_SYNC_CHECK;
+	}
+}
+
+/* The next record of the block; behind its end the next block, once its checks are used up. */
 static int load(struct trace_sync_reader *r)
 {
-	struct trace_sync_rec *rec = &r->rec;
-	uint8_t byte;
+	int rc = 0;
 
-	*rec = (struct trace_sync_rec){0};
-	r->more = r->pos < r->view->length;
-	if (!r->more) {
-		r->run = r->view->events > r->ops ? r->view->events - r->ops : 0;
-		return 0;
-	}
-	byte = r->view->bytes[r->pos++];
-	if (byte < TRACE_SYNC_BYTE_LONG) {
-		rec->run = byte / TRACE_SYNC_SHORT_STEPS;
-		rec->step = byte % TRACE_SYNC_SHORT_STEPS + 1u;
-	} else {
-		rec->kind = byte - TRACE_SYNC_BYTE_LONG;
-		if (!decode_long(r, rec))
-			return -EBADMSG;
-	}
-	r->run = rec->run;
-	return 0;
-}
-
-/* Reads all once: what follows can then be trusted, and the number of operations is known. */
-static int survey(struct trace_sync_reader *r)
-{
-	int rc;
-
-	while (!(rc = load(r)) && r->more) {
-		if (r->ops > UINT64_MAX / 4 || r->run > UINT64_MAX / 4)
-			return -EBADMSG;
-		r->ops += r->run + counts(r->rec.kind);
+	r->more = false;
+	if (!r->records && !r->checks && !r->tail_open) {
+		if (r->pos == r->view->length)
+			rc = trace_sync_pending(r->view) ? open_tail(r) : 0;
+		else if (!(rc = open_block(r)) && !r->records)
+			rc = close_block(r);
 	}
 	if (rc)
 		return rc;
-	r->total = r->ops + r->run;
-	return 0;
+	if (r->records)
+		rc = unpack(r);
+	else if (r->tail_open)
+		next_of_tail(r);
+	return rc;
 }
 
-int trace_sync_reader_init(struct trace_sync_reader *r, const struct trace_view *view)
+static int next_check(struct trace_sync_reader *r, struct trace_sync_rec *rec)
 {
 	int rc;
 
-	memset(r, 0, sizeof(*r));
-	r->view = view;
-	rc = survey(r);
-	if (rc)
-		return rc;
-	r->pos = 0;
-	r->ops = 0;
-	return load(r);
+	*rec = (struct trace_sync_rec){
+		.kind = TRACE_SYNC_CHECK, .code = r->check[--r->checks], .run = r->check_at};
+	r->check_at = check_after(r->check_at);
+	rc = r->more || r->checks ? 0 : load(r);
+	return rc ? rc : 2;
 }
 
-int trace_sync_next(struct trace_sync_reader *r, struct trace_sync_rec *rec)
+static int next_record(struct trace_sync_reader *r, struct trace_sync_rec *rec)
 {
 	int rc;
 
-	if (r->run) {
-		r->run--;
-		r->ops++;
-		return 1;
-	}
-	if (!r->more)
-		return 0;
 	*rec = r->rec;
 	r->ops += counts(rec->kind);
+	r->run = r->skip = 0;
 	rc = load(r);
 	return rc ? rc : 2;
 }
 
+static int next_end(struct trace_sync_reader *r, struct trace_sync_rec *rec)
+{
+	if (r->more && r->rec.kind == TRACE_SYNC_STOP)
+		return next_record(r, rec);
+	if (r->ended || !r->view || !r->view->polls)
+		return 0;
+	r->ended = true;
+	*rec = (struct trace_sync_rec){.kind = TRACE_SYNC_END, .code = r->view->polls};
+	return 2;
+}
+
 int trace_sync_next_record(struct trace_sync_reader *r, struct trace_sync_rec *rec)
 {
-	r->ops += r->run;
-	r->run = 0;
-	return trace_sync_next(r, rec);
+	if (r->checks)
+		return next_check(r, rec);
+	if (!r->more)
+		return next_end(r, rec);
+	r->ops += r->rec.run;
+	return next_record(r, rec);
+}
+
+static void begin(struct trace_sync_reader *r, const struct trace_view *view)
+{
+	memset(r, 0, sizeof(*r));
+	r->view = view;
+	r->check_at = FIRST_CHECK;
+}
+
+/* Reads all once: what follows can then be trusted, and the number of operations is known. */
+int trace_sync_reader_init(struct trace_sync_reader *r, const struct trace_view *view)
+{
+	struct trace_sync_rec rec;
+	uint64_t total;
+	int rc;
+
+	begin(r, view);
+	if (view->run && view->header->kind == TRACE_STREAM_SYNC && !trace_sync_pending(view))
+		return -EBADMSG;
+	rc = load(r);
+	while (!rc && r->ops < UINT64_MAX / 4 && (rc = trace_sync_next_record(r, &rec)) == 2)
+		rc = 0;
+	if (rc || r->ops >= UINT64_MAX / 4)
+		return -EBADMSG;
+	total = r->ops > view->events ? r->ops : view->events;
+	begin(r, view);
+	r->total = total;
+	return load(r);
+}
+
+/* 1 or 2: whether the operation is the one of the record. */
+static int next_operation(struct trace_sync_reader *r, bool takes, struct trace_sync_rec *rec)
+{
+	bool due = r->more && r->run == r->rec.run && r->rec.kind != TRACE_SYNC_STOP;
+
+	if (due && (takes || (r->rec.kind == TRACE_SYNC_RESULT && r->skip == r->rec.skip)))
+		return next_record(r, rec);
+	r->run += takes;
+	r->skip = takes ? 0 : r->skip + 1;
+	r->ops++;
+	return 1;
+}
+
+int trace_sync_next(struct trace_sync_reader *r, enum trace_sync_class how,
+		    struct trace_sync_rec *rec)
+{
+	if (r->ops == r->check_at && r->checks)
+		return next_check(r, rec);
+	if (r->ops >= r->total)
+		return next_end(r, rec);
+	return next_operation(r, how != TRACE_SYNC_VALUE, rec);
+}
+
+bool trace_sync_is_digest(const struct trace_sync_rec *rec, uint64_t digest)
+{
+	return rec->code == (rec->kind == TRACE_SYNC_END ? trace_sync_end_of(digest)
+							 : trace_sync_check_of(digest));
 }
 
 static bool predict(const struct trace_sync_slot *s, enum trace_sync_class how, uint64_t id,
@@ -284,8 +466,8 @@ static bool predict(const struct trace_sync_slot *s, enum trace_sync_class how, 
 		return true;
 	}
 	out->code = how == TRACE_SYNC_TIMED ? s->code : 0;
-	out->version = s->seen + s->step;
-	return known && s->step;
+	out->version = s->seen + s->step[waits(how)];
+	return known && s->step[waits(how)];
 }
 
 bool trace_sync_expect(struct trace_sync_reader *r, enum trace_sync_class how, uint64_t id,
@@ -301,7 +483,7 @@ bool trace_sync_expect(struct trace_sync_reader *r, enum trace_sync_class how, u
 		.version = (id && s->tag == id ? s->seen : 0) + rec->step,
 		.nameless = rec->kind == TRACE_SYNC_CODE_NEW,
 	};
-	return !out->takes || how != TRACE_SYNC_VALUE;
+	return (rec->kind == TRACE_SYNC_RESULT) == (how == TRACE_SYNC_VALUE);
 }
 
 void trace_sync_expected(struct trace_sync_reader *r, enum trace_sync_class how, uint64_t id,

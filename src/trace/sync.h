@@ -2,8 +2,9 @@
 /*
  * Synchronisation records of one thread: in which order its operations came on each object.
  * Every object counts its acquisitions (its version) and has an id. A thread remembers, by id, the
- * version it saw last and by how much that was more than the one before: an operation that does the
- * same step again is predicted and costs no byte. Writer and reader keep the same memory.
+ * version it saw last and by how much that was more than the one before, for waits by themselves:
+ * an operation that does the same step again is predicted and costs no byte. Writer and reader keep
+ * the same memory.
  * The number of operations is in the `events` word of the header, the encoding in format.h.
  * No malloc: this code runs inside the user's program.
  */
@@ -11,6 +12,7 @@
 #define TRACE_SYNC_H
 
 #include "trace/stream.h"
+#include "trace/sync-pack.h"
 
 #define TRACE_SYNC_SLOTS 1024
 #define TRACE_SYNC_CHECKS 1024 /* operations between two checks, in the long run */
@@ -18,16 +20,17 @@
 /* How an operation can end. */
 enum trace_sync_class {
 	TRACE_SYNC_PLAIN, /* takes the object */
+	TRACE_SYNC_WAIT,  /* the same, after giving it away: a wait on a condition */
 	TRACE_SYNC_TRY,   /* takes it, or not and has a code */
-	TRACE_SYNC_TIMED, /* takes it in any case, and has a code: a wait on a condition */
+	TRACE_SYNC_TIMED, /* a wait that has a code */
 	TRACE_SYNC_VALUE, /* has a code and takes nothing */
 };
 
 struct trace_sync_slot {
 	uint64_t tag; /* the object's id */
 	uint32_t seen;
-	uint16_t step; /* 0: none that could come again */
-	uint16_t code; /* of the last TRY, TIMED or VALUE */
+	uint16_t step[2]; /* of a wait the second; 0: none that could come again */
+	uint16_t code;    /* of the last TRY, TIMED or VALUE */
 };
 
 /* What an operation did, or has to do. */
@@ -48,28 +51,44 @@ static inline uint64_t trace_sync_digest(uint64_t digest, uint32_t op, uint64_t 
 	return (digest << 7 | digest >> 57) + (id ^ op);
 }
 
-/* A record: `run` predicted operations, then this. */
-struct trace_sync_rec {
-	uint32_t kind; /* enum trace_sync_kind */
-	uint32_t code;
-	uint32_t step;
-	uint64_t run;
-};
+/* What a check tells of a digest, and what is kept of it at the end. */
+static inline uint32_t trace_sync_check_of(uint64_t digest)
+{
+	return (uint32_t)((digest * 0x9e3779b97f4a7c15ull) >> (64 - TRACE_SYNC_CHECK_BITS));
+}
 
-/* How many bytes it takes. */
-size_t trace_sync_rec_bytes(const struct trace_sync_rec *rec);
+static inline uint32_t trace_sync_end_of(uint64_t digest)
+{
+	return (uint32_t)((digest * 0x9e3779b97f4a7c15ull) >> 32);
+}
+
+/* The bytes of a block are at most so many times those of its plain records. */
+#define TRACE_SYNC_GROWS 12
 
 struct trace_sync_writer {
 	uint64_t ops;
-	uint64_t written;  /* how many of them the bytes account for */
+	uint64_t written;  /* how many of them came up to the last record */
+	uint64_t values;   /* predicted ones of class VALUE since */
+	uint64_t value_at; /* operations up to the last of these */
+	uint64_t in_a_row; /* of these, the ones right before it */
 	uint64_t check_at; /* the next check comes when there are so many */
 	uint64_t digest;
 	struct trace_stream stream;
+	uint32_t pending; /* bytes */
+	uint32_t records; /* in them */
+	uint32_t checks;  /* beside these */
+	uint16_t hash;    /* of them */
+	bool busy;        /* they are being coded: a signal handler must keep out */
 	struct trace_sync_slot slot[TRACE_SYNC_SLOTS];
+	struct trace_sync_model model;
+	uint8_t block[TRACE_SYNC_GROWS * TRACE_SYNC_PENDING_BYTES];
 };
 
-/* 0 or -errno. The stream is created by the caller; all else is zero. */
+/* The stream is created by the caller; all else is zero. */
 void trace_sync_writer_init(struct trace_sync_writer *w);
+
+/* The thread ends. Also in a signal handler, whatever it has come between. */
+void trace_sync_close(struct trace_sync_writer *w);
 
 int trace_sync_put_check(struct trace_sync_writer *w) __attribute__((warn_unused_result, cold));
 
@@ -102,8 +121,9 @@ static inline bool trace_sync_step(struct trace_sync_writer *w, uint32_t op, uin
 {
 	struct trace_sync_slot *s = trace_sync_slot(w->slot, id);
 
-	if (__builtin_expect(
-		    s->tag != id || version - s->seen != s->step || w->ops + 1 == w->check_at, 0))
+	if (__builtin_expect(s->tag != id || version - s->seen != s->step[0] ||
+				     w->ops + 1 == w->check_at,
+			     0))
 		return false;
 	s->seen = version;
 	w->ops++;
@@ -112,30 +132,46 @@ static inline bool trace_sync_step(struct trace_sync_writer *w, uint32_t op, uin
 	return true;
 }
 
-/* Nothing but such records will follow; written in the space kept back if there is no other. */
-void trace_sync_put_last(struct trace_sync_writer *w, uint32_t kind, uint32_t code, uint32_t step);
+/* Recording ends here; there is always room to say so. */
+void trace_sync_put_stop(struct trace_sync_writer *w, uint32_t code, uint32_t step);
 
 struct trace_sync_reader {
 	const struct trace_view *view;
-	uint64_t pos;
 	uint64_t total; /* operations of the stream */
 	uint64_t ops;   /* read so far */
-	uint64_t run;   /* predicted ones before `rec` */
+	uint64_t run;   /* predicted ones since the last record that can take something */
+	uint64_t skip;  /* and others since the last of those */
 	struct trace_sync_rec rec;
 	bool more; /* there is `rec` */
+	bool ended;
+	uint64_t check_at;
+	uint32_t check[TRACE_SYNC_CHECKS_MOST]; /* of this block, the next one last */
+	uint32_t checks, records;               /* still to come in it */
+	uint64_t pos;                           /* of the block after it */
+	bool tail_open;                         /* it is the one in the header page */
+	uint32_t tail_pos;
+	struct trace_coder coder;
 	struct trace_sync_slot slot[TRACE_SYNC_SLOTS];
+	struct trace_sync_model model;
 };
 
 /* 0, or -EBADMSG if the bytes make no sense. */
 int trace_sync_reader_init(struct trace_sync_reader *r, const struct trace_view *view)
 	__attribute__((warn_unused_result));
 
+/* Bytes that are still in the header page. */
+uint32_t trace_sync_pending(const struct trace_view *view);
+
 /*
- * 1: the next operation is as predicted; 2: it is *rec, or *rec is no operation; 0: there is none.
+ * 1: the next operation, of this class, is as predicted; 2: it is *rec, or *rec is no operation
+ * (TRACE_SYNC_CHECK and above); 0: there is none, as in a reader that is all zero.
  * What trace_sync_reader_init has accepted makes sense to its end.
  */
-int trace_sync_next(struct trace_sync_reader *r, struct trace_sync_rec *rec)
-	__attribute__((warn_unused_result));
+int trace_sync_next(struct trace_sync_reader *r, enum trace_sync_class how,
+		    struct trace_sync_rec *rec) __attribute__((warn_unused_result));
+
+/* Of a CHECK or END: is this the digest? */
+bool trace_sync_is_digest(const struct trace_sync_rec *rec, uint64_t digest);
 
 /*
  * What an operation on an object with this id (0: none yet) has to do, by the record that
@@ -149,7 +185,11 @@ bool trace_sync_expect(struct trace_sync_reader *r, enum trace_sync_class how, u
 void trace_sync_expected(struct trace_sync_reader *r, enum trace_sync_class how, uint64_t id,
 			 const struct trace_sync_outcome *out);
 
-/* trace_sync_next without the predicted ones: 2 or 0. */
+/*
+ * All records, without the operations: 2 or 0. r->ops is then the number of the operation, not
+ * counting predicted ones of class VALUE; for a CHECK, which comes before the others of its block,
+ * rec->run is the number of all operations before it.
+ */
 int trace_sync_next_record(struct trace_sync_reader *r, struct trace_sync_rec *rec);
 
 #endif

@@ -64,9 +64,10 @@ const char *trace_stream_word(uint32_t kind)
 const char *trace_sync_word(uint32_t kind)
 {
 	static const char *const words[TRACE_SYNC_KINDS] = {
-		[TRACE_SYNC_TAKE] = "take",   [TRACE_SYNC_TAKE_CODE] = "take-code",
-		[TRACE_SYNC_CODE] = "code",   [TRACE_SYNC_CODE_NEW] = "code-new",
-		[TRACE_SYNC_CHECK] = "check", [TRACE_SYNC_STOP] = "stop"};
+		[TRACE_SYNC_TAKE] = "take",     [TRACE_SYNC_TAKE_CODE] = "take-code",
+		[TRACE_SYNC_CODE] = "code",     [TRACE_SYNC_CODE_NEW] = "code-new",
+		[TRACE_SYNC_RESULT] = "result", [TRACE_SYNC_CHECK] = "check",
+		[TRACE_SYNC_STOP] = "stop",     [TRACE_SYNC_END] = "end"};
 
 	return word(words, COUNT(words), kind);
 }
@@ -82,11 +83,14 @@ char *trace_sync_words(const struct trace_sync_rec *rec)
 				 " after the version it saw last, result %" PRIu32,
 				 rec->step, rec->code);
 	case TRACE_SYNC_CODE:
+	case TRACE_SYNC_RESULT:
 		return rp_format("result %" PRIu32, rec->code);
 	case TRACE_SYNC_CODE_NEW:
 		return rp_format("result %" PRIu32 " of an object nobody had taken", rec->code);
 	case TRACE_SYNC_CHECK:
-		return rp_format("check %04" PRIx32, rec->code);
+		return rp_format("check %03" PRIx32, rec->code);
+	case TRACE_SYNC_END:
+		return rp_format("end, check %08" PRIx32, rec->code);
 	default:
 		return trace_stop_words(rec->code, rec->step);
 	}

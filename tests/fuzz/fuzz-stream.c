@@ -123,13 +123,13 @@ static void read_sync(const struct trace_view *v)
 
 	if (trace_sync_reader_init(&r, v))
 		return;
-	for (uint64_t i = 0; i < RECORDS_MAX && (rc = trace_sync_next(&r, &rec)) > 0; i++) {
+	for (uint64_t i = 0; i < RECORDS_MAX && (rc = trace_sync_next(&r, i % 5, &rec)) > 0; i++) {
 		require(rc == 1 || rec.kind < TRACE_SYNC_KINDS);
 		require(r.ops <= r.total);
 		if (rc == 2 && rec.kind >= TRACE_SYNC_CHECK)
 			continue;
-		if (trace_sync_expect(&r, i % 4, i % 5 << 54, rc == 1 ? NULL : &rec, &out))
-			trace_sync_expected(&r, i % 4, i % 5 << 54 | 1, &out);
+		if (trace_sync_expect(&r, i % 5, i % 5 << 54, rc == 1 ? NULL : &rec, &out))
+			trace_sync_expected(&r, i % 5, i % 5 << 54 | 1, &out);
 	}
 }
 

@@ -166,6 +166,8 @@ static const struct sync_spec second_thread_sync[] = {
 	{24, TRACE_SYNC_VALUE, OBJECT(4), 0, 0, 5},
 	{24, TRACE_SYNC_VALUE, OBJECT(4), 0, 1, 5},
 	{24, TRACE_SYNC_VALUE, OBJECT(4), 0, 70000, 3},
+	{5, TRACE_SYNC_WAIT, OBJECT(1), 2, 0, 3},
+	{5, TRACE_SYNC_WAIT, OBJECT(1), 5, 0, 3},
 	{0, TRACE_SYNC_PLAIN, OBJECT(1), 1, 0, 3000},
 };
 
@@ -190,7 +192,7 @@ static const struct stream_spec format_1_streams[] = {
 	{.rank = 0,
 	 .name = "0.1.sync",
 	 .thread = "0.1",
-	 .events = 3412,
+	 .events = 3418,
 	 GOLDEN_SYNC(second_thread_sync)},
 	{.rank = 0,
 	 .name = "p1-0.order",

@@ -143,7 +143,7 @@ static int write_sync(int rankfd, const struct stream_spec *s)
 						    s->sync[i].object, &out);
 		}
 	}
-	trace_stream_close(&w->stream);
+	trace_sync_close(w);
 	free(w);
 	return rc;
 }
@@ -310,8 +310,8 @@ static void check_operation(struct trace_sync_reader *r, const struct sync_spec 
 	struct trace_sync_rec rec;
 	int rc;
 
-	while ((rc = trace_sync_next(r, &rec)) == 2 && rec.kind == TRACE_SYNC_CHECK)
-		assert_int_equal(rec.code, *digest >> 48);
+	while ((rc = trace_sync_next(r, o->how, &rec)) == 2 && rec.kind == TRACE_SYNC_CHECK)
+		assert_true(trace_sync_is_digest(&rec, *digest));
 	assert_in_range(rc, 1, 2);
 	assert_true(trace_sync_expect(r, o->how, o->object, rc == 1 ? NULL : &rec, &out));
 	assert_int_equal(out.takes, want->takes);
@@ -326,6 +326,7 @@ static void check_sync(const struct trace_view *v, const struct stream_spec *s)
 {
 	struct trace_sync_reader *r = rp_alloc(1, sizeof(*r));
 	struct sync_state state = {0};
+	struct trace_sync_rec rec;
 	uint64_t digest = 0;
 
 	assert_int_equal(trace_sync_reader_init(r, v), 0);
@@ -337,6 +338,9 @@ static void check_sync(const struct trace_view *v, const struct stream_spec *s)
 		}
 	}
 	assert_int_equal(r->ops, r->total);
+	assert_int_equal(trace_sync_next(r, TRACE_SYNC_PLAIN, &rec), 2);
+	assert_int_equal(rec.kind, TRACE_SYNC_END);
+	assert_true(trace_sync_is_digest(&rec, digest));
 	free(r);
 }
 
@@ -354,7 +358,8 @@ static void check_stream(const struct golden *golden, const struct trace_dir *di
 	assert_int_equal(v.events, s->events);
 	assert_int_equal(v.inside, s->inside);
 	assert_int_equal(v.run, s->run);
-	assert_int_equal(v.polls, s->polls);
+	if (s->kind != TRACE_STREAM_SYNC)
+		assert_int_equal(v.polls, s->polls);
 	if (s->kind == TRACE_STREAM_ORDER) {
 		check_order(&v, s);
 	} else if (s->kind == TRACE_STREAM_INPUT) {

@@ -13,6 +13,7 @@
 #define OBJECTS 2000
 #define THREADS 4
 #define OPS 30000
+#define QUIET 20000
 
 struct op {
 	uint32_t thread, object, code_op;
@@ -39,7 +40,8 @@ static struct op ops[OPS];
 static void make_op(struct op *op, const struct op *before)
 {
 	static const enum trace_sync_class classes[] = {TRACE_SYNC_PLAIN, TRACE_SYNC_PLAIN,
-							TRACE_SYNC_TRY, TRACE_SYNC_TIMED};
+							TRACE_SYNC_TRY,   TRACE_SYNC_TIMED,
+							TRACE_SYNC_WAIT,  TRACE_SYNC_VALUE};
 	uint32_t o;
 
 	*op = (struct op){.thread = (uint32_t)rnd(THREADS), .code_op = (uint32_t)rnd(30)};
@@ -50,7 +52,12 @@ static void make_op(struct op *op, const struct op *before)
 		op->object = (uint32_t)(rnd(3) ? rnd(5) : rnd(OBJECTS));
 	}
 	o = op->object;
-	op->how = classes[rnd(4)];
+	op->how = classes[rnd(6)];
+	if (op->how == TRACE_SYNC_VALUE) {
+		op->out.code = (uint32_t)rnd(2);
+		op->id = (o + 1) * 0xd1b54a32d192ed03ull;
+		return;
+	}
 	op->out.takes = op->how != TRACE_SYNC_TRY || rnd(3);
 	if (!op->out.takes || (op->how == TRACE_SYNC_TIMED && rnd(2)))
 		op->out.code = (uint32_t)(rnd(2) ? EBUSY : ETIMEDOUT);
@@ -71,6 +78,8 @@ static int put(struct trace_sync_writer *w, const struct op *op)
 
 	if (op->out.nameless)
 		return trace_sync_put(w, op->code_op, 0, &rec);
+	if (op->how == TRACE_SYNC_PLAIN && trace_sync_step(w, op->code_op, op->id, op->out.version))
+		return 0;
 	if (op->first)
 		return trace_sync_put_new(w, op->code_op, op->how, op->id, &op->out);
 	return trace_sync_put_outcome(w, op->code_op, op->how, op->id, &op->out);
@@ -83,8 +92,8 @@ static void check_op(struct trace_sync_reader *r, const struct op *op, uint64_t 
 	struct trace_sync_rec rec;
 	int rc;
 
-	while ((rc = trace_sync_next(r, &rec)) == 2 && rec.kind == TRACE_SYNC_CHECK)
-		assert_int_equal(rec.code, *digest >> 48);
+	while ((rc = trace_sync_next(r, op->how, &rec)) == 2 && rec.kind == TRACE_SYNC_CHECK)
+		assert_true(trace_sync_is_digest(&rec, *digest));
 	assert_in_range(rc, 1, 2);
 	assert_true(trace_sync_expect(r, op->how, op->first || early ? 0 : op->id,
 				      rc == 1 ? NULL : &rec, &out));
@@ -97,13 +106,14 @@ static void check_op(struct trace_sync_reader *r, const struct op *op, uint64_t 
 	*digest = trace_sync_digest(*digest, op->code_op, out.nameless ? 0 : op->id);
 }
 
-static void read_thread(int dirfd, uint32_t thread, size_t count)
+static void read_thread(int dirfd, uint32_t thread, size_t count, bool closed)
 {
 	struct trace_sync_reader *r = rp_alloc(1, sizeof(*r));
 	bool *used = rp_alloc(OBJECTS, sizeof(*used));
 	struct trace_sync_rec rec;
 	struct trace_view view;
 	uint64_t digest = 0;
+	bool ended = false;
 	const char *why;
 	char name[8];
 
@@ -117,21 +127,23 @@ static void read_thread(int dirfd, uint32_t thread, size_t count)
 		check_op(r, &ops[i], &digest, !used[ops[i].object] && ops[i].out.takes);
 		used[ops[i].object] = true;
 	}
-	while (trace_sync_next(r, &rec) == 2)
-		assert_int_equal(rec.kind, TRACE_SYNC_CHECK);
+	while (trace_sync_next(r, TRACE_SYNC_PLAIN, &rec) == 2) {
+		assert_in_range(rec.kind, TRACE_SYNC_CHECK, TRACE_SYNC_END);
+		assert_true(trace_sync_is_digest(&rec, digest));
+		ended |= rec.kind == TRACE_SYNC_END;
+	}
+	assert_int_equal(ended, closed && r->total > 0);
 	assert_int_equal(r->ops, r->total);
 	trace_view_close(&view);
 	free(used);
 	free(r);
 }
 
-static void round_trip(int dirfd, uint64_t seed, size_t count, bool closed)
+static void write_threads(int dirfd, size_t count, bool closed)
 {
 	struct trace_sync_writer *w[THREADS];
 	char name[8];
 
-	seed_now = seed;
-	memset(object, 0, sizeof(object));
 	for (uint32_t i = 0; i < THREADS; i++) {
 		w[i] = rp_alloc(1, sizeof(*w[i]));
 		snprintf(name, sizeof(name), "%u", i);
@@ -140,20 +152,27 @@ static void round_trip(int dirfd, uint64_t seed, size_t count, bool closed)
 				 0);
 		trace_sync_writer_init(w[i]);
 	}
-	for (size_t i = 0; i < count; i++) {
-		make_op(&ops[i], i ? &ops[i - 1] : NULL);
+	for (size_t i = 0; i < count; i++)
 		assert_int_equal(put(w[ops[i].thread], &ops[i]), 0);
-	}
 	for (uint32_t i = 0; i < THREADS; i++) {
 		if (closed)
-			trace_stream_close(&w[i]->stream);
+			trace_sync_close(w[i]);
 		else
 			trace_stream_forget(&w[i]->stream);
 		free(w[i]);
-		read_thread(dirfd, i, count);
+		read_thread(dirfd, i, count, closed);
 		snprintf(name, sizeof(name), "%u", i);
 		unlinkat(dirfd, name, 0);
 	}
+}
+
+static void round_trip(int dirfd, uint64_t seed, size_t count, bool closed)
+{
+	seed_now = seed;
+	memset(object, 0, sizeof(object));
+	for (size_t i = 0; i < count; i++)
+		make_op(&ops[i], i ? &ops[i - 1] : NULL);
+	write_threads(dirfd, count, closed);
 }
 
 static void random_operations(void **state)
@@ -163,6 +182,26 @@ static void random_operations(void **state)
 	for (uint64_t seed = 1; seed <= 20; seed++)
 		round_trip(s->fd, seed * 7919, 3000, true);
 	round_trip(s->fd, 5, OPS, true);
+}
+
+/* A long time without a record, only with checks, is in a block of its own. */
+static void quiet_thread(void **state)
+{
+	const struct scratch *s = *state;
+
+	seed_now = 3;
+	memset(object, 0, sizeof(object));
+	for (size_t i = 0; i < QUIET; i++) {
+		ops[i] = (struct op){.how = i % 3 ? TRACE_SYNC_PLAIN : TRACE_SYNC_VALUE};
+		ops[i].id = i % 3 ? 77 : 78;
+		ops[i].first = i == 1;
+		if (i % 3) {
+			object[0].version += i % 5000 == 4999 ? 9 : 1;
+			ops[i].out = (struct trace_sync_outcome){.takes = true,
+								 .version = object[0].version};
+		}
+	}
+	write_threads(s->fd, QUIET, true);
 }
 
 static void killed_anywhere(void **state)
@@ -186,19 +225,20 @@ static void same_step_costs_nothing(void **state)
 	assert_int_equal(trace_sync_put_new(w, 1, TRACE_SYNC_PLAIN, 77, &out), 0);
 	for (uint32_t v = 2; v < 100000; v++)
 		assert_true(trace_sync_step(w, 1, 77, v));
-	assert_int_equal(w->stream.length, 0);
+	assert_int_equal(w->pending, 0);
 	assert_false(trace_sync_step(w, 1, 77, 100007));
 	out.version = 100007;
 	assert_int_equal(trace_sync_put_outcome(w, 1, TRACE_SYNC_PLAIN, 77, &out), 0);
-	assert_in_range(w->stream.length, 1, 5);
-	trace_stream_close(&w->stream);
+	assert_in_range(w->pending, 1, 5);
+	trace_sync_close(w);
 	free(w);
 }
 
 static void bytes_without_sense(void **unused)
 {
+	/* No block is empty, so long, or goes on behind the end of the stream. */
 	static const uint8_t bad[][4] = {
-		{0xff, 1, 1, 1}, {0xc0, 0x80, 0x80, 0x80}, {0xc1, 1, 1, 0x80}};
+		{0, 1, 1, 1}, {0x80, 0x80, 0x80, 0x80}, {0x80, 0x80, 0x7f, 1}, {7, 1, 1, 1}};
 
 	(void)unused;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -213,9 +253,8 @@ static void bytes_without_sense(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		scratch_test(random_operations),
-		scratch_test(killed_anywhere),
-		scratch_test(same_step_costs_nothing),
+		scratch_test(random_operations),       scratch_test(quiet_thread),
+		scratch_test(killed_anywhere),         scratch_test(same_step_costs_nothing),
 		cmocka_unit_test(bytes_without_sense),
 	};
 

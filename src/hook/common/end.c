@@ -108,7 +108,8 @@ static void finish_record(struct hook_thread *t, uint32_t how, uint64_t value)
 		hook_thread_open(t);
 	if (!t->order.stream.header)
 		return;
-	trace_order_put_last(&t->order, TRACE_CHECK, (uint32_t)t->digest, 0);
+	if (t->events)
+		trace_order_put_last(&t->order, TRACE_CHECK, (uint32_t)t->digest, 0);
 	trace_order_put_last(&t->order, TRACE_END, how, value);
 	trace_stream_close(&t->order.stream);
 	trace_stream_close(&t->input.stream);

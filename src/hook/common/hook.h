@@ -120,8 +120,8 @@ struct hook_thread {
 	uint64_t ops_seen_running; /* the same, if one ran */
 	uint64_t looks_in_vain;    /* since then */
 	uint64_t sync_digest;
-	size_t record_bytes; /* of the operation at work, 0 if it is a predicted one */
-	uint32_t baton;      /* its last turn to run */
+	int record_bytes; /* of the operation at work, -1 if it is a predicted one */
+	uint32_t baton;   /* its last turn to run */
 	struct trace_sync_writer sync;
 	struct trace_view sync_view;
 	struct trace_sync_reader sync_reader;

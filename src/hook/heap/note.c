@@ -23,10 +23,13 @@ static __thread struct {
 	struct trace_view in;
 	uint64_t pos;
 	bool opened;
-	uint64_t last;   /* refill of the last record of a list */
-	uint32_t kind;   /* of the record to come */
-	uint64_t a, b;   /* its values */
-	uint64_t refill; /* where it is due; NEVER if it is no list */
+	uint64_t last;     /* refill of the last record of a list */
+	uint32_t kind;     /* of the record to come */
+	uint64_t a, b;     /* its values */
+	uint64_t due;      /* the child it belongs to */
+	uint64_t children; /* since the last record of one */
+	uint32_t slot;     /* of the last one */
+	uint64_t refill;   /* where it is due; NEVER if it is no list */
 } note;
 
 static void record(uint32_t kind, uint64_t a, uint64_t b, uint64_t c)
@@ -53,8 +56,7 @@ static void record(uint32_t kind, uint64_t a, uint64_t b, uint64_t c)
 	bytes[n++] = (uint8_t)kind;
 	n += rp_varint_put(bytes + n, a);
 	n += rp_varint_put(bytes + n, b);
-	if (kind == TRACE_HEAP_LIST)
-		n += rp_varint_put(bytes + n, c);
+	n += rp_varint_put(bytes + n, c);
 	trace_stream_append(&note.out, bytes, n);
 }
 
@@ -69,17 +71,18 @@ static uint64_t number(void)
 
 static void advance(void)
 {
-	uint64_t delta;
+	uint64_t since;
 
 	note.kind = 0;
 	note.refill = NEVER;
 	if (note.pos >= note.in.length)
 		return;
 	note.kind = note.in.bytes[note.pos++];
-	if (note.kind == TRACE_HEAP_LIST) {
-		delta = number();
-		note.refill = note.last + delta;
-	}
+	since = number();
+	if (note.kind == TRACE_HEAP_LIST)
+		note.refill = note.last + since;
+	else
+		note.due = since;
 	note.a = number();
 	note.b = number();
 }
@@ -182,25 +185,42 @@ void heap_note_open(const struct heap *h)
 	hook_depth--;
 }
 
-struct heap_use heap_note_child(void)
+static struct heap_use record_child(void)
 {
-	struct heap_use use = {HEAP_NO_SLOT, 0};
+	struct heap_use use = heap_slot_take();
 
-	if (hook_process.mode == HOOK_RECORD) {
-		use = heap_slot_take();
-		record(TRACE_HEAP_CHILD, use.slot, use.turn, 0);
-		return use;
+	if (use.slot == note.slot + 1 && !use.turn) {
+		note.children++;
+	} else {
+		record(TRACE_HEAP_CHILD, note.children, use.slot, use.turn);
+		note.children = 0;
 	}
+	note.slot = use.slot;
+	return use;
+}
+
+static struct heap_use replay_child(void)
+{
+	struct heap_use use = {note.slot + 1, 0};
+
 	replay_open();
-	if (note.kind == TRACE_HEAP_CHILD) {
-		use.slot = (uint32_t)note.a;
-		use.turn = (uint32_t)note.b;
+	if (note.kind == TRACE_HEAP_CHILD && note.due == note.children) {
+		use = (struct heap_use){(uint32_t)note.a, (uint32_t)note.b};
+		note.children = 0;
 		advance();
-		if (use.slot == HEAP_NO_SLOT || heap_slot_take_this(use))
-			return use;
+	} else {
+		note.children++;
 	}
+	note.slot = use.slot;
+	if (use.slot == HEAP_NO_SLOT || heap_slot_take_this(use))
+		return use;
 	say_changed();
 	return heap_slot_take();
+}
+
+struct heap_use heap_note_child(void)
+{
+	return hook_process.mode == HOOK_RECORD ? record_child() : replay_child();
 }
 
 void hook_heap_close(void)

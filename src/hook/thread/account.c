@@ -205,7 +205,7 @@ static uint64_t id_of(const struct hook_sync_call *c, uint64_t id)
 }
 
 void hook_account_note(struct hook_thread *t, const struct hook_sync_call *c, uint64_t id,
-		       const struct trace_sync_outcome *out, size_t bytes)
+		       const struct trace_sync_outcome *out, int bytes)
 {
 	uint32_t site = hook_stacks_site(hook_stacks_of(t), c->site);
 	struct hook_account *a = t->account;
@@ -218,8 +218,8 @@ void hook_account_note(struct hook_thread *t, const struct hook_sync_call *c, ui
 	o = object_of(a, c, id_of(c, out->nameless ? 0 : id), site);
 	u = use_of(a, o, c->op, site);
 	u->count++;
-	u->bytes += bytes;
-	u->predicted += bytes == 0;
+	u->bytes += bytes < 0 ? 0 : (uint64_t)bytes;
+	u->predicted += bytes < 0;
 	u->failed += hook_sync_class(c->op) == TRACE_SYNC_TRY && !out->takes;
 	if (out->takes) {
 		u->handed += out->version != o->seen + 1;

@@ -5,9 +5,9 @@
 
 #include "hook/thread/sync.h"
 
-/* It has been done; `bytes` of the trace were its record, 0 if it was predicted. */
+/* It has been done; `bytes` of the trace were its record, -1 if it was predicted. */
 void hook_account_note(struct hook_thread *t, const struct hook_sync_call *c, uint64_t id,
-		       const struct trace_sync_outcome *out, size_t bytes);
+		       const struct trace_sync_outcome *out, int bytes);
 
 /* Writes the account of a thread, if anything has come since it was last written. */
 void hook_account_write(struct hook_thread *t);

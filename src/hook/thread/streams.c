@@ -65,8 +65,8 @@ bool hook_sync_ends_alike(struct hook_thread *t)
 {
 	struct trace_sync_rec rec;
 
-	while (trace_sync_next(&t->sync_reader, &rec) == 2) {
-		if (rec.kind == TRACE_SYNC_CHECK && rec.code != (uint32_t)(t->sync_digest >> 48))
+	while (trace_sync_next(&t->sync_reader, TRACE_SYNC_PLAIN, &rec) == 2) {
+		if (rec.kind != TRACE_SYNC_STOP && !trace_sync_is_digest(&rec, t->sync_digest))
 			return false;
 	}
 	return true;
@@ -91,10 +91,7 @@ void hook_sync_close(struct hook_thread *t)
 	struct hook_text out = hook_text_in(text, sizeof(text));
 
 	if (hook_process.mode == HOOK_RECORD) {
-		if (t->sync.ops)
-			trace_sync_put_last(&t->sync, TRACE_SYNC_CHECK,
-					    (uint32_t)(t->sync.digest >> 48), 0);
-		trace_stream_close(&t->sync.stream);
+		trace_sync_close(&t->sync);
 		return;
 	}
 	if (!t->passive && t->sync_reader.ops < t->sync_reader.total) {
@@ -112,15 +109,15 @@ void hook_sync_wrote(struct hook_thread *t, int rc)
 {
 	if (__builtin_expect(!rc, 1))
 		return;
-	trace_sync_put_last(&t->sync, TRACE_SYNC_STOP, TRACE_STOP_NOSPACE, (uint32_t)-rc);
-	trace_stream_close(&t->sync.stream);
+	trace_sync_put_stop(&t->sync, TRACE_STOP_NOSPACE, (uint32_t)-rc);
+	trace_sync_close(&t->sync);
 	hook_stop_recording(t, TRACE_STOP_NOSPACE, (uint64_t)-rc, strerror(-rc));
 }
 
 static void check(struct hook_thread *t, const struct hook_sync_call *c,
 		  const struct trace_sync_rec *rec)
 {
-	if (rec->code != (uint32_t)(t->sync_digest >> 48))
+	if (!trace_sync_is_digest(rec, t->sync_digest))
 		diverged(t, hook_sync_name(c->op), SAME_OPERATIONS, "others");
 }
 
@@ -128,7 +125,7 @@ static void check(struct hook_thread *t, const struct hook_sync_call *c,
 static bool next(struct hook_thread *t, const struct hook_sync_call *c, struct trace_sync_rec *rec)
 {
 	for (;;) {
-		int rc = trace_sync_next(&t->sync_reader, rec);
+		int rc = trace_sync_next(&t->sync_reader, hook_sync_class(c->op), rec);
 
 		if (rc < 0)
 			hook_failed(t, "the recorded synchronisation makes no sense");
@@ -136,7 +133,7 @@ static bool next(struct hook_thread *t, const struct hook_sync_call *c, struct t
 			return true;
 		if (rc == 2 && rec->kind < TRACE_SYNC_CHECK)
 			return false;
-		if (rc == 2 && rec->kind == TRACE_SYNC_CHECK)
+		if (rc == 2 && rec->kind != TRACE_SYNC_STOP)
 			check(t, c, rec);
 		else
 			hook_sync_at_end(t, c);
@@ -151,7 +148,7 @@ void hook_sync_expect(struct hook_thread *t, const struct hook_sync_call *c, uin
 
 	t->waits_in = hook_sync_name(c->op);
 	predicted = next(t, c, &rec);
-	t->record_bytes = predicted ? 0 : trace_sync_rec_bytes(&rec);
+	t->record_bytes = predicted ? -1 : (int)rec.bytes;
 	if (!trace_sync_expect(&t->sync_reader, hook_sync_class(c->op), id, predicted ? NULL : &rec,
 			       out))
 		diverged(t, hook_sync_name(c->op),

@@ -27,7 +27,7 @@ static const struct {
 	[SYNC_MUTEX_TRYLOCK] = {"pthread_mutex_trylock", TRACE_SYNC_TRY},
 	[SYNC_MUTEX_TIMEDLOCK] = {"pthread_mutex_timedlock", TRACE_SYNC_TRY},
 	[SYNC_MUTEX_CLOCKLOCK] = {"pthread_mutex_clocklock", TRACE_SYNC_TRY},
-	[SYNC_COND_WAIT] = {"pthread_cond_wait", TRACE_SYNC_PLAIN},
+	[SYNC_COND_WAIT] = {"pthread_cond_wait", TRACE_SYNC_WAIT},
 	[SYNC_COND_TIMEDWAIT] = {"pthread_cond_timedwait", TRACE_SYNC_TIMED},
 	[SYNC_COND_CLOCKWAIT] = {"pthread_cond_clockwait", TRACE_SYNC_TIMED},
 	[SYNC_SPIN_LOCK] = {"pthread_spin_lock", TRACE_SYNC_PLAIN},
