@@ -464,12 +464,12 @@ static void pass(uint32_t from, uint32_t to)
 static void test_all_change(void **state)
 {
 	static struct hook_clock_peer peer[MANY][MANY];
-	static uint32_t known[MANY][MANY];
+	static _Alignas(8) char image[MANY][CLOCK_IMAGE(MANY)];
 	uint64_t before[MANY];
 
 	(void)state;
 	for (uint32_t i = 0; i < MANY; i++)
-		hook_clock_init(&many[i], CLOCK_INCREMENTAL, i, MANY, peer[i], known[i]);
+		hook_clock_init(&many[i], CLOCK_INCREMENTAL, i, MANY, peer[i], image[i]);
 	for (int step = 0; step < 100; step++) {
 		for (uint32_t i = 0; i < MANY; i++)
 			before[i] = many[i].own;
