@@ -11,7 +11,9 @@
 
 #define CACHE 64
 
-struct carry_plain carry_plain[16];
+struct carry_plain carry_plain_last;
+
+static struct carry_plain plain[16];
 
 static struct carry_type cache[CACHE];
 static struct carry_type *spare; /* free ones, linked by their slot */
@@ -23,7 +25,7 @@ static void *fresh(size_t n)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-int carry_type_plain_size(MPI_Datatype type, struct carry_plain *place)
+static int ask_plain_size(MPI_Datatype type)
 {
 	int integers, addresses, types, combiner = 0, size = 0;
 	MPI_Aint lb, extent;
@@ -35,11 +37,22 @@ int carry_type_plain_size(MPI_Datatype type, struct carry_plain *place)
 		return 0;
 	carry_mpi.Type_size(type, &size);
 	carry_mpi.Type_get_extent(type, &lb, &extent);
-	if (lb != 0 || extent != size)
-		return 0;
-	place->type = type;
-	place->size = size;
-	return size;
+	return lb == 0 && extent == size ? size : 0;
+}
+
+int carry_type_plain_size(MPI_Datatype type)
+{
+	struct carry_plain *p = &plain[((uint64_t)(uintptr_t)type * 0x9e3779b97f4a7c15ull) >> 60];
+
+	if (!p->size || p->type != type) {
+		int size = ask_plain_size(type);
+
+		if (!size)
+			return 0;
+		*p = (struct carry_plain){type, size};
+	}
+	carry_plain_last = *p;
+	return p->size;
 }
 
 static void make(struct carry_type *t, const void *buf, MPI_Count count, MPI_Datatype type)

@@ -75,28 +75,26 @@ static inline int carry_comm_sender(MPI_Comm comm, int rank)
 
 /* --- datatypes (carry-type.c) */
 
-/* Predefined types without gaps that were seen, and their sizes; they are never freed. */
+/* A predefined type without gaps, and its size; it is never freed. */
 struct carry_plain {
 	MPI_Datatype type;
 	int size;
 };
 
-extern struct carry_plain carry_plain[16];
+extern struct carry_plain carry_plain_last; /* that was asked for */
 
 /* The size of a predefined type without gaps; 0 of others. */
-int carry_type_plain_size(MPI_Datatype type, struct carry_plain *place);
+int carry_type_plain_size(MPI_Datatype type);
 
 /* Bytes of count elements if they lie as they are sent and are few; else -1. */
 static inline long carry_type_copyable(const void *buf, MPI_Count count, MPI_Datatype type)
 {
-	struct carry_plain *place =
-		&carry_plain[((uint64_t)(uintptr_t)type * 0x9e3779b97f4a7c15ull) >> 60];
-	int size = place->size;
+	int size = carry_plain_last.size;
 
 	if (count > CARRY_COPY || (count && buf == MPI_BOTTOM))
 		return -1;
-	if (__builtin_expect(!size || place->type != type, 0))
-		size = carry_type_plain_size(type, place);
+	if (__builtin_expect(!size || carry_plain_last.type != type, 0))
+		size = carry_type_plain_size(type);
 	return size && count * size <= CARRY_COPY ? (long)(count * size) : -1;
 }
 

@@ -14,6 +14,8 @@ EXTRAS = ("count", "sendcount", "recvcount", "incount", "recvtag", "color", "key
 # Calls that are events but no communication.
 SILENT = ("Pready", "Pready_list", "Pready_range", "Buffer_detach")
 BY_MEMBERS = ("Comm_create_group", "Intercomm_create")
+# Calls of the mode that are common enough for recording to be asked for first, by name.
+HOT = ("Recv",)
 NONBLOCKING = {"Send": "Isend", "Ssend": "Issend", "Rsend": "Irsend", "Bsend": "Ibsend"}
 
 
@@ -158,10 +160,14 @@ def body(call):
                 "\thook_depth--;\n\treturn rc;\n")
     text = f"\tstruct hook_thread *t;\n\tint rc;\n\n\tif (!HOOK_LIKELY(hook_depth == 0))\n\t\treturn {real};\n"
     if call.kind == "mode":
+        made = f"\trc = hook_mpi_mode->{call.mode_name()}({call.args('t')});\n"
+        if call.name in HOT:
+            made = ("\tif (HOOK_LIKELY(hook_mpi_mode == &hook_mpi_record))\n"
+                    f"\t\trc = hook_mpi_record.{call.name}({call.args('t')});\n"
+                    f"\telse\n\t{made}")
         return (text
                 + f"\tt = hook_mpi_enter(CALL_{call.name}, __builtin_return_address(0));\n"
-                f"\trc = hook_mpi_mode->{call.mode_name()}({call.args('t')});\n"
-                "\thook_mpi_leave(t);\n\treturn rc;\n")
+                + made + "\thook_mpi_leave(t);\n\treturn rc;\n")
     text += call.begin()
     if call.kind in ("send", "post"):
         text += "\tif (hook_mpi_mode->sending)\n\t\tcomm = hook_mpi_mode->sending(t, dest, comm);\n"

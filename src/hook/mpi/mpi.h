@@ -146,7 +146,8 @@ static inline void hook_mpi_leave(struct hook_thread *t)
  * Recording must cost next to nothing: its begin and end are here, in line, as far as there is
  * nothing to do but to count the event.
  */
-static inline void hook_mpi_begin(struct hook_thread *t, int peer, int tag, uint64_t extra)
+static inline __attribute__((always_inline)) void hook_mpi_begin(struct hook_thread *t, int peer,
+								 int tag, uint64_t extra)
 {
 	uint64_t x = t->call + ((uint64_t)(uint32_t)peer << 16) + ((uint64_t)(uint32_t)tag << 32);
 
@@ -161,7 +162,7 @@ static inline void hook_mpi_begin(struct hook_thread *t, int peer, int tag, uint
 		hook_mpi_mode->begin(t);
 }
 
-static inline void hook_mpi_end(struct hook_thread *t)
+static inline __attribute__((always_inline)) void hook_mpi_end(struct hook_thread *t)
 {
 	if (HOOK_LIKELY(hook_mpi_mode == &hook_mpi_record) && HOOK_LIKELY(!hook_mpi_pending) &&
 	    HOOK_LIKELY(!t->passive))

@@ -8,7 +8,6 @@
 #include "hook/mpi/racing.h"
 
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/varint.h"
@@ -18,7 +17,7 @@
 #include "trace/window.h"
 
 static const struct record_tracing racing;
-static struct hook_window *window;
+static struct hook_window window;
 static struct trace_window file;
 
 static void write_outcome(struct hook_thread *t, uint64_t number, uint32_t source)
@@ -79,9 +78,9 @@ static uint64_t crowded;    /* the last event in which they were too many */
 static void compare(uint64_t comm, int tag, int source, uint64_t key, uint64_t covers)
 {
 	if (tag == MPI_ANY_TAG || source < 0)
-		hook_window_evict(window, UINT32_MAX);
+		hook_window_evict(&window, UINT32_MAX);
 	else
-		hook_window_message(window, comm, tag, (uint32_t)source, key, covers);
+		hook_window_message(&window, comm, tag, (uint32_t)source, key, covers);
 }
 
 static void settle_all(void)
@@ -135,14 +134,28 @@ static void make_room(void)
 
 	settle();
 	hook_clock_floor(&carry_clock, &lowest, &who, &second);
-	hook_window_retire(window, lowest, who, second);
-	if (hook_window_is_full(window))
-		hook_window_evict(window, WINDOW_ENTRIES / 8);
-	sweep_at = 2 * window->used;
+	hook_window_retire(&window, lowest, who, second);
+	if (hook_window_is_full(&window))
+		hook_window_evict(&window, WINDOW_ENTRIES / 8);
+	sweep_at = 2 * window.used;
 	if (sweep_at < SWEEP_FIRST)
 		sweep_at = SWEEP_FIRST;
 	if (sweep_at > WINDOW_ENTRIES)
 		sweep_at = WINDOW_ENTRIES;
+}
+
+/* Writes the last entry, most often one outcome that was predicted, and leaves its slot as it is.
+ */
+static inline void raced_latest(struct hook_thread *t)
+{
+	const struct hook_outcome *latest = &window.latest;
+
+	if (latest->count == 1 && latest->number == t->last_wild && !t->passive &&
+	    trace_order_run(&t->order, TRACE_POST, TRACE_POST_SOURCE + (uint64_t)latest->source))
+		t->last_wild++;
+	else
+		raced(NULL, latest);
+	window.latest.count = 0;
 }
 
 /* Can what the program sees now go to the window? */
@@ -157,18 +170,18 @@ static inline void keep(uint64_t number, uint64_t key, MPI_Comm comm, int tag, i
 {
 	uint64_t c = (uint64_t)(uintptr_t)comm, done;
 
-	if (window->used >= sweep_at)
+	if (window.used >= sweep_at)
 		make_room();
 	if (tag == MPI_ANY_TAG)
 		tag = WINDOW_ANY_TAG;
 	done = hook_clock_observe(&carry_clock);
-	if (!hook_window_extend(window, c, tag, (uint32_t)source, key, number, done)) {
+	if (!hook_window_extend(&window, c, tag, (uint32_t)source, key, number, done)) {
 		struct hook_outcome outcome = {number,          key, done, (uint32_t)source,
 					       (uint32_t)world, 1};
 
-		hook_window_push(window, c, tag, &outcome);
+		hook_window_push(&window, c, tag, &outcome);
 	}
-	store(NULL, 0, &window->latest);
+	store(NULL, 0, &window.latest);
 }
 
 /* The program has seen whom a wildcard received from. */
@@ -200,12 +213,11 @@ static inline void came_and_saw(struct hook_thread *t, uint64_t number, uint64_t
 		write_outcome(t, number, (uint32_t)source);
 		return;
 	}
-	if (hook_window_races_latest(window, comm, status->MPI_TAG, (uint32_t)source, key,
+	if (hook_window_races_latest(&window, comm, status->MPI_TAG, (uint32_t)source, key,
 				     covers)) {
-		raced(NULL, &window->latest);
-		window->latest.count = 0;
+		raced_latest(t);
 	} else {
-		hook_window_message(window, comm, status->MPI_TAG, (uint32_t)source, key, covers);
+		hook_window_message(&window, comm, status->MPI_TAG, (uint32_t)source, key, covers);
 	}
 	keep(number, key, MPI_COMM_WORLD, tag, source, source);
 }
@@ -326,7 +338,7 @@ static void racing_closing(struct hook_thread *t)
 		return;
 	hook_stream_name(t, "window", name, sizeof(name));
 	unlinkat(hook_process.rank_fd, name, 0);
-	hook_window_retire(window, UINT64_MAX, 0, UINT64_MAX);
+	hook_window_retire(&window, UINT64_MAX, 0, UINT64_MAX);
 	trace_window_close(&file);
 }
 
@@ -366,13 +378,9 @@ static bool prepare(struct hook_thread *t, uint32_t mode, int world)
 	int rank = 0;
 
 	hook_mpi_real.Comm_rank(MPI_COMM_WORLD, &rank);
-	window = mmap(NULL, sizeof(*window), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-		      -1, 0);
-	if (window == MAP_FAILED)
-		return false;
-	window->write = raced;
-	window->store = store;
-	hook_window_init(window);
+	window.write = raced;
+	window.store = store;
+	hook_window_init(&window);
 	hook_stream_name(t, "window", name, sizeof(name));
 	return carry_open(kinds[mode], rank, world) == 0 &&
 	       trace_window_create(&file, hook_process.rank_fd, name, WINDOW_ENTRIES + 1) == 0;
