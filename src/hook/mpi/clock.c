@@ -184,6 +184,11 @@ uint64_t hook_clock_receive(struct hook_clock *c, const void *bytes)
 	return covers;
 }
 
+void hook_clock_missed(struct hook_clock *c, uint32_t sender)
+{
+	c->peer[sender].received++;
+}
+
 uint64_t hook_clock_observe(struct hook_clock *c)
 {
 	c->own++;

@@ -81,6 +81,9 @@ void hook_clock_sent(struct hook_clock *c, uint32_t dest);
 /* A message came: how many of our outcomes it covers. 0 if the bytes make no sense. */
 uint64_t hook_clock_receive(struct hook_clock *c, const void *bytes);
 
+/* A message of that rank came, but not what it carried: it covers nothing. */
+void hook_clock_missed(struct hook_clock *c, uint32_t sender);
+
 /* The program has seen an outcome: its number, from 1. */
 uint64_t hook_clock_observe(struct hook_clock *c);
 
