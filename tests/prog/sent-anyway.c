@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * sent-anyway restart | truncated: sends that are easily overlooked by who counts them. A buffered
- * send that is started anew while MPI has not delivered its last copy (Open MPI gives the request
- * another handle then); and one half of an exchange whose other half fails.
+ * sent-anyway restart | truncated | waitany | testany: messages that are easily overlooked by who
+ * counts them. A buffered send that is started anew while MPI has not delivered its last copy (Open
+ * MPI gives the request another handle then); one half of an exchange whose other half fails; and
+ * one that is too long for the persistent receive that takes it, whose handle stays.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -63,6 +64,27 @@ static void truncated(int me)
 	printf("got %d; the other was %s\n", in, rc == MPI_ERR_TRUNCATE ? "truncated" : "not");
 }
 
+static void persistent(int me, int tests)
+{
+	int two[2] = {1, 2}, in = 0, index = -1, flag = 0, rc;
+	MPI_Request r;
+
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	if (me == 1) {
+		MPI_Send(two, 2, MPI_INT, 0, 0, MPI_COMM_WORLD);
+		MPI_Send(two, 1, MPI_INT, 0, 1, MPI_COMM_WORLD);
+		return;
+	}
+	MPI_Recv_init(&in, 1, MPI_INT, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, &r);
+	MPI_Start(&r);
+	do {
+		rc = tests ? MPI_Testany(1, &r, &index, &flag, MPI_STATUS_IGNORE)
+			   : MPI_Waitany(1, &r, &index, MPI_STATUS_IGNORE);
+	} while (tests && rc == MPI_SUCCESS && !flag);
+	MPI_Recv(&in, 1, MPI_INT, MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	printf("got %d\n", in);
+}
+
 int main(int argc, char **argv)
 {
 	int me;
@@ -71,6 +93,8 @@ int main(int argc, char **argv)
 	MPI_Comm_rank(MPI_COMM_WORLD, &me);
 	if (argc > 1 && !strcmp(argv[1], "truncated"))
 		truncated(me);
+	else if (argc > 1 && strcmp(argv[1], "restart"))
+		persistent(me, !strcmp(argv[1], "testany"));
 	else
 		restart(me);
 	MPI_Finalize();

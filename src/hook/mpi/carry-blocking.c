@@ -64,9 +64,9 @@ SEND(Rsend, Rsend_c, MPI_Count)
 SEND(Bsend, Bsend_c, MPI_Count)
 #endif
 
-static void received(const struct carry_parcel *p, MPI_Comm comm, MPI_Status *status)
+static void received(const struct carry_parcel *p, MPI_Comm comm, MPI_Status *status, int rc)
 {
-	carry_unwrap(p, comm, carry_next_key(false), status);
+	carry_unwrap(p, comm, carry_next_key(false), status, rc);
 	if (p->made)
 		carry_type_put(p->made);
 }
@@ -87,7 +87,7 @@ static void received(const struct carry_parcel *p, MPI_Comm comm, MPI_Status *st
 			status = &local;                                                           \
 		carry_status_set_bytes(status, 0);                                                 \
 		rc = carry_mpi.Recv((void *)p.buf, p.count, p.type, source, tag, comm, status);    \
-		received(&p, comm, status);                                                        \
+		received(&p, comm, status, rc);                                                    \
 		return rc;                                                                         \
 	}
 
@@ -152,7 +152,7 @@ static int exchange(const struct hook_mpi_exchange *x, MPI_Status *status)
 	if (outgoing)
 		sent(&out);
 	if (incoming)
-		received(&in, x->comm, status);
+		received(&in, x->comm, status, rc);
 	return rc;
 }
 
@@ -305,7 +305,7 @@ static int carry_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Mess
 			status = &local;                                                           \
 		carry_status_set_bytes(status, 0);                                                 \
 		rc = carry_mpi.Mrecv((void *)p.buf, p.count, p.type, message, status);             \
-		carry_unwrap(&p, m.comm, m.key, status);                                           \
+		carry_unwrap(&p, m.comm, m.key, status, rc);                                       \
 		if (p.made)                                                                        \
 			carry_type_put(p.made);                                                    \
 		return rc;                                                                         \

@@ -20,7 +20,7 @@ static void deliver_unseen(struct carry_request *r)
 	carry_came(r->comm, r->tag, r->source, r->key, covers);
 }
 
-static void deliver(struct carry_request *r, MPI_Status *status)
+static void deliver(struct carry_request *r, MPI_Status *status, int rc)
 {
 	struct carry_parcel p = {
 		.clock = r->room, .made = r->type, .home = r->buf, .bytes = r->bytes};
@@ -33,31 +33,31 @@ static void deliver(struct carry_request *r, MPI_Status *status)
 	if (r->type)
 		p.clock = r->type->slot;
 	if (!(r->flags & CARRY_DELIVERED))
-		carry_unwrap(&p, r->comm, r->key, status);
+		carry_unwrap(&p, r->comm, r->key, status, rc);
 	else if (bytes >= carry_head)
 		carry_status_set_bytes(status, bytes - carry_head);
 	r->flags |= CARRY_DELIVERED;
 }
 
 /* MPI says that r is complete. */
-static void complete(struct carry_request *r, MPI_Status *status)
+static void complete(struct carry_request *r, MPI_Status *status, int rc)
 {
 	int cancelled = 0;
 
 	if (r->flags & CARRY_CANCEL)
 		carry_mpi.Test_cancelled(status, &cancelled);
 	if (r->flags & CARRY_RECV && !cancelled)
-		deliver(r, status);
+		deliver(r, status, rc);
 	r->flags &= ~(uint32_t)(CARRY_ACTIVE | CARRY_CANCEL | CARRY_DELIVERED);
 }
 
-static void completed(MPI_Request before, MPI_Status *status)
+static void completed(MPI_Request before, MPI_Status *status, int rc)
 {
 	struct carry_request *r = carry_request_find(before);
 
 	if (!r || !(r->flags & CARRY_ACTIVE))
 		return;
-	complete(r, status);
+	complete(r, status, rc);
 	if (!(r->flags & CARRY_PERSISTENT))
 		carry_request_drop(r);
 }
@@ -69,7 +69,7 @@ static bool orphan_done(struct carry_request *r)
 
 	if (carry_mpi.Request_get_status(r->handle, &flag, &status) != MPI_SUCCESS || !flag)
 		return false;
-	complete(r, &status);
+	complete(r, &status, MPI_SUCCESS);
 	carry_mpi.Request_free(&r->handle);
 	return true;
 }
@@ -139,7 +139,7 @@ static int carry_Wait(MPI_Request *request, MPI_Status *status)
 	if (status == MPI_STATUS_IGNORE)
 		status = &local;
 	rc = carry_mpi.Wait(request, status);
-	completed(before, status);
+	completed(before, status, rc);
 	return rc;
 }
 
@@ -156,44 +156,46 @@ static int carry_Test(MPI_Request *request, int *flag, MPI_Status *status)
 		status = &local;
 	rc = carry_mpi.Test(request, flag, status);
 	if (*flag)
-		completed(before, status);
+		completed(before, status, rc);
 	return rc;
 }
 
-static void completed_one(const struct batch *b, int index, MPI_Status *status)
+static void completed_one(const struct batch *b, int index, MPI_Status *status, int rc)
 {
 	if (b->before && index >= 0 && index < b->count)
-		completed(b->before[index], status);
+		completed(b->before[index], status, rc);
 }
 
-/* If the arguments were wrong, *index is whatever the program had there. */
-static void completed_any(const struct batch *b, const MPI_Request requests[], int rc, int index,
-			  MPI_Status *status)
+/*
+ * After an error an index tells which request failed, unless the arguments were wrong: then MPI has
+ * named none. That the handle is still there tells nothing, a persistent one stays.
+ */
+static void completed_any(const struct batch *b, int rc, int at, int *index)
 {
-	if (!b->before || index < 0 || index >= b->count)
-		return;
-	if (rc == MPI_SUCCESS || requests[index] != b->before[index])
-		completed(b->before[index], status);
+	if (rc == MPI_SUCCESS || at != MPI_UNDEFINED)
+		*index = at;
+	completed_one(b, at, b->statuses, rc);
 }
 
-/* Likewise *outcount. */
+/* If the arguments were wrong, *outcount is whatever the program had there. */
 static void completed_some(const struct batch *b, int rc, const int *outcount, const int indices[])
 {
 	if (rc != MPI_SUCCESS && !hook_mpi_in_status(rc))
 		return;
 	for (int i = 0; *outcount != MPI_UNDEFINED && i < *outcount; i++)
-		completed_one(b, indices[i], &b->statuses[i]);
+		completed_one(b, indices[i], &b->statuses[i],
+			      rc == MPI_SUCCESS ? rc : b->statuses[i].MPI_ERROR);
 }
 
 static int carry_Waitany(int count, MPI_Request requests[], int *index, MPI_Status *status)
 {
 	struct batch b = open_batch(count, requests, status);
-	int rc;
+	int at = MPI_UNDEFINED, rc;
 
 	if (b.no_memory)
 		return MPI_ERR_NO_MEM;
-	rc = carry_mpi.Waitany(count, requests, index, b.statuses);
-	completed_any(&b, requests, rc, *index, b.statuses);
+	rc = carry_mpi.Waitany(count, requests, &at, b.statuses);
+	completed_any(&b, rc, at, index);
 	return rc;
 }
 
@@ -201,13 +203,12 @@ static int carry_Testany(int count, MPI_Request requests[], int *index, int *fla
 			 MPI_Status *status)
 {
 	struct batch b = open_batch(count, requests, status);
-	int rc;
+	int at = MPI_UNDEFINED, rc;
 
 	if (b.no_memory)
 		return MPI_ERR_NO_MEM;
-	rc = carry_mpi.Testany(count, requests, index, flag, b.statuses);
-	if (rc != MPI_SUCCESS || *flag)
-		completed_any(&b, requests, rc, *index, b.statuses);
+	rc = carry_mpi.Testany(count, requests, &at, flag, b.statuses);
+	completed_any(&b, rc, at, index);
 	return rc;
 }
 
@@ -223,7 +224,8 @@ static void completed_all(const struct batch *b, const MPI_Request requests[], i
 {
 	for (int i = 0; b->before && i < b->count; i++) {
 		if (has_completed(b, requests, rc, i))
-			completed(b->before[i], &b->statuses[i]);
+			completed(b->before[i], &b->statuses[i],
+				  hook_mpi_in_status(rc) ? b->statuses[i].MPI_ERROR : rc);
 	}
 }
 
@@ -294,7 +296,7 @@ static int carry_Request_get_status(MPI_Request request, int *flag, MPI_Status *
 	if (r->flags & CARRY_CANCEL)
 		carry_mpi.Test_cancelled(status, &cancelled);
 	if (!cancelled)
-		deliver(r, status);
+		deliver(r, status, rc);
 	return rc;
 }
 

@@ -199,7 +199,8 @@ void carry_posted_recv(struct carry_request *r, const struct carry_parcel *p, in
 		       MPI_Request handle, MPI_Comm comm, uint64_t key);
 
 /* A message has arrived: its data go home and its clock comes off. */
-void carry_unwrap(const struct carry_parcel *p, MPI_Comm comm, uint64_t key, MPI_Status *status);
+void carry_unwrap(const struct carry_parcel *p, MPI_Comm comm, uint64_t key, MPI_Status *status,
+		  int rc);
 
 static inline size_t carry_status_bytes(const MPI_Status *status)
 {

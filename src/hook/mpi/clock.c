@@ -188,6 +188,11 @@ void hook_clock_learn_changes(struct hook_clock *c, uint32_t sender,
 	}
 }
 
+void hook_clock_missed(struct hook_clock *c, uint32_t sender)
+{
+	c->peer[sender].received++;
+}
+
 uint64_t hook_clock_observe(struct hook_clock *c)
 {
 	c->own++;

@@ -144,6 +144,9 @@ static inline uint64_t hook_clock_receive(struct hook_clock *c, const void *byte
 	return covers;
 }
 
+/* A message of that rank came, but not what it carried: it covers nothing. */
+void hook_clock_missed(struct hook_clock *c, uint32_t sender);
+
 /* The program has seen an outcome: its number, from 1. */
 uint64_t hook_clock_observe(struct hook_clock *c);
 
