@@ -187,27 +187,6 @@ HOOK_EXPORT int __open64_2(const char *path, int flags) __attribute__((alias("__
 HOOK_EXPORT int __openat64_2(int dir, const char *path, int flags)
 	__attribute__((alias("__openat_2")));
 
-static int close_file(int fd)
-{
-	int rc;
-
-	hook_file_closes();
-	rc = REAL(close)(fd);
-	hook_file_closed();
-	return rc;
-}
-
-HOOK_EXPORT int close(int fd)
-{
-	if (hook_channel_has(fd, SITE))
-		return hook_channel_close(fd);
-	if (hook_input_devices)
-		hook_input_device_forget(fd);
-	if (hook_file_has_number(SITE))
-		return close_file(fd);
-	return REAL(close)(fd);
-}
-
 static int duplicated(int from, int to)
 {
 	if (to < 0 || !hook_input_devices)
