@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """client.py lines PORT CONNECTIONS REQUESTS: asks a server of lines; every answer must hold what was
 asked. client.py memcached SOCKET CONNECTIONS REQUESTS: stores, fetches and counts; what comes back
-must be what was stored. Several connections at a time."""
+must be what was stored. client.py files PORT CONNECTIONS REQUESTS: fetches files a, bb, ccc and dddd,
+each of the size that it is said to have. Several connections at a time."""
 import socket
 import sys
 import threading
@@ -49,7 +50,18 @@ def memcached(number):
                 ask(b"add all 0 0 1\r\n1\r\n" if i == 0 else b"incr all 1\r\n", b"")
 
 
-converse = {"lines": lines, "memcached": memcached}[kind]
+def files(number):
+    for i in range(int(requests)):
+        name = ("a", "bb", "ccc", "dddd")[(number + i) % 4]
+        with socket.create_connection(("127.0.0.1", int(place)), timeout=60) as sock:
+            sock.sendall(name.encode() + b"\n")
+            with sock.makefile("rb") as file:
+                size = int(file.readline() or -1)
+                if size != len(file.read()):
+                    wrong.append((name, size))
+
+
+converse = {"lines": lines, "memcached": memcached, "files": files}[kind]
 threads = [threading.Thread(target=converse, args=(n,)) for n in range(int(connections))]
 for thread in threads:
     thread.start()

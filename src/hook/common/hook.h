@@ -122,6 +122,7 @@ struct hook_thread {
 	uint64_t sync_digest;
 	int record_bytes; /* of the operation at work, -1 if it is a predicted one */
 	uint32_t baton;   /* its last turn to run */
+	bool whole;       /* in a call of libc that is one step: its allocations are no points */
 	struct trace_sync_writer sync;
 	struct trace_view sync_view;
 	struct trace_sync_reader sync_reader;

@@ -14,6 +14,9 @@
 #include "hook/thread/stuck.h"
 #include "hook/thread/sync.h"
 
+#define HIGH 600
+#define NAPS_ALONE 10
+
 int hook_channels;
 uint8_t hook_channel_kinds[HOOK_CHANNEL_MOST];
 
@@ -48,47 +51,65 @@ bool hook_channel_may_make(const void *site)
 	return hook_io_is_programs(site);
 }
 
-static bool is_free(int fd)
+static int copy_from(int made, int lowest)
 {
-	return REAL(fcntl)(fd, F_GETFD) < 0;
+	int flags = REAL(fcntl)(made, F_GETFD);
+
+	return REAL(fcntl)(made, flags & FD_CLOEXEC ? F_DUPFD_CLOEXEC : F_DUPFD, lowest);
 }
 
-/* Another thread may yet have to close what has this number, or have a file of ours open there. */
-static void await_free(struct hook_io *io, int fd)
+/* Never by dup2: another thread may get the number meanwhile, for a while. */
+bool hook_channel_renumber(int made, int fd)
+{
+	int copy;
+
+	if (made == fd)
+		return true;
+	copy = copy_from(made, fd);
+	if (copy >= 0)
+		REAL(close)(copy == fd ? made : copy);
+	return copy == fd;
+}
+
+int hook_channel_lift(int made)
+{
+	long most = sysconf(_SC_OPEN_MAX);
+	int error = errno, high = copy_from(made, most > 2 * HIGH ? HIGH : (int)(most / 2));
+
+	if (high >= 0)
+		REAL(close)(made);
+	errno = error;
+	return high >= 0 ? high : made;
+}
+
+static void __attribute__((noreturn)) never_free(struct hook_io *io, int fd)
 {
 	char text[48];
 	struct hook_text out = hook_text_in(text, sizeof(text));
 
-	for (int naps = 0; !is_free(fd); naps++) {
-		if (!hook_sync_mode && naps > 10) {
-			hook_text_add(&out, "descriptor ");
-			hook_text_number(&out, fd);
-			hook_diverged(io->t, io->call, text, "that it is in use");
-		}
+	hook_text_add(&out, "descriptor ");
+	hook_text_number(&out, fd);
+	hook_diverged(io->t, io->call, text, "that it is in use");
+}
+
+/*
+ * A library may have something open there, which it closes soon. Meanwhile others go on, and may
+ * need the number that this one has got.
+ */
+void hook_channel_move(struct hook_io *io, int made, int fd)
+{
+	if (made < 0)
+		hook_failed(io->t, "a descriptor cannot be made: too many are open");
+	for (int naps = 0; !hook_channel_renumber(made, fd); naps++) {
+		if (!hook_sync_mode && naps > NAPS_ALONE)
+			never_free(io, fd);
+		made = naps ? made : hook_channel_lift(made);
+		hook_sync_let_go(io->t);
 		io->t->waits_in = io->call;
 		io->t->state = HOOK_THREAD_WAITS;
 		hook_sync_nap(io->t);
 	}
 	io->t->state = HOOK_THREAD_RUNS;
-}
-
-void hook_channel_move(struct hook_io *io, int made, int fd, int flags)
-{
-	int rc;
-
-	if (made < 0)
-		hook_failed(io->t, "a descriptor cannot be made: too many are open");
-	if (made == fd)
-		return;
-	/* EBUSY: another thread is about to get that number, for a file of ours that it closes
-	 * soon. */
-	do {
-		await_free(io, fd);
-		rc = REAL(dup3)(made, fd, flags & O_CLOEXEC);
-	} while (rc < 0 && (errno == EBUSY || errno == EINTR));
-	if (rc != fd)
-		hook_failed(io->t, "a descriptor cannot get the number it had");
-	REAL(close)(made);
 }
 
 static int placeholder(enum hook_channel_kind kind, int flags)
@@ -106,7 +127,7 @@ void hook_channel_made(struct hook_io *io, int fd, enum hook_channel_kind kind, 
 	if (fd < 0)
 		return;
 	if (!io->live)
-		hook_channel_move(io, placeholder(kind, flags), fd, flags);
+		hook_channel_move(io, placeholder(kind, flags), fd);
 	hook_channel_mark(fd, kind);
 }
 

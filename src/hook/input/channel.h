@@ -50,7 +50,11 @@ bool hook_channel_may_make(const void *site);
 void hook_channel_made(struct hook_io *io, int fd, enum hook_channel_kind kind, int flags);
 
 /* Replay: `made` gets the number that was recorded, as soon as that is free. */
-void hook_channel_move(struct hook_io *io, int made, int fd, int flags);
+void hook_channel_move(struct hook_io *io, int made, int fd);
+
+/* The same, now or not at all; and out of the way of the numbers that were recorded. */
+bool hook_channel_renumber(int made, int fd);
+int hook_channel_lift(int made);
 
 void hook_channel_mark(int fd, enum hook_channel_kind kind);
 void hook_channel_forget(int fd);

@@ -6,12 +6,16 @@
  * program asked for, not what a buffer holds.
  */
 #undef _FORTIFY_SOURCE
+#include <errno.h>
 #include <string.h>
 
 #include "hook/input/channel.h"
 #include "hook/input/device.h"
+#include "hook/input/file.h"
 #include "hook/input/input.h"
 #include "hook/input/real.h"
+
+#define SITE __builtin_return_address(0)
 
 static ssize_t file_read(void *inner, char *buffer, size_t n)
 {
@@ -66,27 +70,97 @@ static FILE *opened(FILE *f, const char *path, const char *mode)
 	return wrap(f, mode);
 }
 
+/* Its descriptor gets its number; in replay the stream is there only if it was. */
+static FILE *numbered(FILE *f, const char *call)
+{
+	int fd = hook_file_opened(call, f ? fileno(f) : -1), error = errno;
+
+	if (f)
+		f->_fileno = fd;
+	if (f && fd < 0) {
+		hook_self->whole = true;
+		REAL(fclose)(f);
+		hook_self->whole = false;
+		errno = error;
+		return NULL;
+	}
+	return f;
+}
+
 HOOK_EXPORT FILE *fopen(const char *path, const char *mode)
 {
 	char buffer[HOOK_INPUT_PATH];
+	bool numbers = hook_file_opens(SITE);
+	FILE *f;
 
 	path = hook_input_real_path(path, buffer);
-	return opened(REAL(fopen)(path, mode), path, mode);
+	f = REAL(fopen)(path, mode);
+	if (numbers)
+		f = numbered(f, "fopen");
+	if (f)
+		hook_channel_forget(fileno(f));
+	return opened(f, path, mode);
 }
 
-HOOK_EXPORT FILE *fopen64(const char *path, const char *mode)
+HOOK_EXPORT FILE *fopen64(const char *path, const char *mode) __attribute__((alias("fopen")));
+
+HOOK_EXPORT FILE *tmpfile(void)
+{
+	bool numbers = hook_file_opens(SITE);
+	FILE *f = REAL(tmpfile)();
+
+	return numbers ? numbered(f, "tmpfile") : f;
+}
+
+HOOK_EXPORT FILE *tmpfile64(void) __attribute__((alias("tmpfile")));
+
+HOOK_EXPORT FILE *popen(const char *command, const char *mode)
+{
+	bool numbers = hook_file_opens(SITE);
+	FILE *f = REAL(popen)(command, mode);
+
+	return numbers ? numbered(f, "popen") : f;
+}
+
+/* The number first: libc has no way to change it later. */
+HOOK_EXPORT DIR *opendir(const char *path)
 {
 	char buffer[HOOK_INPUT_PATH];
+	int fd, error;
+	DIR *d;
 
 	path = hook_input_real_path(path, buffer);
-	return opened(REAL(fopen64)(path, mode), path, mode);
+	if (!hook_file_has_number(SITE))
+		return REAL(opendir)(path);
+	fd = REAL(openat)(AT_FDCWD, path, O_RDONLY | O_NONBLOCK | O_DIRECTORY | O_CLOEXEC);
+	fd = hook_file_opened("opendir", fd);
+	if (fd < 0)
+		return NULL;
+	d = fdopendir(fd);
+	error = errno;
+	if (!d)
+		REAL(close)(fd);
+	errno = error;
+	return d;
+}
+
+HOOK_EXPORT int closedir(DIR *d)
+{
+	int rc;
+
+	if (!hook_file_has_number(SITE))
+		return REAL(closedir)(d);
+	hook_file_closes();
+	rc = REAL(closedir)(d);
+	hook_file_closed();
+	return rc;
 }
 
 HOOK_EXPORT FILE *fdopen(int fd, const char *mode)
 {
 	FILE *f = REAL(fdopen)(fd, mode);
 
-	if (f && hook_channel_has(fd, __builtin_return_address(0)))
+	if (f && hook_channel_has(fd, SITE))
 		return hook_channel_file(f, mode);
 	if (!f || !hook_input_devices || !reads(mode) || !hook_input_device_is(fd))
 		return f;

@@ -16,6 +16,7 @@
 #include <sys/sysmacros.h>
 
 #include "hook/input/channel.h"
+#include "hook/input/file.h"
 #include "hook/input/input.h"
 #include "hook/input/real.h"
 
@@ -113,84 +114,78 @@ static int opened(int fd, const char *path)
 	return fd;
 }
 
-static mode_t mode_of(int flags, va_list args)
+/* libc ends a program that forgot the mode. */
+static bool has_mode(int flags)
 {
-	return flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE ? va_arg(args, mode_t) : 0;
+	return flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE;
 }
 
-#define DEFINE_OPEN(name)                                                                          \
-	HOOK_EXPORT int name(const char *path, int flags, ...)                                     \
-	{                                                                                          \
-		char buffer[HOOK_INPUT_PATH];                                                      \
-		va_list args;                                                                      \
-		mode_t mode;                                                                       \
-                                                                                                   \
-		va_start(args, flags);                                                             \
-		mode = mode_of(flags, args);                                                       \
-		va_end(args);                                                                      \
-		path = hook_input_real_path(path, buffer);                                         \
-		return opened(REAL(name)(path, flags, mode), path);                                \
-	}
+static mode_t mode_of(int flags, va_list args)
+{
+	return has_mode(flags) ? va_arg(args, mode_t) : 0;
+}
 
-#define DEFINE_OPENAT(name)                                                                        \
-	HOOK_EXPORT int name(int dir, const char *path, int flags, ...)                            \
-	{                                                                                          \
-		char buffer[HOOK_INPUT_PATH];                                                      \
-		va_list args;                                                                      \
-		mode_t mode;                                                                       \
-                                                                                                   \
-		va_start(args, flags);                                                             \
-		mode = mode_of(flags, args);                                                       \
-		va_end(args);                                                                      \
-		path = hook_input_real_path(path, buffer);                                         \
-		return opened(REAL(name)(dir, path, flags, mode), path);                           \
-	}
+/* All ways to open a file: in what they do they are one. */
+static int open_at(int dir, const char *path, int flags, mode_t mode, const void *site)
+{
+	char buffer[HOOK_INPUT_PATH];
+	int fd;
 
-DEFINE_OPEN(open)
-DEFINE_OPEN(open64)
-DEFINE_OPENAT(openat)
-DEFINE_OPENAT(openat64)
+	path = hook_input_real_path(path, buffer);
+	fd = REAL(openat)(dir, path, flags, mode);
+	if (hook_file_has_number(site))
+		fd = hook_file_opened("open", fd);
+	return opened(fd, path);
+}
+
+HOOK_EXPORT int open(const char *path, int flags, ...)
+{
+	va_list args;
+	mode_t mode;
+
+	va_start(args, flags);
+	mode = mode_of(flags, args);
+	va_end(args);
+	return open_at(AT_FDCWD, path, flags, mode, SITE);
+}
+
+HOOK_EXPORT int openat(int dir, const char *path, int flags, ...)
+{
+	va_list args;
+	mode_t mode;
+
+	va_start(args, flags);
+	mode = mode_of(flags, args);
+	va_end(args);
+	return open_at(dir, path, flags, mode, SITE);
+}
+
+HOOK_EXPORT int creat(const char *path, mode_t mode)
+{
+	return open_at(AT_FDCWD, path, O_WRONLY | O_CREAT | O_TRUNC, mode, SITE);
+}
+
+_Static_assert(sizeof(off_t) == sizeof(off64_t), "one open is the other");
+HOOK_EXPORT int open64(const char *path, int flags, ...) __attribute__((alias("open")));
+HOOK_EXPORT int openat64(int dir, const char *path, int flags, ...)
+	__attribute__((alias("openat")));
+HOOK_EXPORT int creat64(const char *path, mode_t mode) __attribute__((alias("creat")));
 
 HOOK_EXPORT int __open_2(const char *path, int flags)
 {
-	char buffer[HOOK_INPUT_PATH];
-
-	path = hook_input_real_path(path, buffer);
-	return opened(REAL(__open_2)(path, flags), path);
-}
-
-HOOK_EXPORT int __open64_2(const char *path, int flags)
-{
-	char buffer[HOOK_INPUT_PATH];
-
-	path = hook_input_real_path(path, buffer);
-	return opened(REAL(__open64_2)(path, flags), path);
+	return has_mode(flags) ? REAL(__open_2)(path, flags)
+			       : open_at(AT_FDCWD, path, flags, 0, SITE);
 }
 
 HOOK_EXPORT int __openat_2(int dir, const char *path, int flags)
 {
-	char buffer[HOOK_INPUT_PATH];
-
-	path = hook_input_real_path(path, buffer);
-	return opened(REAL(__openat_2)(dir, path, flags), path);
+	return has_mode(flags) ? REAL(__openat_2)(dir, path, flags)
+			       : open_at(dir, path, flags, 0, SITE);
 }
 
+HOOK_EXPORT int __open64_2(const char *path, int flags) __attribute__((alias("__open_2")));
 HOOK_EXPORT int __openat64_2(int dir, const char *path, int flags)
-{
-	char buffer[HOOK_INPUT_PATH];
-
-	path = hook_input_real_path(path, buffer);
-	return opened(REAL(__openat64_2)(dir, path, flags), path);
-}
-
-HOOK_EXPORT int close(int fd)
-{
-	if (hook_channel_has(fd, SITE))
-		return hook_channel_close(fd);
-	if (hook_input_devices)
-		hook_input_device_forget(fd);
-	return REAL(close)(fd);
-}
+	__attribute__((alias("__openat_2")));
 
 static int duplicated(int from, int to)
 {
@@ -207,19 +202,21 @@ HOOK_EXPORT int dup(int fd)
 {
 	if (hook_channel_has(fd, SITE))
 		return hook_channel_dup(fd, 0, 0);
+	if (hook_file_has_number(SITE))
+		return duplicated(fd, hook_file_opened("dup", REAL(dup)(fd)));
 	return duplicated(fd, REAL(dup)(fd));
 }
 
 HOOK_EXPORT int dup2(int fd, int to)
 {
-	if (hook_channel_has(fd, SITE) || hook_channel_has(to, SITE))
+	if (hook_channel_has(fd, SITE) || hook_channel_has(to, SITE) || hook_file_has_number(SITE))
 		return duplicated(fd, hook_channel_dup_to(fd, to, -1));
 	return duplicated(fd, REAL(dup2)(fd, to));
 }
 
 HOOK_EXPORT int dup3(int fd, int to, int flags)
 {
-	if (hook_channel_has(fd, SITE) || hook_channel_has(to, SITE))
+	if (hook_channel_has(fd, SITE) || hook_channel_has(to, SITE) || hook_file_has_number(SITE))
 		return duplicated(fd, hook_channel_dup_to(fd, to, flags));
 	return duplicated(fd, REAL(dup3)(fd, to, flags));
 }

@@ -30,6 +30,15 @@ static void data(struct hook_io *io, int fd, void *buffer, size_t n, int flags)
 		hook_channel_step_in(io, fd, flags);
 }
 
+static size_t room_of(const struct iovec *parts, size_t n)
+{
+	size_t sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += parts[i].iov_len;
+	return sum;
+}
+
 static void scattered(struct hook_io *io, const struct iovec *parts, size_t n)
 {
 	size_t left = io->result > 0 ? (size_t)io->result : 0;
@@ -60,7 +69,8 @@ ssize_t hook_channel_readv(int fd, const struct iovec *parts, int n)
 	if (io.live)
 		hook_io_did(&io, REAL(readv)(fd, parts, n));
 	scattered(&io, parts, (size_t)n);
-	hook_channel_step_in(&io, fd, 0);
+	if (room_of(parts, (size_t)n))
+		hook_channel_step_in(&io, fd, 0);
 	return hook_io_result(&io);
 }
 
@@ -142,17 +152,19 @@ HOOK_EXPORT ssize_t __recvfrom_chk(int fd, void *buffer, size_t n, size_t room, 
 }
 
 /* Descriptors that came in a message are channels from now on, whatever they are. */
-static void descriptors_in(struct hook_io *io, struct msghdr *m)
+static void descriptors_in(struct hook_io *io, struct msghdr *m, int flags)
 {
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
 		size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 		int fd;
 
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+		if (c->cmsg_len < CMSG_LEN(0) || c->cmsg_level != SOL_SOCKET ||
+		    c->cmsg_type != SCM_RIGHTS)
 			continue;
 		for (size_t i = 0; i < n; i++) {
 			memcpy(&fd, CMSG_DATA(c) + i * sizeof(fd), sizeof(fd));
-			hook_channel_made(io, fd, HOOK_CHANNEL_SOCKET, 0);
+			hook_channel_made(io, fd, HOOK_CHANNEL_SOCKET,
+					  flags & MSG_CMSG_CLOEXEC ? O_CLOEXEC : 0);
 		}
 	}
 }
@@ -163,7 +175,8 @@ struct message_head {
 };
 
 /* All of a message but its length, `result` bytes; the rooms are what the program offered. */
-static void message(struct hook_io *io, struct msghdr *m, socklen_t name_room, size_t control_room)
+static void message(struct hook_io *io, struct msghdr *m, socklen_t name_room, size_t control_room,
+		    int flags)
 {
 	struct message_head head = {m->msg_namelen, (uint32_t)m->msg_controllen, m->msg_flags};
 
@@ -176,9 +189,17 @@ static void message(struct hook_io *io, struct msghdr *m, socklen_t name_room, s
 		hook_io_part(io, m->msg_name, head.name < name_room ? head.name : name_room,
 			     name_room);
 	if (m->msg_control && head.control) {
-		hook_io_part(io, m->msg_control, head.control, control_room);
-		descriptors_in(io, m);
+		if (hook_io_part(io, m->msg_control, head.control, control_room) != head.control)
+			hook_failed(io->t, "a recorded message makes no sense");
+		descriptors_in(io, m, flags);
 	}
+}
+
+/* Nothing is taken from a stream where there is no room; but a packet always is. */
+static void message_in(const struct hook_io *io, int fd, const struct msghdr *m, int flags)
+{
+	if (hook_channel_kind(fd) == HOOK_CHANNEL_PACKETS || room_of(m->msg_iov, m->msg_iovlen))
+		hook_channel_step_in(io, fd, flags);
 }
 
 HOOK_EXPORT ssize_t recvmsg(int fd, struct msghdr *m, int flags)
@@ -192,8 +213,8 @@ HOOK_EXPORT ssize_t recvmsg(int fd, struct msghdr *m, int flags)
 	if (io.live)
 		hook_io_did(&io, REAL(recvmsg)(fd, m, flags));
 	if (io.result >= 0) {
-		message(&io, m, name_room, control_room);
-		hook_channel_step_in(&io, fd, flags);
+		message(&io, m, name_room, control_room, flags);
+		message_in(&io, fd, m, flags);
 	}
 	return hook_io_result(&io);
 }
@@ -214,10 +235,12 @@ HOOK_EXPORT int recvmmsg(int fd, struct mmsghdr *m, unsigned int n, int flags,
 
 		hook_io_part(&io, &m[i].msg_len, sizeof(m[i].msg_len), sizeof(m[i].msg_len));
 		io.result = m[i].msg_len;
-		message(&io, one, one->msg_namelen, one->msg_controllen);
-		hook_channel_step_in(&io, fd, flags);
+		message(&io, one, one->msg_namelen, one->msg_controllen, flags);
+		message_in(&io, fd, one, flags);
 	}
 	io.result = count;
+	if (timeout && count >= 0)
+		hook_io_part(&io, timeout, sizeof(*timeout), sizeof(*timeout));
 	return (int)hook_io_result(&io);
 }
 

@@ -9,37 +9,29 @@
 #include <stdarg.h>
 
 #include "hook/input/channel.h"
+#include "hook/input/file.h"
 #include "hook/input/real.h"
 
 #define SITE __builtin_return_address(0)
 
 /* Two numbers that replay gives to the ends of a pair made anew. */
-static int pair_made(struct hook_io *io, int fds[2], const int made[2], enum hook_channel_kind kind,
-		     int flags)
+static int pair_made(struct hook_io *io, int fds[2], const int made[2], enum hook_channel_kind kind)
 {
 	if (io->result < 0)
 		return (int)hook_io_result(io);
 	hook_io_part(io, fds, 2 * sizeof(fds[0]), 2 * sizeof(fds[0]));
 	for (int i = 0; i < 2; i++) {
 		if (!io->live)
-			hook_channel_move(io, made[i], fds[i], flags);
+			hook_channel_move(io, made[i], fds[i]);
 		hook_channel_mark(fds[i], kind);
 	}
 	return (int)hook_io_result(io);
 }
 
-/* Out of the way of the numbers that were recorded. */
 static void lift(int made[2])
 {
-	for (int i = 0; i < 2; i++) {
-		int high = REAL(fcntl)(made[i], F_DUPFD_CLOEXEC, 600);
-
-		if (high < 0)
-			continue;
-		/* cppcheck-suppress constStatement */
-		REAL(close)(made[i]);
-		made[i] = high;
-	}
+	for (int i = 0; i < 2; i++)
+		made[i] = hook_channel_lift(made[i]);
 }
 
 static int make_pipe(int fds[2], int flags)
@@ -51,7 +43,7 @@ static int make_pipe(int fds[2], int flags)
 		hook_io_did(&io, REAL(pipe2)(fds, flags));
 	else if (io.result >= 0 && REAL(pipe2)(made, flags) == 0)
 		lift(made);
-	return pair_made(&io, fds, made, HOOK_CHANNEL_PIPE, flags);
+	return pair_made(&io, fds, made, HOOK_CHANNEL_PIPE);
 }
 
 HOOK_EXPORT int pipe(int fds[2])
@@ -82,8 +74,7 @@ HOOK_EXPORT int socketpair(int domain, int type, int protocol, int fds[2])
 	return pair_made(&io, fds, made,
 			 (type & ~(SOCK_CLOEXEC | SOCK_NONBLOCK)) == SOCK_STREAM
 				 ? HOOK_CHANNEL_PIPE
-				 : HOOK_CHANNEL_PACKETS,
-			 type & SOCK_CLOEXEC ? O_CLOEXEC : 0);
+				 : HOOK_CHANNEL_PACKETS);
 }
 
 /* The flags of all these calls have the values of O_CLOEXEC and O_NONBLOCK. */
@@ -178,7 +169,7 @@ int hook_channel_dup(int fd, int lowest, int flags)
 	if (io.live)
 		hook_io_did(&io, REAL(fcntl)(fd, command, lowest));
 	else if (io.result >= 0)
-		hook_channel_move(&io, REAL(fcntl)(fd, command, 600), (int)io.result, flags);
+		hook_channel_move(&io, REAL(fcntl)(fd, command, 0), (int)io.result);
 	if (io.result >= 0)
 		hook_channel_mark((int)io.result, hook_channel_kind(fd));
 	return (int)hook_io_result(&io);
@@ -197,6 +188,7 @@ int hook_channel_dup_to(int fd, int to, int flags)
 		hook_channel_mark(to, hook_channel_kind(fd));
 	else if (rc >= 0)
 		hook_channel_forget(to);
+	hook_sync_let_go(t);
 	hook_depth = t->passive;
 	return rc;
 }
@@ -209,8 +201,12 @@ HOOK_EXPORT int fcntl(int fd, int command, ...)
 	va_start(args, command);
 	arg = va_arg(args, void *);
 	va_end(args);
-	if ((command != F_DUPFD && command != F_DUPFD_CLOEXEC) || !hook_channel_has(fd, SITE))
+	if (command != F_DUPFD && command != F_DUPFD_CLOEXEC)
 		return REAL(fcntl)(fd, command, arg);
+	if (!hook_channel_has(fd, SITE))
+		return hook_file_has_number(SITE)
+			       ? hook_file_opened("fcntl", REAL(fcntl)(fd, command, arg))
+			       : REAL(fcntl)(fd, command, arg);
 	return hook_channel_dup(fd, (int)(intptr_t)arg, command == F_DUPFD_CLOEXEC ? O_CLOEXEC : 0);
 }
 

@@ -6,11 +6,13 @@
 #ifndef HOOK_INPUT_REAL_H
 #define HOOK_INPUT_REAL_H
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -42,6 +44,8 @@ ssize_t __pread64_chk(int fd, void *buffer, size_t n, off64_t at, size_t room);
 ssize_t __recv_chk(int fd, void *buffer, size_t n, size_t room, int flags);
 ssize_t __recvfrom_chk(int fd, void *buffer, size_t n, size_t room, int flags,
 		       struct sockaddr *from, socklen_t *length);
+int __vdprintf_chk(int fd, int flag, const char *format, va_list ap);
+int __dprintf_chk(int fd, int flag, const char *format, ...);
 int __poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t room);
 int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *mask,
 		size_t room);
@@ -54,9 +58,8 @@ int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout, co
 	X(sched_getaffinity) X(sched_setaffinity) X(sched_getscheduler) X(sched_setscheduler) \
 	X(sched_getparam) X(sched_setparam) \
 	X(getrandom) X(getentropy) \
-	X(open) X(open64) X(openat) X(openat64) \
-	X(__open_2) X(__open64_2) X(__openat_2) X(__openat64_2) \
-	X(fopen) X(fopen64) X(fdopen) X(close) X(dup) X(dup2) X(dup3) \
+	X(close_range) X(closefrom) X(openat) X(__open_2) X(__openat_2) X(close) X(dup) X(dup2) X(dup3) \
+	X(fopen) X(fdopen) X(tmpfile) X(popen) X(fclose) X(opendir) X(closedir) \
 	X(read) X(__read_chk) X(readv) X(pread) X(pread64) X(__pread_chk) X(__pread64_chk) \
 	X(write) X(writev) X(recv) X(recvfrom) X(recvmsg) X(recvmmsg) X(send) X(sendto) X(sendmsg) \
 	X(sendmmsg) X(sendfile64) X(shutdown) \
@@ -69,7 +72,8 @@ int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout, co
 	X(epoll_wait) X(epoll_pwait) X(epoll_pwait2) X(sigaction) X(signal) X(sysv_signal) X(pause) X(sigsuspend) X(alarm) X(sigwait) X(sigwaitinfo) X(sigtimedwait) \
 	X(setitimer) X(timer_settime) X(nanosleep) X(usleep) X(sleep) X(clock_nanosleep) X(raise) \
 	X(pthread_kill) X(sigprocmask) X(pthread_sigmask) \
-	X(__recv_chk) X(__recvfrom_chk) X(__poll_chk) X(__ppoll_chk)
+	X(__recv_chk) X(__recvfrom_chk) X(__poll_chk) X(__ppoll_chk) \
+	X(vdprintf) X(__vdprintf_chk) X(eventfd_read) X(eventfd_write)
 /* clang-format on */
 
 struct hook_input_real {

@@ -302,6 +302,8 @@ void hook_baton_take(struct hook_thread *t)
 
 void hook_baton_offer(struct hook_thread *t)
 {
+	if (t->whole)
+		return;
 	if (hook_process.mode == HOOK_REPLAY || hook_baton_is_due())
 		hook_baton_give(t);
 	hook_baton_take(t);

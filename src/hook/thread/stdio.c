@@ -16,6 +16,7 @@
 #include <sys/uio.h>
 
 #include "hook/input/channel.h"
+#include "hook/input/file.h"
 #include "hook/thread/objects.h"
 #include "hook/thread/real.h"
 
@@ -190,6 +191,7 @@ static int close_stream(FILE *f, int (*how)(FILE *), const void *site)
 {
 	struct hook_sync_call c = {.op = SYNC_STREAM, .object = f, .site = site};
 	struct hook_thread *t;
+	int rc;
 
 	if (!hook_sync_is_on(site))
 		return how(f);
@@ -197,7 +199,10 @@ static int close_stream(FILE *f, int (*how)(FILE *), const void *site)
 	hook_sync_mode->take(t, &c);
 	hook_sync_forget(f);
 	hook_sync_leave(t);
-	return how(f);
+	hook_file_closes();
+	rc = how(f);
+	hook_file_closed();
+	return rc;
 }
 
 HOOK_EXPORT int fclose(FILE *f)
