@@ -298,7 +298,7 @@ bool racing_recv(struct hook_thread *t, void *buf, MPI_Count count, MPI_Datatype
 	carry_unwrap(&(struct carry_parcel){.clock = carry_recv_room,
 					    .home = buf,
 					    .bytes = (size_t)fits},
-		     comm, carry_next_key(false), status);
+		     comm, carry_next_key(false), status, *rc);
 	racing_received(t, TRACE_SRC, source, comm, status);
 	return true;
 }
