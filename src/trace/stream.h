@@ -57,7 +57,8 @@ static inline uint64_t trace_word_pack(uint64_t value)
 }
 
 /* In line, and a store in program order: every event does it twice. */
-static inline void trace_stream_set_events(struct trace_stream *s, uint64_t events, bool inside)
+static inline __attribute__((always_inline)) void
+trace_stream_set_events(struct trace_stream *s, uint64_t events, bool inside)
 {
 	__atomic_store_n(&s->header->events, trace_word_pack(events << 1 | inside),
 			 __ATOMIC_RELEASE);

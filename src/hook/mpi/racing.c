@@ -165,8 +165,8 @@ static inline bool has_place(const struct hook_thread *t, uint64_t number, int s
 	       source <= (int)TRACE_WINDOW_MAX_SOURCE;
 }
 
-static inline void keep(uint64_t number, uint64_t key, MPI_Comm comm, int tag, int source,
-			int world)
+static inline __attribute__((always_inline)) void keep(uint64_t number, uint64_t key, MPI_Comm comm,
+						       int tag, int source, int world)
 {
 	uint64_t c = (uint64_t)(uintptr_t)comm, done;
 
