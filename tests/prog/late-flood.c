@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * late-flood FILE PACED MESSAGES: rank 1 sends PACED messages slowly; rank 2 polls and looks at the
- * clock until these are long gone and then floods rank 0, which takes what comes. In replay the
- * clock does not make rank 2 wait: its flood comes first, and somebody has to keep it. Rank 0
- * appends to FILE the most memory it ever had, in kB.
+ * late-flood FILE PACED MESSAGES [posted]: rank 1 sends PACED messages slowly; rank 2 polls and
+ * looks at the clock until these are long gone and then floods rank 0, which takes what comes. In
+ * replay the clock does not make rank 2 wait: its flood comes first, and somebody has to keep it.
+ * Rank 0 appends to FILE the most memory it ever had, in kB. posted: rank 2 does not wait, its
+ * messages have a tag of their own, and rank 0 posts receives from anyone, first for those of rank
+ * 1: no message races with another.
  */
 #include <time.h>
 
@@ -48,17 +50,38 @@ static void receive(int paced, int messages, const char *path)
 	fclose(file);
 }
 
+static void receive_posted(int paced, int messages, const char *path)
+{
+	static char data[BYTES];
+	long before = peak_kb();
+	FILE *file;
+
+	for (int i = 0; i < paced + messages; i++) {
+		MPI_Request request;
+
+		MPI_Irecv(data, BYTES, MPI_CHAR, MPI_ANY_SOURCE, i < paced ? 0 : 1, MPI_COMM_WORLD,
+			  &request);
+		MPI_Wait(&request, MPI_STATUS_IGNORE);
+	}
+	file = fopen(path, "a");
+	CHECK(file != NULL);
+	fprintf(file, "%ld\n", peak_kb() - before);
+	fclose(file);
+}
+
 int main(int argc, char **argv)
 {
-	int me, paced, messages;
+	int me, paced, messages, posted = argc == 5;
 	static char data[BYTES];
 
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &me);
-	CHECK(argc == 4);
+	CHECK(argc == 4 || posted);
 	paced = atoi(argv[2]);
 	messages = atoi(argv[3]);
-	if (me == 0)
+	if (me == 0 && posted)
+		receive_posted(paced, messages, argv[1]);
+	else if (me == 0)
 		receive(paced, messages, argv[1]);
 	for (int i = 0; me == 1 && i < paced; i++) {
 		struct timespec pause = {0, 1000000};
@@ -70,12 +93,12 @@ int main(int argc, char **argv)
 		double start = MPI_Wtime();
 		int flag;
 
-		do {
+		while (!posted && MPI_Wtime() - start < 0.004 * paced) {
 			for (int i = 0; i < 1000; i++)
 				MPI_Iprobe(0, 1, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
-		} while (MPI_Wtime() - start < 0.004 * paced);
+		}
 		for (int i = 0; i < messages; i++)
-			MPI_Send(data, BYTES, MPI_CHAR, 0, 0, MPI_COMM_WORLD);
+			MPI_Send(data, BYTES, MPI_CHAR, 0, posted, MPI_COMM_WORLD);
 	}
 	outcome_print();
 	MPI_Finalize();

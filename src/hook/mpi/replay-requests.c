@@ -88,6 +88,7 @@ struct batch {
 	int count;
 	MPI_Request *user, *real, *before;
 	uint32_t *taken;
+	MPI_Status *status; /* where the recording leaves sources out: what completes tells them */
 };
 
 static struct batch batch_open(struct hook_thread *t, int count, MPI_Request requests[])
@@ -102,6 +103,10 @@ static struct batch batch_open(struct hook_thread *t, int count, MPI_Request req
 		hook_failed(t, "out of memory for requests");
 	memcpy(b.before, requests, (size_t)count * sizeof(*b.before));
 	hook_requests_take(count, requests, b.taken);
+	if (replay_is_partial())
+		b.status = hook_mpi_scratch(t, 3, (size_t)count * sizeof(*b.status));
+	for (int i = 0; b.status && i < count; i++)
+		b.status[i].MPI_SOURCE = MPI_UNDEFINED;
 	if (!shadows)
 		return b;
 	b.real = hook_mpi_scratch(t, 2, (size_t)count * sizeof(*b.real));
@@ -117,13 +122,40 @@ static struct batch batch_open(struct hook_thread *t, int count, MPI_Request req
 	return b;
 }
 
-/* A receive of the program has completed. */
-static void retire(struct hook_request *r)
+static int batch_wait(struct batch *b, int i, MPI_Status *status)
+{
+	int rc;
+
+	if (b->status && status == MPI_STATUS_IGNORE)
+		return real_wait(&b->real[i], &b->status[i]);
+	rc = real_wait(&b->real[i], status);
+	if (b->status)
+		b->status[i] = *status;
+	return rc;
+}
+
+static int batch_waitall(struct batch *b, MPI_Status statuses[])
+{
+	size_t n = b->count > 0 ? (size_t)b->count : 0;
+	int rc;
+
+	if (b->status && statuses == MPI_STATUSES_IGNORE)
+		return real_waitall(b->count, b->real, b->status);
+	rc = real_waitall(b->count, b->real, statuses);
+	if (b->status && rc == MPI_SUCCESS)
+		memcpy(b->status, statuses, n * sizeof(*statuses));
+	return rc;
+}
+
+/* A receive of the program has completed, with this status if it is known. */
+static void retire(struct hook_request *r, const MPI_Status *status)
 {
 	int source = r->source;
 
 	if (r->flags & REQUEST_WILD)
 		source = (int)hook_posts_wild(r->wild) - TRACE_POST_SOURCE;
+	if (source < 0 && status)
+		source = status->MPI_SOURCE;
 	if (source >= 0)
 		hook_credit_received(source, r->comm);
 	else if (!(r->flags & REQUEST_NOWHERE))
@@ -145,7 +177,7 @@ static void batch_one(struct batch *b, int i)
 	b->user[i] = r->flags & REQUEST_PERSISTENT ? b->before[i] : b->real[i];
 	if (!done)
 		return;
-	retire(r);
+	retire(r, b->status ? &b->status[i] : NULL);
 	b->taken[i] = 0;
 }
 
@@ -166,7 +198,7 @@ int replay_Wait(struct hook_thread *t, MPI_Request *request, MPI_Status *status)
 	int rc;
 
 	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, 0);
-	rc = real_wait(b.real, status);
+	rc = batch_wait(&b, 0, status);
 	batch_close(&b);
 	hook_mpi_end(t);
 	return rc;
@@ -193,7 +225,7 @@ static int wait_index(struct hook_thread *t, int count, MPI_Request requests[], 
 		rc = hook_mpi_real.Waitany(count, b.real, index, status);
 	} else {
 		*index = checked_index(t, &rec, count);
-		rc = real_wait(&b.real[*index], status);
+		rc = batch_wait(&b, *index, status);
 	}
 	batch_close(&b);
 	return rc;
@@ -243,7 +275,7 @@ static int wait_indices(struct hook_thread *t, struct batch *b, int n, int indic
 		indices[i] = checked_index(t, &rec, b->count);
 		if (statuses != MPI_STATUSES_IGNORE)
 			status = &statuses[i];
-		one = real_wait(&b->real[indices[i]], status);
+		one = batch_wait(b, indices[i], status);
 		if (one != MPI_SUCCESS)
 			rc = MPI_ERR_IN_STATUS;
 		if (one != MPI_SUCCESS && statuses != MPI_STATUSES_IGNORE)
@@ -283,7 +315,7 @@ static int wait_partial(struct hook_thread *t, struct batch *b, MPI_Status statu
 		int i = checked_index(t, &rec, b->count);
 		MPI_Status *status =
 			statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i];
-		int one = real_wait(&b->real[i], status);
+		int one = batch_wait(b, i, status);
 
 		if (status != MPI_STATUS_IGNORE)
 			status->MPI_ERROR = one;
@@ -300,7 +332,7 @@ int replay_Waitall(struct hook_thread *t, int count, MPI_Request requests[], MPI
 	if (t->more && t->next.kind == TRACE_SOME && t->next_event == t->events)
 		rc = wait_partial(t, &b, statuses);
 	else
-		rc = real_waitall(count, b.real, statuses);
+		rc = batch_waitall(&b, statuses);
 	batch_close(&b);
 	hook_mpi_end(t);
 	return rc;
@@ -345,7 +377,7 @@ int replay_Test(struct hook_thread *t, MPI_Request *request, int *flag, MPI_Stat
 	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, 0);
 	b = batch_open(t, 1, request);
 	replay_take(t, TRACE_HIT, &rec);
-	rc = real_wait(b.real, status);
+	rc = batch_wait(&b, 0, status);
 	batch_close(&b);
 	*flag = 1;
 	hook_mpi_end(t);
@@ -366,7 +398,7 @@ int replay_Testall(struct hook_thread *t, int count, MPI_Request requests[], int
 	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, (uint64_t)count);
 	b = batch_open(t, count, requests);
 	replay_take(t, TRACE_HIT, &rec);
-	rc = hook_mpi_real.Waitall(count, b.real, statuses);
+	rc = batch_waitall(&b, statuses);
 	batch_close(&b);
 	*flag = 1;
 	hook_mpi_end(t);
