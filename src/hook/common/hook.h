@@ -61,9 +61,10 @@ enum hook_thread_state {
 struct hook_thread {
 	char name[TRACE_NAME_BYTES]; /* "0", "0.1", … */
 	uint32_t children;
-	int tid;     /* once the program has several threads */
-	int passive; /* what hook_depth returns to: 1 once recording has stopped */
-	bool opened; /* its order stream is open */
+	int tid;                 /* once the program has several threads */
+	int tid_given, tid_real; /* what gettid told in replay, and what it stands for */
+	int passive;             /* what hook_depth returns to: 1 once recording has stopped */
+	bool opened;             /* its order stream is open */
 	void *(*start)(void *);
 	void *start_arg;
 	bool makes_team;    /* it begins a region of OpenMP: the threads it makes belong to that */

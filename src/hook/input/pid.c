@@ -11,6 +11,7 @@
 #include "hook/input/input.h"
 #include "hook/input/real.h"
 #include "hook/input/signal.h"
+#include "hook/thread/stuck.h"
 
 struct alias {
 	pid_t given; /* 0: none */
@@ -18,6 +19,7 @@ struct alias {
 };
 
 static struct alias self, parent;
+static bool tids_given;
 
 /* `real` is stored first: who sees the alias sees what it stands for. */
 static void remember(struct alias *alias, pid_t given, pid_t real)
@@ -67,6 +69,33 @@ HOOK_EXPORT pid_t getppid(void)
 	return (pid_t)value;
 }
 
+static int fetch_gettid(void *ctx, uint64_t *value)
+{
+	(void)ctx;
+	*value = (uint64_t)REAL(gettid)();
+	return 0;
+}
+
+/* Of the main thread it is the process id, too. */
+HOOK_EXPORT pid_t gettid(void)
+{
+	uint64_t value;
+	pid_t real;
+
+	if (hook_depth)
+		return REAL(gettid)();
+	hook_input_number(TRACE_IN_TID, "gettid", fetch_gettid, NULL, &value);
+	real = REAL(gettid)();
+	if ((pid_t)value == real || REAL(getpid)() != hook_process.pid)
+		return (pid_t)value;
+	if (real == hook_process.pid)
+		remember(&self, (pid_t)value, real);
+	hook_self->tid_real = real;
+	__atomic_store_n(&hook_self->tid_given, (int)value, __ATOMIC_RELEASE);
+	__atomic_store_n(&tids_given, true, __ATOMIC_RELEASE);
+	return (pid_t)value;
+}
+
 /* Code of libraries knows real numbers only; a forked child has ours from before the fork. */
 static bool knows_aliases(void)
 {
@@ -78,9 +107,14 @@ static pid_t real_pid(pid_t pid)
 	pid_t own = __atomic_load_n(&self.given, __ATOMIC_ACQUIRE);
 	pid_t above = __atomic_load_n(&parent.given, __ATOMIC_ACQUIRE);
 
-	if (pid <= 0 || (pid != own && pid != above) || !knows_aliases())
+	int thread;
+
+	if (pid <= 0 || (pid != own && pid != above && !tids_given) || !knows_aliases())
 		return pid;
-	return pid == own ? self.real : parent.real;
+	if (pid == own || pid == above)
+		return pid == own ? self.real : parent.real;
+	thread = hook_sync_real_tid(pid);
+	return thread ? thread : pid;
 }
 
 const char *hook_input_real_path(const char *path, char buffer[HOOK_INPUT_PATH])
@@ -90,7 +124,8 @@ const char *hook_input_real_path(const char *path, char buffer[HOOK_INPUT_PATH])
 	pid_t pid = 0;
 	const char *p;
 
-	if ((!self.given && !parent.given) || strncmp(path, prefix, sizeof(prefix) - 1) != 0)
+	if ((!self.given && !parent.given && !tids_given) ||
+	    strncmp(path, prefix, sizeof(prefix) - 1) != 0)
 		return path;
 	for (p = path + sizeof(prefix) - 1; *p >= '0' && *p <= '9' && pid < INT_MAX / 10; p++)
 		pid = pid * 10 + (*p - '0');
@@ -132,7 +167,7 @@ HOOK_EXPORT int killpg(pid_t group, int signal)
 
 HOOK_EXPORT int tgkill(pid_t pid, pid_t tid, int signal)
 {
-	return REAL(tgkill)(real_pid(pid), tid, signal);
+	return REAL(tgkill)(real_pid(pid), real_pid(tid), signal);
 }
 
 HOOK_EXPORT pid_t getpgid(pid_t pid)

@@ -53,7 +53,7 @@ int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout, co
 /* clang-format off */
 #define HOOK_INPUT_REALS(X) \
 	X(clock_gettime) X(gettimeofday) X(time) X(clock) X(times) X(timespec_get) X(getrusage) \
-	X(getpid) X(getppid) X(kill) X(killpg) X(tgkill) X(getpgid) X(getsid) X(setpgid) \
+	X(getpid) X(getppid) X(gettid) X(kill) X(killpg) X(tgkill) X(getpgid) X(getsid) X(setpgid) \
 	X(getpriority) X(setpriority) X(prlimit) X(prlimit64) \
 	X(sched_getaffinity) X(sched_setaffinity) X(sched_getscheduler) X(sched_setscheduler) \
 	X(sched_getparam) X(sched_setparam) \

@@ -77,7 +77,8 @@ static void remember(const struct hook_steer *s, uint64_t given)
 
 	last[s->kind].given = given;
 	last[s->kind].known = true;
-	if (s->kind == TRACE_IN_PID || s->kind == TRACE_IN_PPID || s->number(s->ctx, &real))
+	if (s->kind == TRACE_IN_PID || s->kind == TRACE_IN_PPID || s->kind == TRACE_IN_TID ||
+	    s->number(s->ctx, &real))
 		return;
 	last[s->kind].ahead = given - real;
 	last[s->kind].ahead_s = seconds_of(given) - seconds_of(real);
@@ -112,8 +113,10 @@ int hook_steer_number(void *ctx, uint64_t *value)
 		return 0;
 	}
 	rc = s->number(s->ctx, value);
-	if (!rc)
+	if (!rc && s->kind != TRACE_IN_TID)
 		*value = go_on(s->kind, *value);
+	else if (!rc && s->thread->tid_given)
+		*value = (uint64_t)s->thread->tid_given;
 	return rc;
 }
 

@@ -241,3 +241,14 @@ bool hook_sync_put_off_cancel(uint64_t handle)
 	list_unlock();
 	return put_off;
 }
+
+int hook_sync_real_tid(int given)
+{
+	int real = 0;
+
+	list_lock();
+	for (const struct hook_thread *p = first; p && !real; p = p->next_thread)
+		real = p->tid_given == given ? p->tid_real : 0;
+	list_unlock();
+	return real;
+}

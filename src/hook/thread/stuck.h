@@ -26,4 +26,7 @@ void hook_sync_await_others(struct hook_thread *t);
 /* The thread with this handle is to be cancelled: true if it has yet to do what it did. */
 bool hook_sync_put_off_cancel(uint64_t handle);
 
+/* The real number of the thread that was given this one by gettid; 0: there is none. */
+int hook_sync_real_tid(int given);
+
 #endif
