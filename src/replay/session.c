@@ -52,7 +52,9 @@ static void remove_directory(int fd, const char *path)
 
 static off_t credit_size(const struct replay_front *f)
 {
-	return f->ranks > REPLAY_CREDIT_RANKS ? 0 : (off_t)(f->ranks * f->ranks * sizeof(uint32_t));
+	size_t counters = 2 * f->ranks * replay_credit_row(f->ranks);
+
+	return f->ranks > REPLAY_CREDIT_RANKS ? 0 : (off_t)(counters * sizeof(uint32_t));
 }
 
 /* The ranks cannot answer for a disk that is full: their words would be lost. */

@@ -5,7 +5,8 @@
  *
  * S/state is an array of slots, one per rank, mapped by everybody on the host; the front holds a
  * lock (flock) on it.
- * S/credit counts received messages, by receiver and sender (hook/mpi/credit.h).
+ * S/credit counts messages received, by receiver and sender, and then messages sent, by sender and
+ * receiver (hook/mpi/credit.h).
  * S/end-NNNN is a rank's last word, lines "key=value": why (enum below, by name), event, call,
  * thread, value, where ("module+0xoffset", one line per stack frame, innermost first),
  * text (a sentence part, for divergence: what was expected and what was found).
@@ -17,10 +18,17 @@
 #ifndef REPLAY_SESSION_H
 #define REPLAY_SESSION_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* Above this number of ranks there is no S/credit. */
 #define REPLAY_CREDIT_RANKS 4096
+
+/* Counters per row of S/credit: two ranks write no line of the cache in common. */
+static inline size_t replay_credit_row(size_t ranks)
+{
+	return (ranks + 15) / 16 * 16;
+}
 
 #define REPLAY_STATE_MAGIC 0x5245504c41593031ull
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * S/credit is a matrix of counters, by receiver and sender, mapped by all ranks of the host. Each
- * row is written by its receiver alone. The limit for a receiver that stands still is doubled, so
- * that a wrong guess costs a few pauses and no more; it is as before when the receiver has caught
- * up.
+ * S/credit is two matrices of counters, mapped by all ranks of the host: messages received, by
+ * receiver and sender, and messages sent, by sender and receiver. Each row is written by the rank
+ * it is of, alone. The limit for a receiver that stands still is doubled, so that a wrong guess
+ * costs a few pauses and no more; it is as before when the receiver has caught up.
  */
 #include "hook/mpi/credit.h"
 
@@ -18,6 +18,7 @@
 
 #include "hook/common/end.h"
 #include "hook/common/session.h"
+#include "hook/mpi/polite.h"
 
 /*
  * How many messages a sender may be ahead of a receiver that waits for it, or for others. Open MPI
@@ -38,9 +39,11 @@
 static uint32_t *matrix;     /* NULL: nothing is counted */
 static uint32_t *sent;       /* by receiver */
 static uint32_t *received;   /* by sender; published now and then */
+static uint32_t *known;      /* by sender: how many it had sent when we looked last */
 static uint32_t *indulgence; /* by receiver: how much more than usual it may be ahead */
 static int ranks;
-static bool crowded; /* somebody else can use the core of one who steps aside */
+static size_t stride; /* counters from row to row */
+static bool crowded;  /* somebody else can use the core of one who steps aside */
 
 static void *fresh(size_t size)
 {
@@ -76,12 +79,14 @@ void hook_credit_open(int world)
 		return;
 	sent = fresh(row);
 	received = fresh(row);
+	known = fresh(row);
 	indulgence = fresh(row);
-	if (!sent || !received || !indulgence)
+	if (!sent || !received || !known || !indulgence)
 		return;
 	ranks = world;
 	crowded = world > sysconf(_SC_NPROCESSORS_ONLN);
-	matrix = map_matrix(row * (size_t)world);
+	stride = replay_credit_row((size_t)world);
+	matrix = map_matrix(2 * (size_t)world * stride * sizeof(*matrix));
 }
 
 /* A locked instruction is a good part of what a short message costs. */
@@ -98,10 +103,16 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
+static bool is_counted(int peer, MPI_Comm comm)
+{
+	return matrix && comm == MPI_COMM_WORLD && peer >= 0 && peer < ranks &&
+	       peer != (int)hook_process.rank;
+}
+
 /* What a rank sends to itself is not counted: its own place says that it has lost count. */
 static uint32_t *lost_by(int rank)
 {
-	return &matrix[(size_t)rank * (size_t)ranks + (size_t)rank];
+	return &matrix[(size_t)rank * stride + (size_t)rank];
 }
 
 void hook_credit_lost(MPI_Comm comm)
@@ -126,9 +137,15 @@ static bool is_ahead(int dest, uint32_t mine, uint32_t taken, const struct repla
 	return !*lost_by(dest);
 }
 
+/* How many messages this sender has certainly sent: one more may be under way. */
+static uint32_t *sent_by(uint32_t source, uint32_t dest)
+{
+	return &matrix[((size_t)ranks + source) * stride + dest];
+}
+
 static uint32_t taken_by(int dest)
 {
-	return __atomic_load_n(&matrix[(size_t)dest * (size_t)ranks + hook_process.rank],
+	return __atomic_load_n(&matrix[(size_t)dest * stride + hook_process.rank],
 			       __ATOMIC_RELAXED);
 }
 
@@ -180,10 +197,12 @@ void hook_credit_sending(struct hook_thread *t, int dest, MPI_Comm comm)
 	uint32_t mine;
 
 	(void)t;
-	if (!matrix || comm != MPI_COMM_WORLD || dest < 0 || dest >= ranks ||
-	    (uint32_t)dest == hook_process.rank)
+	if (!is_counted(dest, comm))
 		return;
 	mine = count(&sent[dest]);
+	if (hook_polite)
+		__atomic_store_n(sent_by(hook_process.rank, (uint32_t)dest), mine - 1,
+				 __ATOMIC_RELEASE);
 	if (mine % LOOK_EVERY)
 		return;
 	receiver = hook_session_slot((uint32_t)dest);
@@ -191,16 +210,27 @@ void hook_credit_sending(struct hook_thread *t, int dest, MPI_Comm comm)
 		step_aside(dest, mine, receiver);
 }
 
+bool hook_credit_is_sent(int source, MPI_Comm comm)
+{
+	if (!is_counted(source, comm))
+		return false;
+	if ((int32_t)(known[source] - received[source]) > 0)
+		return true;
+	if (*lost_by((int)hook_process.rank))
+		return false;
+	known[source] =
+		__atomic_load_n(sent_by((uint32_t)source, hook_process.rank), __ATOMIC_ACQUIRE);
+	return (int32_t)(known[source] - received[source]) > 0;
+}
+
 void hook_credit_received(int source, MPI_Comm comm)
 {
 	uint32_t n;
 
-	if (!matrix || comm != MPI_COMM_WORLD || source < 0 || source >= ranks ||
-	    source == (int)hook_process.rank)
+	if (!is_counted(source, comm))
 		return;
 	n = count(&received[source]);
 	if (n % LOOK_EVERY == 0)
-		__atomic_store_n(
-			&matrix[(size_t)hook_process.rank * (size_t)ranks + (size_t)source], n,
-			__ATOMIC_RELAXED);
+		__atomic_store_n(&matrix[hook_process.rank * stride + (size_t)source], n,
+				 __ATOMIC_RELAXED);
 }

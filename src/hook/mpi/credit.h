@@ -16,6 +16,12 @@ void hook_credit_open(int world);
 void hook_credit_sending(struct hook_thread *t, int dest, MPI_Comm comm);
 void hook_credit_received(int source, MPI_Comm comm);
 
+/*
+ * Has the sender sent something that is not received yet? Only known where ranks are polite
+ * (hook/mpi/polite.h), and it may be under another tag: a hint that waiting will be short.
+ */
+bool hook_credit_is_sent(int source, MPI_Comm comm);
+
 /* A message came, and nobody knows from whom: from now on nobody steps aside for us. */
 void hook_credit_lost(MPI_Comm comm);
 

@@ -3,6 +3,7 @@
  * Blocking calls as both modes make them. Where threads take turns a blocking call would keep its
  * turn for as long as it blocks; so it is made of a post in its turn and a wait outside.
  */
+#include "hook/mpi/credit.h"
 #include "hook/mpi/mpi.h"
 #include "hook/mpi/polite.h"
 
@@ -36,7 +37,8 @@ int hook_mpi_do_recv(struct hook_thread *t, void *buf, MPI_Count count, MPI_Data
 	if (source == MPI_ANY_SOURCE && hook_mpi_mode->source)
 		source = hook_mpi_mode->source(t);
 	/* Where the call itself would fail at once, nothing is waited for. */
-	if (hook_polite && count >= 0 && type != MPI_DATATYPE_NULL) {
+	if (hook_polite && count >= 0 && type != MPI_DATATYPE_NULL &&
+	    !hook_credit_is_sent(source, comm)) {
 		rc = hook_polite_look(source, tag, comm, NULL, MPI_STATUS_IGNORE);
 		if (rc != MPI_SUCCESS)
 			return rc;
