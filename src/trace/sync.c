@@ -304,7 +304,7 @@ static int open_tail(struct trace_sync_reader *r)
 {
 	const uint8_t *from = pending_bytes(r->view->header);
 	const uint8_t *end = from + trace_sync_pending(r->view);
-	uint32_t check[TRACE_SYNC_CHECKS_MOST];
+	uint32_t check[TRACE_SYNC_CHECKS_MOST] = {0};
 	struct trace_sync_rec rec;
 
 	r->tail_open = true;
