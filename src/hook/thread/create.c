@@ -6,6 +6,7 @@
  * so that it is the first of each round, and it asks for another round as often as there are any.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -18,6 +19,7 @@
 #include "hook/thread/baton.h"
 #include "hook/thread/gomp.h"
 #include "hook/thread/real.h"
+#include "hook/thread/replay.h"
 #include "hook/thread/streams.h"
 #include "hook/thread/stuck.h"
 
@@ -96,9 +98,8 @@ static int thread_main_c11(void *arg)
 	return start(t->start_arg);
 }
 
-/* NULL: the thread has to do without us. */
-static struct hook_thread *thread_child(struct hook_thread *parent, void *(*start)(void *),
-					void *arg)
+/* A thread that is nothing yet but its name. */
+static struct hook_thread *next_child(const struct hook_thread *parent)
 {
 	struct hook_thread *t = hook_thread_new();
 	struct hook_text name;
@@ -108,7 +109,14 @@ static struct hook_thread *thread_child(struct hook_thread *parent, void *(*star
 	name = hook_text_in(t->name, sizeof(t->name));
 	hook_text_add(&name, parent->name);
 	hook_text_add(&name, ".");
-	hook_text_number(&name, ++parent->children);
+	hook_text_number(&name, parent->children + 1);
+	return t;
+}
+
+static void adopt(struct hook_thread *parent, struct hook_thread *t, void *(*start)(void *),
+		  void *arg)
+{
+	parent->children++;
 	t->passive = parent->passive;
 	t->is_of_team = parent->makes_team;
 	t->start = start;
@@ -118,7 +126,13 @@ static struct hook_thread *thread_child(struct hook_thread *parent, void *(*star
 	if (hook_process.mode == HOOK_REPLAY)
 		hook_sync_open(t);
 	hook_sync_list_add(t);
-	return t;
+}
+
+static void abandon(struct hook_thread *t)
+{
+	hook_heap_no_child(t);
+	hook_sync_list_remove(t);
+	hook_thread_close(t);
 }
 
 struct creation {
@@ -144,19 +158,36 @@ static int create(const struct creation *n, struct hook_thread *t)
 static int act(struct hook_thread *parent, const struct hook_sync_call *c, int code)
 {
 	const struct creation *n = c->object;
-	struct hook_thread *t;
+	struct hook_thread *t = next_child(parent);
 	int rc;
 
-	t = thread_child(parent, n->start, n->arg);
+	/* Without one the thread has to do without us. */
+	if (t)
+		adopt(parent, t, n->start, n->arg);
 	rc = code > 0 ? code : create(n, t);
-	if (rc && t) {
-		hook_heap_no_child(t);
-		hook_sync_list_remove(t);
-		hook_thread_close(t);
-	}
+	if (rc && t)
+		abandon(t);
 	if (rc && code == 0)
 		hook_failed(parent, "a thread cannot be created: too many are there already");
 	return rc;
+}
+
+void hook_create_at_end(struct hook_thread *parent, const struct hook_sync_call *c)
+{
+	const struct creation *n = c->object;
+	struct hook_thread *t = next_child(parent);
+	char name[TRACE_NAME_BYTES + 32];
+
+	if (!t)
+		return;
+	hook_stream_name(t, "sync", name, sizeof(name));
+	if (faccessat(hook_process.rank_fd, name, F_OK, 0) != 0) {
+		hook_thread_close(t);
+		return;
+	}
+	adopt(parent, t, n->start, n->arg);
+	if (create(n, t) != 0)
+		abandon(t);
 }
 
 static int create_hooked(const struct creation *n, const void *site)

@@ -213,6 +213,8 @@ void hook_sync_at_end(struct hook_thread *t, const struct hook_sync_call *c)
 {
 	if (c->op >= SYNC_COND_WAIT && c->op <= SYNC_COND_CLOCKWAIT)
 		replay_release(t, c);
+	if (c->op == SYNC_CREATE)
+		hook_create_at_end(t, c);
 	t->state = HOOK_THREAD_AT_END;
 	if (hook_end_is_own(t))
 		hook_diverged(t, hook_sync_name(c->op), "the end of the program",

@@ -10,4 +10,10 @@
 void hook_sync_at_end(struct hook_thread *t, const struct hook_sync_call *c)
 	__attribute__((noreturn));
 
+/*
+ * The recorded run ended while this thread was still in pthread_create. A child that had begun by
+ * then has its part in the replay.
+ */
+void hook_create_at_end(struct hook_thread *parent, const struct hook_sync_call *c);
+
 #endif
