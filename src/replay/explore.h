@@ -78,6 +78,7 @@ struct replay_stuck {
 	bool *awake;     /* by rank: it did not sleep at every look */
 	bool started;
 	double looked;
+	double proven; /* when all seemed to be stuck, and have since */
 };
 
 void replay_stuck_open(struct replay_stuck *s, size_t ranks);

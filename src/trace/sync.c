@@ -89,10 +89,20 @@ static void set_pending(struct trace_sync_writer *w, uint32_t pending, uint16_t 
 static size_t code_block(struct trace_sync_writer *w)
 {
 	const uint8_t *from = pending_bytes(w->stream.header), *end = from + w->pending;
-	size_t head = rp_varint_put(w->block, (uint64_t)w->records << 3 | w->checks);
+	uint64_t records = 0, checks = 0;
 	struct trace_sync_rec rec;
 	struct trace_coder c;
+	size_t head;
 
+	/* Counted here: a thread may be ended between a record and any count of it. */
+	for (const uint8_t *p = from; p < end; p += rec.bytes) {
+		trace_sync_plain_get(p, end, &rec);
+		if (rec.kind == TRACE_SYNC_CHECK)
+			checks++;
+		else
+			records++;
+	}
+	head = rp_varint_put(w->block, records << 3 | checks);
 	trace_coder_to(&c, w->block + head);
 	for (const uint8_t *p = from; p < end; p += rec.bytes) {
 		trace_sync_plain_get(p, end, &rec);
@@ -118,7 +128,7 @@ static int flush(struct trace_sync_writer *w)
 	w->busy = true;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	trace_stream_append(&w->stream, w->block, code_block(w));
-	w->pending = w->records = w->checks = 0;
+	w->pending = w->checks = 0;
 	w->hash = 0;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	w->busy = false;
@@ -130,10 +140,7 @@ static void put_plain(struct trace_sync_writer *w, const struct trace_sync_rec *
 	uint8_t *to = pending_bytes(w->stream.header) + w->pending;
 	size_t n = trace_sync_plain_put(to, rec);
 
-	if (rec->kind == TRACE_SYNC_CHECK)
-		w->checks++;
-	else
-		w->records++;
+	w->checks += rec->kind == TRACE_SYNC_CHECK;
 	set_pending(w, w->pending + (uint32_t)n, hash_of(w->hash, to, n));
 }
 

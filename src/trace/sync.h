@@ -75,7 +75,6 @@ struct trace_sync_writer {
 	uint64_t digest;
 	struct trace_stream stream;
 	uint32_t pending; /* bytes */
-	uint32_t records; /* in them */
 	uint32_t checks;  /* beside these */
 	uint16_t hash;    /* of them */
 	bool busy;        /* they are being coded: a signal handler must keep out */

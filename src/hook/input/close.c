@@ -68,6 +68,12 @@ static int close_numbered(int fd, const void *site)
 	return rc;
 }
 
+/* A stream of ours: for the program there is nothing. */
+static bool is_kept(int fd, const void *site)
+{
+	return fd >= OURS && is_programs(site) && is_ours(fd);
+}
+
 static int close_one(int fd, const void *site)
 {
 	int error = errno;
@@ -76,17 +82,26 @@ static int close_one(int fd, const void *site)
 		return hook_channel_close(fd);
 	if (hook_input_devices)
 		hook_input_device_forget(fd);
-	if (fd >= OURS && is_programs(site) && is_ours(fd)) {
-		errno = EBADF;
-		return -1;
-	}
 	errno = error;
 	return close_numbered(fd, site);
 }
 
+/* A step like any other's: in replay a stream has another number, or none. */
+static int close_ours(const void *site)
+{
+	if (hook_file_has_number(site)) {
+		hook_file_closes();
+		hook_file_closed();
+	}
+	errno = EBADF;
+	return -1;
+}
+
 HOOK_EXPORT int close(int fd)
 {
-	return close_one(fd, SITE);
+	const void *site = SITE;
+
+	return is_kept(fd, site) ? close_ours(site) : close_one(fd, site);
 }
 
 struct entry {
@@ -97,6 +112,16 @@ struct entry {
 	char name[];
 };
 
+/* Where no descriptor is left to look with. */
+static int next_by_trying(int fd)
+{
+	long end = sysconf(_SC_OPEN_MAX);
+
+	while (fd < end && syscall(SYS_fcntl, fd, F_GETFD) < 0)
+		fd++;
+	return fd < end ? fd : -1;
+}
+
 /* The next descriptor of the process from `fd` on, or -1. By no function that allocates. */
 static int next_open(int fd)
 {
@@ -105,7 +130,9 @@ static int next_open(int fd)
 	int found = -1;
 	long n;
 
-	while (all >= 0 && (n = syscall(SYS_getdents64, all, bytes, sizeof(bytes))) > 0) {
+	if (all < 0)
+		return next_by_trying(fd);
+	while ((n = syscall(SYS_getdents64, all, bytes, sizeof(bytes))) > 0) {
 		for (long at = 0; at < n;) {
 			const struct entry *e = (const struct entry *)(bytes + at);
 			int one = atoi(e->name);
@@ -116,8 +143,7 @@ static int next_open(int fd)
 			at += e->length;
 		}
 	}
-	if (all >= 0)
-		REAL(close)(all);
+	REAL(close)(all);
 	return found;
 }
 
@@ -126,8 +152,10 @@ static void close_all(unsigned int first, unsigned int last, const void *site)
 	int error = errno;
 
 	for (int fd = next_open((int)first); fd >= 0 && (unsigned int)fd <= last;
-	     fd = next_open(fd + 1))
-		close_one(fd, site);
+	     fd = next_open(fd + 1)) {
+		if (!is_kept(fd, site))
+			close_one(fd, site);
+	}
 	errno = error;
 }
 

@@ -153,8 +153,9 @@ int hook_channel_close(int fd)
 	struct hook_thread *t = hook_thread_self();
 	int rc;
 
-	hook_depth = 1;
+	hook_depth = HOOK_CLOSED;
 	hook_io_step(t);
+	hook_depth = 1;
 	hook_channel_forget(fd);
 	rc = REAL(close)(fd);
 	hook_depth = t->passive;
@@ -181,8 +182,9 @@ int hook_channel_dup_to(int fd, int to, int flags)
 	struct hook_thread *t = hook_thread_self();
 	int rc;
 
-	hook_depth = 1;
+	hook_depth = HOOK_CLOSED;
 	hook_io_step(t);
+	hook_depth = 1;
 	rc = flags < 0 ? REAL(dup2)(fd, to) : REAL(dup3)(fd, to, flags);
 	if (rc >= 0 && hook_channel_kind(fd))
 		hook_channel_mark(to, hook_channel_kind(fd));

@@ -22,7 +22,7 @@ void hook_io_step(struct hook_thread *t)
 	static char object;
 	struct hook_sync_call c = {.op = SYNC_IO, .object = &object};
 
-	if (hook_sync_mode)
+	if (hook_sync_mode && !t->passive)
 		hook_sync_mode->step(t, &c);
 }
 

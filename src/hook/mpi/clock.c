@@ -191,6 +191,9 @@ void hook_clock_learn_changes(struct hook_clock *c, uint32_t sender,
 void hook_clock_missed(struct hook_clock *c, uint32_t sender)
 {
 	c->peer[sender].received++;
+	/* Which one it was nobody knows: that all up to the latest have come cannot be seen any
+	 * more. */
+	c->peer[sender].latest = UINT32_MAX;
 }
 
 uint64_t hook_clock_observe(struct hook_clock *c)

@@ -33,6 +33,8 @@
 #define LOOK_EVERY 16 /* messages between two looks at the counters, which others write */
 #define LONGEST_PAUSE_NS 20000000
 #define NAP_NS 20000
+#define NAPS_ALIKE 16 /* then they get longer, up to 16 times */
+#define LONGEST_SHIFT 4
 #define PAUSES_AWAKE 100
 #define LOOKS_PER_PAUSE 8 /* for messages of our own: a few microseconds */
 
@@ -151,11 +153,13 @@ static uint32_t taken_by(int dest)
 
 /*
  * Waking up takes as long as the receiver needs for hundreds of messages: whoever has a core to
- * itself, as it seems, sleeps only after some pauses.
+ * itself, as it seems, sleeps only after some pauses. Where cores are few it takes one away from
+ * those that the receiver waits for: it sleeps the longer the longer that lasts.
  */
 static void pause_a_little(int pauses)
 {
-	struct timespec nap = {0, NAP_NS};
+	int shift = pauses / NAPS_ALIKE < LONGEST_SHIFT ? pauses / NAPS_ALIKE : LONGEST_SHIFT;
+	struct timespec nap = {0, (long)NAP_NS << shift};
 	bool sleep = crowded || pauses > PAUSES_AWAKE;
 
 	for (int i = 0; i < (sleep ? 1 : LOOKS_PER_PAUSE) && hook_end_progress; i++)

@@ -153,9 +153,13 @@ def read(path):
 def body(call):
     real = f"hook_mpi_real.{call.name}({call.args()})"
     if call.kind == "pass":
+        # What is waited for later is no message that anybody counts.
+        uncounted = "MPI_Request *" in call.params
         return ("\tint rc;\n\n"
                 f"\tif (hook_depth)\n\t\treturn {real};\n"
                 "\thook_depth++;\n"
+                + ("\tif (hook_process.varied)\n\t\thook_slot->uncounted = 1;\n"
+                   if uncounted else "") +
                 f"\trc = {real};\n"
                 "\thook_depth--;\n\treturn rc;\n")
     text = f"\tstruct hook_thread *t;\n\tint rc;\n\n\tif (!HOOK_LIKELY(hook_depth == 0))\n\t\treturn {real};\n"
@@ -215,7 +219,7 @@ def light(call):
 
 def wrappers(calls):
     out = ["/* Generated from calls.tbl by generate.py. */",
-           '#include "hook/mpi/mpi.h"', "",
+           '#include "hook/common/session.h"', '#include "hook/mpi/mpi.h"', "",
            "struct hook_mpi_real hook_mpi_real;", "",
            "void hook_mpi_resolve_all(void *(*find)(const char *name))", "{"]
     for call in calls:

@@ -156,9 +156,11 @@ static void retire(struct hook_request *r, const MPI_Status *status)
 		source = (int)hook_posts_wild(r->wild) - TRACE_POST_SOURCE;
 	if (source < 0 && status)
 		source = status->MPI_SOURCE;
-	if (source >= 0)
+	if (r->flags & REQUEST_NOWHERE)
+		source = MPI_PROC_NULL; /* cancelled: nothing came */
+	else if (source >= 0)
 		hook_credit_received(source, r->comm);
-	else if (!(r->flags & REQUEST_NOWHERE))
+	else
 		hook_credit_lost(r->comm);
 	if (r->shadow != MPI_REQUEST_NULL)
 		shadows--;

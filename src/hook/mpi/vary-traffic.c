@@ -124,7 +124,6 @@ static void noting(struct hook_thread *t, const struct hook_mpi_act *act)
 		break;
 	case HOOK_ACT_COMM_FREE:
 	case HOOK_ACT_MRECV:
-	case HOOK_ACT_IMRECV:
 	case HOOK_ACT_RECV_INIT:
 		break;
 	default:

@@ -101,14 +101,17 @@ static int *hand_over(void)
 	return &w->go;
 }
 
+/* No handler runs meanwhile: it could want the lock, too. */
 static void record_give(struct hook_thread *t)
 {
-	int *wake = NULL;
+	int *wake = NULL, depth = hook_depth;
 
+	hook_depth = HOOK_CLOSED;
 	lock();
 	if (baton.owner == t)
 		wake = hand_over();
 	unlock();
+	hook_depth = depth;
 	if (wake)
 		syscall(SYS_futex, wake, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
@@ -217,9 +220,10 @@ static int queue(struct hook_thread *t)
 
 static void record_take(struct hook_thread *t)
 {
-	int how = TAKEN;
+	int how = TAKEN, depth = hook_depth;
 	uint32_t version;
 
+	hook_depth = HOOK_CLOSED;
 	lock();
 	if (!baton.owner) {
 		baton.owner = t;
@@ -232,6 +236,7 @@ static void record_take(struct hook_thread *t)
 	version = ++baton.version;
 	unlock();
 	note(t, version, (uint32_t)how);
+	hook_depth = depth;
 }
 
 bool hook_baton_is_due(void)

@@ -42,6 +42,9 @@ static void ends(void *arg)
 	hook_depth = 1;
 	hook_heap_leave();
 	hook_sync_let_go(t);
+	/* The handler of a signal that comes from now on finds no stream. */
+	if (hook_process.mode == HOOK_RECORD)
+		t->passive = 1;
 	hook_sync_close(t);
 	hook_baton_leave(t);
 	hook_sync_list_remove(t);

@@ -328,6 +328,7 @@ static void make(struct hook_thread *t, const struct making *m, const void *site
 	order_post(t, task->team, &s, site);
 	if (hook_process.mode == HOOK_REPLAY || (!m->deferrable && m->depend))
 		hook_baton_leave(t);
+	hook_depth = 1;
 	if (hook_process.mode == HOOK_RECORD)
 		real_task_now()(run_recorded, &task, NULL, sizeof(task), _Alignof(void *),
 				m->deferrable, m->flags, m->depend, m->priority, NULL);

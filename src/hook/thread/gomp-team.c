@@ -202,6 +202,7 @@ static bool meet_or_not(bool (*real)(void), void (*alone)(void), const void *sit
 	hook_gomp_here()->loop.schedule = GOMP_FIXED;
 	hook_baton_leave(t);
 	hook_gomp_order_before(t, site);
+	hook_depth = 1;
 	if (hook_process.mode == HOOK_RECORD)
 		cancelled = real();
 	hook_gomp_run(t, site);
