@@ -29,26 +29,15 @@ static void work(int length)
 		*mine += i;
 }
 
-static void dynamic(long n, int length)
-{
-#pragma omp parallel for schedule(dynamic, 1)
-	for (long i = 0; i < n; i++)
-		work(length);
-}
+#define LOOP(name, pragma)                                                                         \
+	static void name(long n, int length)                                                       \
+	{                                                                                          \
+		_Pragma(pragma) for (long i = 0; i < n; i++) work(length);                         \
+	}
 
-static void guided(long n, int length)
-{
-#pragma omp parallel for schedule(guided)
-	for (long i = 0; i < n; i++)
-		work(length);
-}
-
-static void fixed(long n, int length)
-{
-#pragma omp parallel for schedule(static, 1)
-	for (long i = 0; i < n; i++)
-		work(length);
-}
+LOOP(dynamic, "omp parallel for schedule(dynamic, 1)")
+LOOP(guided, "omp parallel for schedule(guided)")
+LOOP(fixed, "omp parallel for schedule(static, 1)")
 
 static void critical(long n, int length)
 {

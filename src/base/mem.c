@@ -27,6 +27,14 @@ void *rp_realloc(void *p, size_t count, size_t size)
 	return checked(reallocarray(p, count ? count : 1, size));
 }
 
+void *rp_widen(void *p, size_t have, size_t count, size_t size)
+{
+	char *wider = rp_realloc(p, count, size);
+
+	memset(wider + have * size, 0, (count - have) * size);
+	return wider;
+}
+
 char *rp_strdup(const char *s)
 {
 	return checked(strdup(s));

@@ -10,6 +10,9 @@
 
 void *rp_alloc(size_t count, size_t size); /* zeroed */
 void *rp_realloc(void *p, size_t count, size_t size);
+
+/* From `have` elements to `count`, which are more; the new ones are zero. */
+void *rp_widen(void *p, size_t have, size_t count, size_t size);
 char *rp_strdup(const char *s);
 char *rp_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

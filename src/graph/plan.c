@@ -37,9 +37,7 @@ static struct graph_plan_thread *thread_of(struct graph_plan *plan, unsigned ran
 	struct graph_plan_rank *r = &plan->rank[rank];
 
 	if (thread >= r->threads) {
-		r->thread = rp_realloc(r->thread, (size_t)thread + 1, sizeof(*r->thread));
-		memset(r->thread + r->threads, 0,
-		       ((size_t)thread + 1 - r->threads) * sizeof(*r->thread));
+		r->thread = rp_widen(r->thread, r->threads, (size_t)thread + 1, sizeof(*r->thread));
 		r->threads = thread + 1;
 	}
 	return &r->thread[thread];

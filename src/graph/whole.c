@@ -69,9 +69,8 @@ static int64_t source_of(const struct reading *r, uint32_t comm, int32_t peer)
 static struct graph_whole_thread *thread_of(struct graph_whole_rank *out, uint32_t thread)
 {
 	if (thread >= out->threads) {
-		out->thread = rp_realloc(out->thread, (size_t)thread + 1, sizeof(*out->thread));
-		memset(out->thread + out->threads, 0,
-		       ((size_t)thread + 1 - out->threads) * sizeof(*out->thread));
+		out->thread = rp_widen(out->thread, out->threads, (size_t)thread + 1,
+				       sizeof(*out->thread));
 		out->threads = thread + 1;
 	}
 	return &out->thread[thread];

@@ -2,8 +2,9 @@
 /*
  * Rarer ways to use descriptors: odds HOW. HOW is what happens first: "loop", "range" and "from"
  * close all descriptors that the program does not know, "few" allows it only a few, "none" is
- * nothing. Then threads print their numbers, count by eventfd_read and eventfd_write, read nothing
- * from a pipe, and much from a child at once.
+ * nothing; with "late" the loop comes when the first thread has been. Then threads print their
+ * numbers, count by eventfd_read and eventfd_write, read nothing from a pipe, and much from a child
+ * at once.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -33,6 +34,11 @@ static void begin(const char *how)
 		close_range(3, ~0u, 0);
 	} else if (strcmp(how, "from") == 0) {
 		closefrom(3);
+	} else if (strcmp(how, "late") == 0) {
+		for (int fd = 3; fd < 2000 && events; fd++) {
+			if (fd != events)
+				close(fd);
+		}
 	} else if (strcmp(how, "few") == 0) {
 		setrlimit(RLIMIT_NOFILE, &few);
 	}
@@ -101,6 +107,8 @@ int main(int argc, char **argv)
 	for (long i = 1; i < 4; i++) {
 		pthread_create(&t, NULL, thread, (void *)i);
 		pthread_join(t, NULL);
+		if (i == 1 && strcmp(argv[1], "late") == 0)
+			begin(argv[1]);
 	}
 	return 0;
 }

@@ -183,6 +183,7 @@ static void follow(struct rank *r, struct receive *v)
 	outcome.done = hook_clock_observe(&r->clock);
 	outcome.source = outcome.sender = (uint32_t)m->from;
 	hook_window_add(r->window, 7, v->tag == ANY ? WINDOW_ANY_TAG : v->tag, &outcome);
+	r->window->store(r->window->arg, 0, &r->window->latest);
 }
 
 static void observe(int rank, struct receive *v)
@@ -438,6 +439,7 @@ static void test_full_window(void **state)
 		if (hook_window_is_full(w))
 			hook_window_evict(w, WINDOW_ENTRIES / 8);
 		hook_window_add(w, 1, (int32_t)(i % 5), &o);
+		w->store(w->arg, 0, &w->latest);
 	}
 	assert_int_equal(written, 2 * WINDOW_ENTRIES);
 	hook_window_retire(w, UINT64_MAX, 0, UINT64_MAX);
@@ -484,6 +486,33 @@ static void test_all_change(void **state)
 	}
 }
 
+/* Of messages 1 to 6 the sixth tells nothing, and the fourth is still to come. */
+static void test_missed(void **state)
+{
+	static struct hook_clock_peer peer[2][2];
+	static _Alignas(8) char image[2][CLOCK_IMAGE(2)];
+	uint64_t message[6][8];
+	struct hook_clock from, to;
+
+	(void)state;
+	hook_clock_init(&from, CLOCK_FULL, 0, 2, peer[0], image[0]);
+	hook_clock_init(&to, CLOCK_FULL, 1, 2, peer[1], image[1]);
+	for (int i = 0; i < 5; i++)
+		hook_clock_observe(&to);
+	for (int i = 0; i < 6; i++) {
+		/* From the fifth on the sender knows of all that the receiver has seen. */
+		from.known[1] = i < 4 ? 0 : 5;
+		hook_clock_stamp(&from, 1, message[i]);
+		hook_clock_sent(&from, 1);
+	}
+	hook_clock_receive(&to, message[0]);
+	hook_clock_receive(&to, message[1]);
+	hook_clock_receive(&to, message[4]);
+	hook_clock_missed(&to, 0);
+	hook_clock_receive(&to, message[2]);
+	assert_int_equal(to.peer[0].floor, 0);
+}
+
 /* As many bytes as promised, and never more than a whole vector takes. */
 static void test_sizes(void **state)
 {
@@ -506,6 +535,7 @@ int main(void)
 		cmocka_unit_test(test_nothing_races),
 		cmocka_unit_test(test_full_window),
 		cmocka_unit_test(test_all_change),
+		cmocka_unit_test(test_missed),
 		cmocka_unit_test(test_sizes),
 	};
 

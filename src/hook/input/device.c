@@ -120,10 +120,16 @@ static bool has_mode(int flags)
 	return flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE;
 }
 
-static mode_t mode_of(int flags, va_list args)
-{
-	return has_mode(flags) ? va_arg(args, mode_t) : 0;
-}
+/* The last argument of the function that this is used in, if it has one. */
+#define MODE_BEHIND(flags)                                                                         \
+	({                                                                                         \
+		va_list args;                                                                      \
+		mode_t mode;                                                                       \
+		va_start(args, flags);                                                             \
+		mode = has_mode(flags) ? va_arg(args, mode_t) : 0;                                 \
+		va_end(args);                                                                      \
+		mode;                                                                              \
+	})
 
 /* All ways to open a file: in what they do they are one. */
 static int open_at(int dir, const char *path, int flags, mode_t mode, const void *site)
@@ -140,24 +146,12 @@ static int open_at(int dir, const char *path, int flags, mode_t mode, const void
 
 HOOK_EXPORT int open(const char *path, int flags, ...)
 {
-	va_list args;
-	mode_t mode;
-
-	va_start(args, flags);
-	mode = mode_of(flags, args);
-	va_end(args);
-	return open_at(AT_FDCWD, path, flags, mode, SITE);
+	return open_at(AT_FDCWD, path, flags, MODE_BEHIND(flags), SITE);
 }
 
 HOOK_EXPORT int openat(int dir, const char *path, int flags, ...)
 {
-	va_list args;
-	mode_t mode;
-
-	va_start(args, flags);
-	mode = mode_of(flags, args);
-	va_end(args);
-	return open_at(dir, path, flags, mode, SITE);
+	return open_at(dir, path, flags, MODE_BEHIND(flags), SITE);
 }
 
 HOOK_EXPORT int creat(const char *path, mode_t mode)

@@ -37,8 +37,6 @@ struct hook_mpi_handles hook_mpi_handles;
 static void *mpi_library;
 #define PROGRESS_TAG 32767 /* every MPI allows it, hardly a program uses it */
 
-static MPI_Comm progress_comm; /* valid while hook_end_progress is set */
-
 static void *find(const char *name)
 {
 	return mpi_library ? dlsym(mpi_library, name) : NULL;
@@ -139,17 +137,13 @@ void *hook_mpi_scratch(struct hook_thread *t, int which, size_t n)
 	return p;
 }
 
-/* In a communicator of one rank MPICH looks at nothing that comes from others. */
+/* In a communicator of its own, of one rank, MPICH looks at nothing that comes from others. */
 static void progress(void)
 {
 	int flag;
-#ifdef HOOK_FLAVOUR_MPICH
-	MPI_Comm comm = MPI_COMM_WORLD;
-#else
-	MPI_Comm comm = progress_comm;
-#endif
 
-	hook_mpi_real.Iprobe(MPI_ANY_SOURCE, PROGRESS_TAG, comm, &flag, MPI_STATUS_IGNORE);
+	hook_mpi_real.Iprobe(MPI_ANY_SOURCE, PROGRESS_TAG, MPI_COMM_WORLD, &flag,
+			     MPI_STATUS_IGNORE);
 }
 
 static void note_version(void)
@@ -175,10 +169,8 @@ static void opened(struct hook_thread *t, int level)
 	hook_mpi_real.Comm_size(MPI_COMM_WORLD, &size);
 	hook_process.world = size;
 	hook_process.mpi_open = true;
-	if (hook_process.mode == HOOK_REPLAY) {
-		hook_mpi_real.Comm_dup(MPI_COMM_SELF, &progress_comm);
+	if (hook_process.mode == HOOK_REPLAY)
 		hook_end_progress = progress;
-	}
 	note_version();
 	hook_mpi_mode->opened(t, size, level);
 	hook_end_watch_signals();
@@ -277,10 +269,7 @@ HOOK_EXPORT int MPI_Finalize(void)
 	t = hook_mpi_enter(CALL_Finalize, __builtin_return_address(0));
 	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, 0);
 	hook_mpi_mode->closing(t);
-	if (hook_end_progress) {
-		hook_end_progress = NULL;
-		hook_mpi_real.Comm_free(&progress_comm);
-	}
+	hook_end_progress = NULL;
 	rc = hook_mpi_real.Finalize();
 	hook_process.mpi_open = false;
 	hook_mpi_end(t);

@@ -168,19 +168,17 @@ static inline bool has_place(const struct hook_thread *t, uint64_t number, int s
 static inline __attribute__((always_inline)) void keep(uint64_t number, uint64_t key, MPI_Comm comm,
 						       int tag, int source, int world)
 {
-	uint64_t c = (uint64_t)(uintptr_t)comm, done;
+	struct hook_outcome outcome = {.number = number,
+				       .key = key,
+				       .source = (uint32_t)source,
+				       .sender = (uint32_t)world};
 
 	if (window.used >= sweep_at)
 		make_room();
 	if (tag == MPI_ANY_TAG)
 		tag = WINDOW_ANY_TAG;
-	done = hook_clock_observe(&carry_clock);
-	if (!hook_window_extend(&window, c, tag, (uint32_t)source, key, number, done)) {
-		struct hook_outcome outcome = {number,          key, done, (uint32_t)source,
-					       (uint32_t)world, 1};
-
-		hook_window_push(&window, c, tag, &outcome);
-	}
+	outcome.done = hook_clock_observe(&carry_clock);
+	hook_window_add(&window, (uint64_t)(uintptr_t)comm, tag, &outcome);
 	store(NULL, 0, &window.latest);
 }
 

@@ -172,15 +172,6 @@ void hook_window_move_latest(struct hook_window *w)
 	w->store(w->arg, e, latest);
 }
 
-void hook_window_add(struct hook_window *w, uint64_t comm, int32_t tag,
-		     const struct hook_outcome *outcome)
-{
-	if (!hook_window_extend(w, comm, tag, outcome->source, outcome->key, outcome->number,
-				outcome->done))
-		hook_window_push(w, comm, tag, outcome);
-	w->store(w->arg, 0, &w->latest);
-}
-
 static uint64_t last_done(const struct hook_outcome *o)
 {
 	return o->done + o->count - 1;

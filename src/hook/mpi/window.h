@@ -78,10 +78,6 @@ void hook_window_init(struct hook_window *w);
 
 bool hook_window_is_full(const struct hook_window *w);
 
-/* The program saw one outcome of a receive for (comm, tag). There must be room. */
-void hook_window_add(struct hook_window *w, uint64_t comm, int32_t tag,
-		     const struct hook_outcome *outcome);
-
 /* Does such an outcome follow the last one? Then it is added, and slot 0 is to be stored. */
 static inline bool hook_window_extend(struct hook_window *w, uint64_t comm, int32_t tag,
 				      uint32_t source, uint64_t key, uint64_t number, uint64_t done)
@@ -109,6 +105,16 @@ static inline void hook_window_push(struct hook_window *w, uint64_t comm, int32_
 	w->latest.count = 1;
 	w->latest_comm = comm;
 	w->latest_tag = tag;
+}
+
+/* The program saw one outcome of a receive for (comm, tag). There must be room; slot 0 is to be
+ * stored. */
+static inline void hook_window_add(struct hook_window *w, uint64_t comm, int32_t tag,
+				   const struct hook_outcome *outcome)
+{
+	if (!hook_window_extend(w, comm, tag, outcome->source, outcome->key, outcome->number,
+				outcome->done))
+		hook_window_push(w, comm, tag, outcome);
 }
 
 void hook_window_compare(struct hook_window *w, uint64_t comm, int32_t tag, uint32_t source,
