@@ -112,10 +112,10 @@ static void receive_as(int how, int bytes, int room, MPI_Status *status)
 
 static void all_ways(void)
 {
-	static const int sizes[] = {0, 3, 4, 8192, 8193, BIG};
+	static const int sizes[] = {0, 3, 4, 3968, 3969, 4096, 8192, 8193, 8448, 8449, 8455, BIG};
 	static const int more[] = {0, 1, 40, 9000};
 
-	for (int s = 0; s < 6; s++) {
+	for (int s = 0; s < 12; s++) {
 		for (int how = 0; how < 30; how++) {
 			int bytes = sizes[s], room = bytes + more[how % 4];
 			MPI_Status status;
@@ -232,6 +232,25 @@ static void nobody_and_myself(void)
 	MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* As of the rows of a matrix, more than anybody keeps in mind, each of them twice. */
+static void many_places(void)
+{
+	const int bytes = 9001, places = 2500;
+
+	for (int i = 0; i < 2 * places; i++) {
+		int at = i % places, first = at % 3;
+		MPI_Status status;
+
+		out[at] = (unsigned char)i;
+		out[at + bytes - 1] = (unsigned char)(i >> 8);
+		in[first + bytes] = 0xee;
+		MPI_Sendrecv(out + at, bytes, MPI_BYTE, right, 5, in + first, bytes, MPI_BYTE, left,
+			     5, MPI_COMM_WORLD, &status);
+		CHECK(memcmp(out + at, in + first, (size_t)bytes) == 0);
+		CHECK(in[first + bytes] == 0xee);
+	}
+}
+
 static int class_of(int code)
 {
 	int class = MPI_SUCCESS;
@@ -243,13 +262,14 @@ static int class_of(int code)
 
 static void errors(void)
 {
-	static const int sizes[][2] = {{5, 4}, {8200, 8190}, {8230, 8192}, {20000, 10000}, {1, 0}};
+	static const int sizes[][2] = {{5, 4},       {3990, 3960},   {8200, 8190},
+				       {8230, 8192}, {20000, 10000}, {1, 0}};
 	MPI_Comm comm;
 	int value = 0;
 
 	MPI_Comm_dup(MPI_COMM_WORLD, &comm);
 	MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
-	for (int i = 0; i < 5; i++) {
+	for (int i = 0; i < 6; i++) {
 		MPI_Request request;
 		int code;
 
@@ -304,6 +324,7 @@ int main(int argc, char **argv)
 	MPI_Buffer_detach(&back, &room);
 	CHECK(back == space && room == 4 * BIG);
 	derived();
+	many_places();
 	nobody_and_myself();
 	errors();
 	communicators();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Clocks on messages: the calls that block, probes, and attached buffers. */
+/* Clocks on messages: the calls that block, and probes. */
 #include <string.h>
 #include <sys/mman.h>
 
@@ -368,86 +368,6 @@ static int carry_Sendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype typ
 }
 #endif
 
-/*
- * A buffer for MPI_Bsend: what the program attaches has no room for clocks. Each message takes
- * MPI_BSEND_OVERHEAD of it besides its data, so there are at most as many.
- */
-static struct {
-	void *theirs, *ours;
-	MPI_Count their_size;
-	size_t our_size;
-} attached;
-
-static int attach(void *buffer, MPI_Count size)
-{
-	size_t messages = (size_t)size / MPI_BSEND_OVERHEAD + 1;
-	size_t wanted = (size_t)size + messages * (carry_head + 64);
-	void *ours;
-	int rc;
-
-	if (size < 0 || wanted > INT_MAX || attached.ours)
-		return carry_mpi.Buffer_attach(buffer, (int)size);
-	ours = mmap(NULL, wanted, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (ours == MAP_FAILED)
-		return MPI_ERR_NO_MEM;
-	rc = carry_mpi.Buffer_attach(ours, (int)wanted);
-	if (rc != MPI_SUCCESS) {
-		munmap(ours, wanted);
-		return rc;
-	}
-	attached.theirs = buffer;
-	attached.their_size = size;
-	attached.ours = ours;
-	attached.our_size = wanted;
-	return rc;
-}
-
-static int detach(void *buffer, MPI_Count *size)
-{
-	void *p;
-	int n = 0;
-	int rc = carry_mpi.Buffer_detach(&p, &n);
-
-	if (rc != MPI_SUCCESS)
-		return rc;
-	if (attached.ours && p == attached.ours) {
-		munmap(attached.ours, attached.our_size);
-		attached.ours = NULL;
-		*(void **)buffer = attached.theirs;
-		*size = attached.their_size;
-	} else {
-		*(void **)buffer = p;
-		*size = n;
-	}
-	return rc;
-}
-
-static int carry_Buffer_attach(void *buffer, int size)
-{
-	return attach(buffer, size);
-}
-
-static int carry_Buffer_detach(void *buffer, int *size)
-{
-	MPI_Count n = *size;
-	int rc = detach(buffer, &n);
-
-	*size = (int)n;
-	return rc;
-}
-
-#ifdef HOOK_FLAVOUR_MPICH
-static int carry_Buffer_attach_c(void *buffer, MPI_Count size)
-{
-	return attach(buffer, size);
-}
-
-static int carry_Buffer_detach_c(void *buffer, MPI_Count *size)
-{
-	return detach(buffer, size);
-}
-#endif
-
 void carry_install_blocking(struct hook_mpi_real *mpi)
 {
 	mpi->Send = carry_Send;
@@ -463,8 +383,6 @@ void carry_install_blocking(struct hook_mpi_real *mpi)
 	mpi->Improbe = carry_Improbe;
 	mpi->Mrecv = carry_Mrecv;
 	mpi->Imrecv = carry_Imrecv;
-	mpi->Buffer_attach = carry_Buffer_attach;
-	mpi->Buffer_detach = carry_Buffer_detach;
 #ifdef HOOK_FLAVOUR_MPICH
 	mpi->Send_c = carry_Send_c;
 	mpi->Ssend_c = carry_Ssend_c;
@@ -475,7 +393,5 @@ void carry_install_blocking(struct hook_mpi_real *mpi)
 	mpi->Sendrecv_replace_c = carry_Sendrecv_replace_c;
 	mpi->Mrecv_c = carry_Mrecv_c;
 	mpi->Imrecv_c = carry_Imrecv_c;
-	mpi->Buffer_attach_c = carry_Buffer_attach_c;
-	mpi->Buffer_detach_c = carry_Buffer_detach_c;
 #endif
 }

@@ -5,18 +5,27 @@
  * datatype alive that another one was made of; so the handle in a kept entry cannot come to mean
  * another type.
  */
+#include <limits.h>
 #include <sys/mman.h>
 
 #include "hook/mpi/carry.h"
 
-#define CACHE 64
+#define SETS 512 /* of datatypes that are kept: programs send the rows of a matrix one by one */
+#define WAYS 4
+#define BLOCK 64 /* other ones made at a time */
 
 struct carry_plain carry_plain_last;
 
 static struct carry_plain plain[16];
 
-static struct carry_type cache[CACHE];
+static struct carry_type cache[SETS][WAYS];
 static struct carry_type *spare; /* free ones, linked by their slot */
+
+struct carry_block {
+	MPI_Count count;
+	const void *place;
+	MPI_Datatype type;
+};
 
 static void *fresh(size_t n)
 {
@@ -55,36 +64,85 @@ int carry_type_plain_size(MPI_Datatype type)
 	return p->size;
 }
 
-static void make(struct carry_type *t, const void *buf, MPI_Count count, MPI_Datatype type)
+/*
+ * MPICH gathers a type with gaps element by element: of words it takes an eighth of the time. What
+ * is received is not taken for words: MPICH refuses a message that ends within one.
+ */
+static int blocks_of(struct carry_block block[3], const struct carry_type *t)
 {
-	MPI_Datatype types[2] = {MPI_BYTE, type};
+	int size = t->sends ? carry_type_plain_size(t->of) : 0;
+	MPI_Count count = t->count, words = count * size / 8;
+
+	block[0] = (struct carry_block){(MPI_Count)carry_head / 8, t->slot, MPI_UINT64_T};
+	if (!size || words > INT_MAX) {
+		block[1] = (struct carry_block){count, t->buf, t->of};
+		return 2;
+	}
+	block[1] = (struct carry_block){words, t->buf, MPI_UINT64_T};
+	block[2] =
+		(struct carry_block){count * size % 8, (const char *)t->buf + 8 * words, MPI_BYTE};
+	return block[2].count ? 3 : 2;
+}
+
+static void make(struct carry_type *t)
+{
+	struct carry_block block[3];
+	int n = blocks_of(block, t);
+	MPI_Datatype types[3];
 #ifdef HOOK_FLAVOUR_MPICH
-	MPI_Count lengths[2] = {(MPI_Count)carry_head, count};
-	MPI_Count places[2] = {(MPI_Count)(intptr_t)t->slot, (MPI_Count)(intptr_t)buf};
-
-	carry_mpi.Type_create_struct_c(2, lengths, places, types, &t->made);
+	MPI_Count lengths[3], places[3];
 #else
-	int lengths[2] = {(int)carry_head, (int)count};
-	MPI_Aint places[2] = {(MPI_Aint)t->slot, (MPI_Aint)buf};
+	int lengths[3];
+	MPI_Aint places[3];
+#endif
 
-	carry_mpi.Type_create_struct(2, lengths, places, types, &t->made);
+	for (int i = 0; i < n; i++) {
+		types[i] = block[i].type;
+		lengths[i] = (typeof(lengths[0]))block[i].count;
+		places[i] = (typeof(places[0]))(intptr_t)block[i].place;
+	}
+#ifdef HOOK_FLAVOUR_MPICH
+	carry_mpi.Type_create_struct_c(n, lengths, places, types, &t->made);
+#else
+	carry_mpi.Type_create_struct(n, lengths, places, types, &t->made);
 #endif
 	carry_mpi.Type_commit(&t->made);
-	t->buf = buf;
-	t->count = count;
-	t->of = type;
+}
+
+static size_t slot_bytes(void)
+{
+	return (carry_head + 63) / 64 * 64;
+}
+
+/* A clock's place for good; NULL if memory is out. */
+static void *new_slot(void)
+{
+	static char *next;
+	static size_t left;
+	char *slot;
+
+	if (!left) {
+		next = fresh(slot_bytes() * WAYS * 16);
+		left = next ? WAYS * 16 : 0;
+	}
+	if (!left)
+		return NULL;
+	slot = next;
+	next += slot_bytes();
+	left--;
+	return slot;
 }
 
 static struct carry_type *uncached(void)
 {
-	size_t slot = (carry_head + 63) / 64 * 64;
+	size_t slot = slot_bytes();
 	size_t each = slot + (sizeof(struct carry_type) + 63) / 64 * 64;
 	struct carry_type *t = spare;
 	char *block;
 
 	if (!t) {
-		block = fresh(each * CACHE);
-		for (size_t i = 0; block && i < CACHE; i++) {
+		block = fresh(each * BLOCK);
+		for (size_t i = 0; block && i < BLOCK; i++) {
 			t = (struct carry_type *)(block + i * each + slot);
 			t->slot = spare;
 			spare = t;
@@ -97,29 +155,66 @@ static struct carry_type *uncached(void)
 	return t;
 }
 
-struct carry_type *carry_type_get(const void *buf, MPI_Count count, MPI_Datatype type)
+static bool is_same(const struct carry_type *t, const struct carry_type *wanted)
 {
-	uint64_t x = ((uint64_t)(uintptr_t)buf ^ (uint64_t)(uintptr_t)type << 17 ^
-		      (uint64_t)count << 40) *
-		     0x9e3779b97f4a7c15ull;
-	struct carry_type *t = &cache[x >> 58];
+	return t->cached && t->buf == wanted->buf && t->count == wanted->count &&
+	       t->of == wanted->of && t->sends == wanted->sends;
+}
 
-	if (t->busy) {
-		t = uncached();
-		if (t)
-			make(t, buf, count, type);
-		return t;
+/* The one that is kept, or the one to be given up for it: never one in use. NULL: all are. */
+static struct carry_type *find(const struct carry_type *wanted)
+{
+	uint64_t x = ((uint64_t)(uintptr_t)wanted->buf ^ (uint64_t)(uintptr_t)wanted->of << 17 ^
+		      (uint64_t)wanted->count << 40) *
+		     0x9e3779b97f4a7c15ull;
+	struct carry_type *set = cache[x >> 32 & (SETS - 1)], *oldest = NULL;
+
+	for (int i = 0; i < WAYS; i++) {
+		struct carry_type *t = &set[i];
+
+		if (t->busy)
+			continue;
+		if (is_same(t, wanted))
+			return t;
+		if (!oldest || t->used < oldest->used)
+			oldest = t;
 	}
-	if (!t->slot)
-		t->slot = fresh(carry_head);
-	if (!t->slot)
-		return NULL;
-	if (!t->cached || t->buf != buf || t->count != count || t->of != type) {
+	return oldest;
+}
+
+static struct carry_type *keep(struct carry_type *t, const struct carry_type *wanted)
+{
+	static uint64_t uses;
+
+	if (!is_same(t, wanted)) {
+		void *slot = t->slot ? t->slot : new_slot();
+
+		if (!slot)
+			return NULL;
 		if (t->cached)
 			carry_mpi.Type_free(&t->made);
-		make(t, buf, count, type);
+		*t = *wanted;
+		t->slot = slot;
+		make(t);
 	}
+	t->used = ++uses;
 	t->cached = t->busy = true;
+	return t;
+}
+
+struct carry_type *carry_type_get(const void *buf, MPI_Count count, MPI_Datatype type, bool sends)
+{
+	struct carry_type wanted = {.buf = buf, .count = count, .of = type, .sends = sends};
+	struct carry_type *t = find(&wanted);
+
+	if (t)
+		return keep(t, &wanted);
+	t = uncached();
+	if (t) {
+		wanted.slot = t->slot;
+		*t = wanted;
+		make(t);
+	}
 	return t;
 }
 
@@ -136,9 +231,11 @@ void carry_type_put(struct carry_type *t)
 
 void carry_type_free_all(void)
 {
-	for (int i = 0; i < CACHE; i++) {
-		if (cache[i].cached && !cache[i].busy)
-			carry_mpi.Type_free(&cache[i].made);
-		cache[i].cached = cache[i].busy;
+	for (int i = 0; i < SETS * WAYS; i++) {
+		struct carry_type *t = &cache[i / WAYS][i % WAYS];
+
+		if (t->cached && !t->busy)
+			carry_mpi.Type_free(&t->made);
+		t->cached = t->busy;
 	}
 }

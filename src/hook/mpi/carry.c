@@ -33,9 +33,10 @@ static bool use_copy(struct carry_parcel *p, struct carry_request *r, uint8_t *r
 	return p->clock != NULL;
 }
 
-static bool use_type(struct carry_parcel *p, const void *buf, MPI_Count count, MPI_Datatype type)
+static bool use_type(struct carry_parcel *p, const void *buf, MPI_Count count, MPI_Datatype type,
+		     bool sends)
 {
-	p->made = carry_type_get(buf, count, type);
+	p->made = carry_type_get(buf, count, type, sends);
 	if (!p->made)
 		return false;
 	p->clock = p->made->slot;
@@ -66,7 +67,7 @@ int carry_wrap_send(struct carry_parcel *p, struct carry_request *r, const void 
 	if (p->world < 0)
 		return 0;
 	bytes = bytes_to_copy(r, buf, count, type);
-	if (bytes < 0 ? !use_type(p, buf, count, type)
+	if (bytes < 0 ? !use_type(p, buf, count, type, true)
 		      : !use_copy(p, r, carry_send_room, (size_t)bytes))
 		return -1;
 	hook_clock_stamp(&carry_clock, (uint32_t)p->world, p->clock);
@@ -85,7 +86,7 @@ int carry_wrap_matched(struct carry_parcel *p, struct carry_request *r, void *bu
 	bytes = bytes_to_copy(r, buf, count, type);
 	p->home = buf;
 	p->bytes = bytes < 0 ? 0 : (size_t)bytes;
-	if (bytes < 0 ? !use_type(p, buf, count, type)
+	if (bytes < 0 ? !use_type(p, buf, count, type, false)
 		      : !use_copy(p, r, carry_recv_room, (size_t)bytes))
 		return -1;
 	return 1;
@@ -188,6 +189,7 @@ void carry_start(void)
 {
 	carry_mpi = hook_mpi_real;
 	carry_install_blocking(&hook_mpi_real);
+	carry_install_buffers(&hook_mpi_real);
 	carry_install_posts(&hook_mpi_real);
 	carry_install_completion(&hook_mpi_real);
 	carry_install_collectives(&hook_mpi_real);

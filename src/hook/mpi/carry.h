@@ -17,8 +17,15 @@
 #include "hook/mpi/clock.h"
 #include "hook/mpi/mpi.h"
 
-/* Messages of at most so many bytes of one predefined type are copied. */
-#define CARRY_COPY 8192
+/*
+ * Messages of at most so many bytes of one predefined type are copied: those that MPI copies, too.
+ * Longer ones it would take from buffer to buffer at once, and a type is faster than two copies.
+ */
+#ifdef HOOK_FLAVOUR_MPICH
+#define CARRY_COPY 8448
+#else
+#define CARRY_COPY 3968
+#endif
 
 /* MPI itself. */
 extern struct hook_mpi_real carry_mpi;
@@ -103,11 +110,12 @@ struct carry_type {
 	const void *buf;
 	MPI_Count count;
 	MPI_Datatype of, made;
-	bool cached, busy;
-	void *slot; /* the clock's place */
+	bool sends, cached, busy;
+	uint64_t used; /* when */
+	void *slot;    /* the clock's place */
 };
 
-struct carry_type *carry_type_get(const void *buf, MPI_Count count, MPI_Datatype type);
+struct carry_type *carry_type_get(const void *buf, MPI_Count count, MPI_Datatype type, bool sends);
 void carry_type_put(struct carry_type *type);
 /* Frees those that are kept: MPI would complain of them at its end. */
 void carry_type_free_all(void);
@@ -228,6 +236,7 @@ static inline void carry_status_set_bytes(MPI_Status *status, size_t bytes)
 uint64_t carry_next_key(bool posted);
 
 void carry_install_blocking(struct hook_mpi_real *mpi);
+void carry_install_buffers(struct hook_mpi_real *mpi);
 void carry_install_posts(struct hook_mpi_real *mpi);
 void carry_install_completion(struct hook_mpi_real *mpi);
 void carry_install_collectives(struct hook_mpi_real *mpi);
