@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -83,8 +85,6 @@ static void start(int ranks, uint32_t changes)
 		memset(r, 0, sizeof(*r));
 		r->window = window ? window : calloc(1, sizeof(*window));
 		hook_window_evict(r->window, window ? WINDOW_ENTRIES : 0);
-		if (!window)
-			hook_window_init(r->window);
 		r->window->write = traced;
 		r->window->store = stored;
 		r->window->arg = r;
@@ -432,7 +432,6 @@ static void test_full_window(void **state)
 	(void)state;
 	w->write = count_written;
 	w->store = stored;
-	hook_window_init(w);
 	for (uint64_t i = 0; i < 3 * WINDOW_ENTRIES; i++) {
 		struct hook_outcome o = {.number = i, .key = 0, .done = i + 1, .source = i / 7 % 3};
 
@@ -445,6 +444,34 @@ static void test_full_window(void **state)
 	hook_window_retire(w, UINT64_MAX, 0, UINT64_MAX);
 	assert_int_equal(w->used, 0);
 	free(w);
+}
+
+/* A process that sees few outcomes pays for few. */
+static void test_small_window(void **state)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), pages = sizeof(struct hook_window) / page + 1;
+	struct hook_window *w = mmap(NULL, pages * page, PROT_READ | PROT_WRITE,
+				     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	unsigned char *resident = calloc(1, pages);
+	size_t touched = 0;
+
+	(void)state;
+	assert_true(w != MAP_FAILED);
+	assert_int_equal(madvise(w, pages * page, MADV_NOHUGEPAGE), 0);
+	w->write = count_written;
+	w->store = stored;
+	for (uint64_t i = 0; i < 10; i++) {
+		struct hook_outcome o = {.number = i, .done = i + 1, .source = (uint32_t)i % 3};
+
+		hook_window_add(w, 1, 0, &o);
+	}
+	assert_int_equal(w->used, 9);
+	assert_int_equal(mincore(w, pages * page, resident), 0);
+	for (size_t i = 0; i < pages; i++)
+		touched += resident[i] & 1;
+	assert_in_range(touched, 1, 8);
+	free(resident);
+	munmap(w, pages * page);
 }
 
 #define MANY 32
@@ -534,6 +561,7 @@ int main(void)
 		cmocka_unit_test(test_clocks_against_oracle),
 		cmocka_unit_test(test_nothing_races),
 		cmocka_unit_test(test_full_window),
+		cmocka_unit_test(test_small_window),
 		cmocka_unit_test(test_all_change),
 		cmocka_unit_test(test_missed),
 		cmocka_unit_test(test_sizes),

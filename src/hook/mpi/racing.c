@@ -378,7 +378,6 @@ static bool prepare(struct hook_thread *t, uint32_t mode, int world)
 	hook_mpi_real.Comm_rank(MPI_COMM_WORLD, &rank);
 	window.write = raced;
 	window.store = store;
-	hook_window_init(&window);
 	hook_stream_name(t, "window", name, sizeof(name));
 	return carry_open(kinds[mode], rank, world) == 0 &&
 	       trace_window_create(&file, hook_process.rank_fd, name, WINDOW_ENTRIES + 1) == 0;

@@ -12,21 +12,20 @@
 
 #include <stddef.h>
 
-void hook_window_init(struct hook_window *w)
+/* There are as many runs and groups as entries: each has one entry at least. */
+static uint32_t take(uint32_t *free, uint32_t next, uint32_t *made)
 {
-	for (uint32_t i = WINDOW_ENTRIES; i > 0; i--) {
-		w->entry[i].after = w->free_entry;
-		w->free_entry = i;
-		w->run[i].newer = w->free_run;
-		w->free_run = i;
-		w->group[i].next = w->free_group;
-		w->free_group = i;
-	}
+	uint32_t i = *free;
+
+	if (!i)
+		return ++*made;
+	*free = next;
+	return i;
 }
 
 bool hook_window_is_full(const struct hook_window *w)
 {
-	return !w->free_entry;
+	return !w->free_entry && w->entries == WINDOW_ENTRIES;
 }
 
 static uint32_t *bucket(struct hook_window *w, uint64_t comm, int32_t tag)
@@ -48,9 +47,8 @@ static uint32_t find_group(struct hook_window *w, uint64_t comm, int32_t tag)
 static uint32_t make_group(struct hook_window *w, uint64_t comm, int32_t tag)
 {
 	uint32_t *head = bucket(w, comm, tag);
-	uint32_t g = w->free_group;
+	uint32_t g = take(&w->free_group, w->group[w->free_group].next, &w->groups);
 
-	w->free_group = w->group[g].next;
 	w->group[g] = (struct hook_window_group){.comm = comm, .tag = tag, .next = *head};
 	*head = g;
 	return g;
@@ -69,10 +67,9 @@ static void drop_group(struct hook_window *w, uint32_t g)
 
 static uint32_t make_run(struct hook_window *w, uint32_t g, uint32_t source)
 {
-	uint32_t r = w->free_run;
+	uint32_t r = take(&w->free_run, w->run[w->free_run].newer, &w->runs);
 	uint32_t before = w->group[g].newest;
 
-	w->free_run = w->run[r].newer;
 	w->run[r] = (struct hook_window_run){.source = source, .group = g, .older = before};
 	if (before)
 		w->run[before].newer = r;
@@ -151,7 +148,8 @@ static void remove_entry(struct hook_window *w, uint32_t e)
 void hook_window_move_latest(struct hook_window *w)
 {
 	struct hook_outcome *latest = &w->latest;
-	uint32_t g = find_group(w, w->latest_comm, w->latest_tag), e = w->free_entry, r;
+	uint32_t g = find_group(w, w->latest_comm, w->latest_tag), r;
+	uint32_t e = take(&w->free_entry, w->entry[w->free_entry].after, &w->entries);
 	struct hook_window_entry *entry = &w->entry[e];
 	struct hook_window_run *run;
 
@@ -161,7 +159,6 @@ void hook_window_move_latest(struct hook_window *w)
 	if (!r || w->run[r].source != latest->source)
 		r = make_run(w, g, latest->source);
 	run = &w->run[r];
-	w->free_entry = entry->after;
 	*entry = (struct hook_window_entry){
 		.outcome = *latest, .run = r, .older = run->newest, .before = w->last};
 	*(run->newest ? &w->entry[run->newest].newer : &run->oldest) = e;

@@ -66,15 +66,15 @@ struct hook_window {
 	int32_t latest_tag;
 	uint32_t used; /* entries */
 	uint32_t first, last;
-	uint32_t free_entry, free_run, free_group;
+	uint32_t free_entry, free_run, free_group; /* used once, and left again */
+	uint32_t entries, runs, groups; /* ever used: memory that is not is not touched */
 	uint32_t hash[WINDOW_ENTRIES];
 	struct hook_window_entry entry[WINDOW_ENTRIES + 1];
 	struct hook_window_run run[WINDOW_ENTRIES + 1];
 	struct hook_window_group group[WINDOW_ENTRIES + 1];
 };
 
-/* The struct is all zero but for the functions and `arg`. */
-void hook_window_init(struct hook_window *w);
+/* Empty is a struct that is all zero but for the functions and `arg`. */
 
 bool hook_window_is_full(const struct hook_window *w);
 
