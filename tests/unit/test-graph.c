@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "graph/choice.h"
+#include "graph/coll.h"
 #include "graph/cut.h"
 #include "graph/race.h"
 #include "graph/report.h"
@@ -370,9 +371,113 @@ static void test_nonsense(void **unused)
 	rp_say_to(2);
 }
 
+#define TRIO 3
+
+/* All ranks enter and leave one operation, root 1; learned[i][k]: i has got to know of k. */
+static void trio(const char *name, const uint64_t bytes[TRIO], bool learned[TRIO][TRIO])
+{
+	static unsigned others[TRIO][2] = {{1, 2}, {0, 2}, {0, 1}};
+	struct graph_colls colls = {.ranks = TRIO};
+	struct graph_comm_here here[TRIO];
+	struct graph_clock_now now[TRIO];
+	struct graph_coll_part part[TRIO];
+	uint32_t known;
+
+	for (unsigned i = 0; i < TRIO; i++) {
+		here[i] = (struct graph_comm_here){.comm = 1,
+						   .size = TRIO,
+						   .place = i,
+						   .neighbour = others[i],
+						   .neighbours = 2};
+		graph_clock_init(&now[i], TRIO);
+		now[i].entry[i] = 7;
+		graph_coll_enter(&colls, &here[i], i, sim_call(name), 1, bytes[i], &now[i], 7,
+				 &part[i]);
+	}
+	for (unsigned i = 0; i < TRIO; i++) {
+		assert_true(graph_coll_is_ready(&part[i], i));
+		graph_coll_leave(&colls, &part[i], i, &now[i], &known);
+		for (unsigned k = 0; k < TRIO; k++)
+			learned[i][k] = k != i && now[i].entry[k] > 0;
+	}
+	for (unsigned i = 0; i < TRIO; i++)
+		graph_clock_free(&now[i]);
+	graph_colls_free(&colls);
+}
+
+/* What MPI does not transfer orders nothing: a wrong order would hide races. */
+static void test_nothing_transferred(void **unused)
+{
+	static const char *const silent[] = {"MPI_Bcast",
+					     "MPI_Ibcast",
+					     "MPI_Gather",
+					     "MPI_Gatherv",
+					     "MPI_Scatter",
+					     "MPI_Scatterv",
+					     "MPI_Allgather",
+					     "MPI_Allgatherv",
+					     "MPI_Alltoall",
+					     "MPI_Allreduce",
+					     "MPI_Reduce",
+					     "MPI_Reduce_scatter_block",
+					     "MPI_Scan",
+					     "MPI_Exscan",
+					     "MPI_Iscan",
+					     "MPI_Neighbor_allgather",
+					     "MPI_Neighbor_alltoall"};
+	static const char *const unknown[] = {"MPI_Alltoallv",          "MPI_Alltoallw",
+					      "MPI_Ialltoallv",         "MPI_Reduce_scatter",
+					      "MPI_Neighbor_alltoallv", "MPI_Win_fence"};
+	static const uint64_t nothing[TRIO], some[TRIO] = {8, 8, 8};
+	bool learned[TRIO][TRIO];
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(silent) / sizeof(silent[0]); i++) {
+		unsigned n = 0;
+
+		trio(silent[i], nothing, learned);
+		for (int k = 0; k < TRIO * TRIO; k++)
+			assert_false(learned[k / TRIO][k % TRIO]);
+		trio(silent[i], some, learned);
+		for (int k = 0; k < TRIO * TRIO; k++)
+			n += learned[k / TRIO][k % TRIO];
+		assert_in_range(n, 2, 6);
+	}
+	for (size_t i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++) {
+		trio(unknown[i], some, learned);
+		for (int k = 0; k < TRIO * TRIO; k++)
+			assert_false(learned[k / TRIO][k % TRIO]);
+	}
+}
+
+/* Where one of them transfers nothing, nobody waits for it, or it waits for nobody. */
+static void test_one_transfers_nothing(void **unused)
+{
+	static const uint64_t not_last[TRIO] = {8, 8, 0};
+	bool learned[TRIO][TRIO];
+
+	(void)unused;
+	trio("MPI_Gatherv", not_last, learned);
+	assert_true(learned[1][0]);
+	assert_false(learned[1][2] || learned[0][1] || learned[0][2] || learned[2][0] ||
+		     learned[2][1]);
+	trio("MPI_Allgatherv", not_last, learned);
+	assert_true(learned[0][1] && learned[1][0] && learned[2][0] && learned[2][1]);
+	assert_false(learned[0][2] || learned[1][2]);
+	trio("MPI_Scatterv", not_last, learned);
+	assert_true(learned[0][1]);
+	assert_false(learned[2][1] || learned[2][0] || learned[1][0] || learned[1][2] ||
+		     learned[0][2]);
+	trio("MPI_Neighbor_allgatherv", not_last, learned);
+	assert_true(learned[0][1] && learned[2][1]);
+	assert_false(learned[0][2] || learned[1][2]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_nothing_transferred),
+		cmocka_unit_test(test_one_transfers_nothing),
 		cmocka_unit_test(test_random_graphs),
 		cmocka_unit_test(test_cuts),
 		cmocka_unit_test(test_positions),
