@@ -73,8 +73,8 @@ class Job:
                 self.stops.append([time.monotonic(), None])
                 return
             time.sleep(0.01)
-        self.finish()
-        fail("%s: its processes did not come to the gate" % self.command)
+        self.err.seek(0)
+        fail("%s: its processes did not come to the gate\n%s" % (self.command, self.err.read()))
 
     def is_above(self, pid, found):
         while pid in found and pid != self.process.pid:
@@ -101,25 +101,23 @@ class Job:
         return True
 
     def finish(self):
-        """Ends what is left of it. Whatever it printed is in `said`."""
+        """Ends what is left of it."""
         if self.process.poll() is None:
             self.signal(signal.SIGCONT)
             self.process.terminate()
-        status = self.process.wait()
+        self.status = self.process.wait()
         os.close(self.ended)
         self.out.seek(0)
         self.err.seek(0)
         self.said, self.errors = self.out.read(), self.err.read()
         self.out.close()
         self.err.close()
-        return status
 
     def check(self):
-        status = self.finish()
-        if status in (124, 137):
+        if self.status in (124, 137):
             raise TooLong(self.command)
-        if status != 0:
-            fail("%s: status %d\n%s" % (self.command, status, self.errors))
+        if self.status != 0:
+            fail("%s: status %d\n%s" % (self.command, self.status, self.errors))
         return self
 
     def seconds(self):
@@ -133,7 +131,7 @@ class Job:
 
 
 def in_slices(commands, program, ranks, limit):
-    """Runs them to their end. Begun one after the other, so that none starts beside a busy one."""
+    """The jobs, when all have ended. Begun one after the other, so that none starts beside a busy one."""
     waiting = []
     gate = gate_of(program)
     try:
@@ -146,8 +144,7 @@ def in_slices(commands, program, ranks, limit):
         turns = list(waiting)
         while turns:
             turns = [job for job in turns if job.slice()]
-    except BaseException:
+    finally:
         for job in waiting:
             job.finish()
-        raise
-    return [job.check() for job in waiting]
+    return waiting
