@@ -251,6 +251,28 @@ static void many_places(void)
 	}
 }
 
+/* A persistent request sends what is in its buffer at each start, and whatever comes is found. */
+static void again_and_again(void)
+{
+	static const int sizes[] = {4, 200, 3000, 3968, 3969, 8448, 8449, 20001};
+
+	for (int s = 0; s < 8; s++) {
+		MPI_Request request[2];
+		MPI_Status status[2];
+
+		MPI_Recv_init(in, BIG, MPI_BYTE, MPI_ANY_SOURCE, 5, MPI_COMM_WORLD, &request[0]);
+		MPI_Send_init(out, sizes[s], MPI_BYTE, right, 5, MPI_COMM_WORLD, &request[1]);
+		for (int i = 0; i < 5; i++) {
+			fill(++number, sizes[s]);
+			MPI_Startall(2, request);
+			MPI_Waitall(2, request, status);
+			check(number, sizes[s], sizes[s], &status[0]);
+		}
+		MPI_Request_free(&request[0]);
+		MPI_Request_free(&request[1]);
+	}
+}
+
 static int class_of(int code)
 {
 	int class = MPI_SUCCESS;
@@ -325,6 +347,7 @@ int main(int argc, char **argv)
 	CHECK(back == space && room == 4 * BIG);
 	derived();
 	many_places();
+	again_and_again();
 	nobody_and_myself();
 	errors();
 	communicators();

@@ -2,8 +2,8 @@
 /*
  * Clocks on messages: calls that give a request. A clock is read or written while the request is
  * active; so its place belongs to the request. A persistent request has one place for good, and the
- * clock in it is renewed at each start. A send is counted also where MPI complains: it may have
- * gone out.
+ * clock in it, and a copy of what it sends, are renewed at each start. A send is counted also where
+ * MPI complains: it may have gone out.
  */
 #include <string.h>
 
@@ -15,6 +15,8 @@ static void posted_send(struct carry_request *r, const struct carry_parcel *p, i
 	r->send_type = p->made;
 	r->flags |= CARRY_SEND;
 	r->world = p->world;
+	r->buf = p->home;
+	r->bytes = p->bytes;
 	if (!(r->flags & CARRY_PERSISTENT)) {
 		r->flags |= CARRY_ACTIVE;
 		hook_clock_sent(&carry_clock, (uint32_t)p->world);
@@ -217,11 +219,17 @@ static int carry_Isendrecv_replace(void *buf, int count, MPI_Datatype type, int 
 }
 #endif
 
-/* Before a start: the clock as it is now. After it: the request is active. */
+/* Before a start: the clock and the data as they are now. After it: the request is active. */
 static void renew(struct carry_request *r)
 {
-	if (r && r->flags & CARRY_SEND)
+	if (!r || !(r->flags & CARRY_SEND))
+		return;
+	if (r->send_type) {
 		hook_clock_stamp(&carry_clock, (uint32_t)r->world, r->send_type->slot);
+		return;
+	}
+	hook_clock_stamp(&carry_clock, (uint32_t)r->world, r->room);
+	carry_copy((char *)r->room + carry_head, r->buf, r->bytes);
 }
 
 /*

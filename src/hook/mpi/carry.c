@@ -46,13 +46,11 @@ static bool use_type(struct carry_parcel *p, const void *buf, MPI_Count count, M
 	return true;
 }
 
-/* A persistent request is not copied: its data are read at each start. */
+/* What an Isendrecv sends and receives has other places. */
 static long bytes_to_copy(const struct carry_request *r, const void *buf, MPI_Count count,
 			  MPI_Datatype type)
 {
-	return r && r->flags & (CARRY_PERSISTENT | CARRY_BOTH)
-		       ? -1
-		       : carry_type_copyable(buf, count, type);
+	return r && r->flags & CARRY_BOTH ? -1 : carry_type_copyable(buf, count, type);
 }
 
 /* What MPI would complain about goes to it as it is. */
@@ -67,6 +65,8 @@ int carry_wrap_send(struct carry_parcel *p, struct carry_request *r, const void 
 	if (p->world < 0)
 		return 0;
 	bytes = bytes_to_copy(r, buf, count, type);
+	p->home = (void *)buf;
+	p->bytes = bytes < 0 ? 0 : (size_t)bytes;
 	if (bytes < 0 ? !use_type(p, buf, count, type, true)
 		      : !use_copy(p, r, carry_send_room, (size_t)bytes))
 		return -1;

@@ -143,8 +143,8 @@ struct carry_request {
 	int world;       /* of a send: where to */
 	int source, tag; /* of a receive: as the program asked */
 	uint64_t key;
-	void *buf;    /* of a receive: the program's */
-	size_t bytes; /* that fit there */
+	void *buf;    /* of a receive or a persistent send: the program's */
+	size_t bytes; /* that fit there, or are copied from there */
 	void *room;   /* [clock|data], if copied */
 	int size;     /* of the room, see carry-request.c */
 	void *copy;   /* of what Isendrecv sends, mapped */
@@ -180,8 +180,8 @@ struct carry_parcel {
 	void *clock;
 	struct carry_type *made; /* NULL: a copy */
 	int world;               /* where to */
-	void *home;              /* of a receive: the program's buffer */
-	size_t bytes;            /* that fit there */
+	void *home;              /* the program's buffer */
+	size_t bytes;            /* that fit there, or are copied from there */
 };
 
 /*
