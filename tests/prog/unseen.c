@@ -235,19 +235,21 @@ static void nobody_and_myself(void)
 /* As of the rows of a matrix, more than anybody keeps in mind, each of them twice. */
 static void many_places(void)
 {
-	const int bytes = 9001, places = 2500;
+	enum { BYTES = 9001, PLACES = 2520, BATCH = 30 };
+	MPI_Request request[2 * BATCH];
 
-	for (int i = 0; i < 2 * places; i++) {
-		int at = i % places, first = at % 3;
-		MPI_Status status;
-
-		out[at] = (unsigned char)i;
-		out[at + bytes - 1] = (unsigned char)(i >> 8);
-		in[first + bytes] = 0xee;
-		MPI_Sendrecv(out + at, bytes, MPI_BYTE, right, 5, in + first, bytes, MPI_BYTE, left,
-			     5, MPI_COMM_WORLD, &status);
-		CHECK(memcmp(out + at, in + first, (size_t)bytes) == 0);
-		CHECK(in[first + bytes] == 0xee);
+	fill(++number, BIG);
+	for (int i = 0; i < 2 * PLACES; i += BATCH) {
+		for (int k = 0; k < BATCH; k++) {
+			MPI_Irecv(in + k * BYTES, BYTES, MPI_BYTE, left, 5, MPI_COMM_WORLD,
+				  &request[k]);
+			MPI_Isend(out + (i + k) % PLACES, BYTES, MPI_BYTE, right, 5, MPI_COMM_WORLD,
+				  &request[BATCH + k]);
+		}
+		MPI_Waitall(2 * BATCH, request, MPI_STATUSES_IGNORE);
+		for (int k = 0; k < BATCH; k++)
+			CHECK(!memcmp(out + (i + k) % PLACES, in + k * BYTES, BYTES));
+		CHECK(in[BATCH * BYTES] == 0xee);
 	}
 }
 
