@@ -222,7 +222,8 @@ enum trace_heap_kind {
  *
  * From there they go to the stream in blocks: varint 8 * records + checks, then by trace/coder.h
  * the checks, TRACE_SYNC_CHECK_BITS each, and the records (trace/sync-pack.c). Where a check
- * belongs follows from its number: after 16, 32, ... 1024 operations, then every 1024.
+ * belongs follows from its number: after 16, 32, ... 1024 operations, then every 1024. Or plainly:
+ * varint 8 * (TRACE_SYNC_PENDING_BYTES + bytes), then the bytes as they were.
  */
 enum trace_sync_kind {
 	TRACE_SYNC_TAKE = 0,      /* took the object, step versions after the one seen last */

@@ -14,6 +14,9 @@
 #include "base/varint.h"
 
 #define FIRST_CHECK 16
+#define WAIT_STEP 2    /* while a thread waits another one mostly takes the mutex once */
+#define RICH_FROM 1024 /* bytes: a short stream is to be as short as can be */
+#define RICH_OPS 32    /* for each byte, at most */
 #define PENDING_KEPT (TRACE_SYNC_PLAIN_MOST + 1) /* for the last word */
 
 static bool counts(uint32_t kind)
@@ -52,9 +55,8 @@ static void learn(struct trace_sync_slot *s, enum trace_sync_class how,
 		return;
 	s->step[waits(how)] = step <= UINT16_MAX ? (uint16_t)step : 0;
 	s->seen = out->version;
-	/* While a thread waits another one mostly takes the mutex once. */
 	if (!s->step[1])
-		s->step[1] = 2;
+		s->step[1] = WAIT_STEP;
 }
 
 static uint64_t check_after(uint64_t ops)
@@ -84,6 +86,24 @@ static void set_pending(struct trace_sync_writer *w, uint32_t pending, uint16_t 
 	w->pending = pending;
 	w->hash = hash;
 	trace_stream_set_run(&w->stream, (uint32_t)hash << 16 | pending);
+}
+
+/*
+ * Coding takes longer than all else that is done for a record. A stream in which most operations
+ * have one, of a byte or two, would be half as long and its program slower by some per cent.
+ */
+static bool is_rich(const struct trace_sync_writer *w)
+{
+	return w->stream.length >= RICH_FROM && w->pending <= 2 * w->records &&
+	       w->ops - w->flushed <= RICH_OPS * (uint64_t)w->pending;
+}
+
+static size_t copy_block(struct trace_sync_writer *w)
+{
+	size_t head = rp_varint_put(w->block, (TRACE_SYNC_PENDING_BYTES + w->pending) << 3);
+
+	memcpy(w->block + head, pending_bytes(w->stream.header), w->pending);
+	return head + w->pending;
 }
 
 static size_t code_block(struct trace_sync_writer *w)
@@ -127,8 +147,9 @@ static int flush(struct trace_sync_writer *w)
 		return rc;
 	w->busy = true;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	trace_stream_append(&w->stream, w->block, code_block(w));
-	w->pending = w->checks = 0;
+	trace_stream_append(&w->stream, w->block, is_rich(w) ? copy_block(w) : code_block(w));
+	w->pending = w->checks = w->records = 0;
+	w->flushed = w->ops;
 	w->hash = 0;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	w->busy = false;
@@ -141,7 +162,13 @@ static void put_plain(struct trace_sync_writer *w, const struct trace_sync_rec *
 	size_t n = trace_sync_plain_put(to, rec);
 
 	w->checks += rec->kind == TRACE_SYNC_CHECK;
+	w->records++;
 	set_pending(w, w->pending + (uint32_t)n, hash_of(w->hash, to, n));
+}
+
+static bool has_room(const struct trace_sync_writer *w)
+{
+	return w->stream.header && w->pending <= TRACE_SYNC_PENDING_BYTES - 2 * PENDING_KEPT;
 }
 
 static int append(struct trace_sync_writer *w, const struct trace_sync_rec *what)
@@ -153,8 +180,7 @@ static int append(struct trace_sync_writer *w, const struct trace_sync_rec *what
 	rec.skip = w->value_at == w->ops ? w->in_a_row : 0;
 	if (!w->stream.header)
 		return -EBADF;
-	if (w->pending > TRACE_SYNC_PENDING_BYTES - 2 * PENDING_KEPT ||
-	    (rec.kind == TRACE_SYNC_CHECK && w->checks == TRACE_SYNC_CHECKS_MOST))
+	if (!has_room(w) || (rec.kind == TRACE_SYNC_CHECK && w->checks == TRACE_SYNC_CHECKS_MOST))
 		rc = flush(w);
 	if (rc)
 		return rc;
@@ -230,6 +256,31 @@ int trace_sync_put_outcome(struct trace_sync_writer *w, uint32_t op, enum trace_
 	return rc;
 }
 
+/* Mostly a record of one byte, with none of what others may need. */
+int trace_sync_put_take(struct trace_sync_writer *w, uint32_t op, uint64_t id, uint32_t version)
+{
+	struct trace_sync_outcome out = {.takes = true, .version = version};
+	struct trace_sync_slot *s = slot_of(w->slot, id);
+	uint64_t run = w->ops - w->written - w->values;
+	uint32_t step = version - s->seen;
+	uint8_t byte;
+
+	if (step == s->step[0] || step - 1 >= TRACE_SYNC_SHORT_STEPS ||
+	    run >= TRACE_SYNC_SHORT_RUNS || !has_room(w) || w->ops + 1 == w->check_at)
+		return trace_sync_put_outcome(w, op, TRACE_SYNC_PLAIN, id, &out);
+	byte = (uint8_t)(run * TRACE_SYNC_SHORT_STEPS + step - 1);
+	pending_bytes(w->stream.header)[w->pending] = byte;
+	w->records++;
+	set_pending(w, w->pending + 1, hash_of(w->hash, &byte, 1));
+	w->written = w->value_at = w->ops + 1;
+	w->values = w->in_a_row = 0;
+	s->step[0] = (uint16_t)step;
+	s->seen = version;
+	if (!s->step[1])
+		s->step[1] = WAIT_STEP;
+	return trace_sync_count(w, op, id);
+}
+
 int trace_sync_put_new(struct trace_sync_writer *w, uint32_t op, enum trace_sync_class how,
 		       uint64_t id, const struct trace_sync_outcome *out)
 {
@@ -270,21 +321,33 @@ uint32_t trace_sync_pending(const struct trace_view *view)
 	return n;
 }
 
-static int open_block(struct trace_sync_reader *r)
+/* Records that are not coded: they are checked here, and their checks taken. */
+static int open_plain(struct trace_sync_reader *r, const uint8_t *from, const uint8_t *end)
 {
-	const uint8_t *bytes = r->view->bytes + r->pos, *end = r->view->bytes + r->view->length;
-	uint64_t head;
-	size_t n = rp_varint_get(bytes, end, &head);
+	uint32_t check[TRACE_SYNC_CHECKS_MOST] = {0};
+	struct trace_sync_rec rec;
 
-	if (!n || !head || head >> 3 > TRACE_SYNC_PENDING_BYTES)
-		return -EBADMSG;
-	r->pos += n;
-	r->records = (uint32_t)(head >> 3);
-	r->checks = head & TRACE_SYNC_CHECKS_MOST;
-	trace_coder_from(&r->coder, bytes + n, end);
-	for (uint32_t i = r->checks; i--;)
-		r->check[i] = trace_coder_plain(&r->coder, 0, TRACE_SYNC_CHECK_BITS);
+	for (const uint8_t *p = from; p < end; p += rec.bytes) {
+		if (!trace_sync_plain_get(p, end, &rec) ||
+		    (rec.kind == TRACE_SYNC_CHECK && r->checks == TRACE_SYNC_CHECKS_MOST))
+			return -EBADMSG;
+		if (rec.kind == TRACE_SYNC_CHECK)
+			check[r->checks++] = rec.code;
+	}
+	for (uint32_t i = 0; i < r->checks; i++)
+		r->check[i] = check[r->checks - 1 - i];
+	r->plain = from;
+	r->plain_end = end;
 	return 0;
+}
+
+static void next_plain(struct trace_sync_reader *r)
+{
+	while (!r->more && r->plain < r->plain_end) {
+		trace_sync_plain_get(r->plain, r->plain_end, &r->rec);
+		r->plain += r->rec.bytes;
+		r->more = r->rec.kind != TRACE_SYNC_CHECK;
+	}
 }
 
 static int close_block(struct trace_sync_reader *r)
@@ -292,6 +355,34 @@ static int close_block(struct trace_sync_reader *r)
 	trace_coder_finish(&r->coder);
 	r->pos += r->coder.bytes;
 	return r->pos <= r->view->length ? 0 : -EBADMSG;
+}
+
+static int open_coded(struct trace_sync_reader *r, uint64_t head)
+{
+	trace_coder_from(&r->coder, r->view->bytes + r->pos, r->view->bytes + r->view->length);
+	r->records = (uint32_t)(head >> 3);
+	r->checks = head & TRACE_SYNC_CHECKS_MOST;
+	for (uint32_t i = r->checks; i--;)
+		r->check[i] = trace_coder_plain(&r->coder, 0, TRACE_SYNC_CHECK_BITS);
+	return r->records ? 0 : close_block(r);
+}
+
+static int open_block(struct trace_sync_reader *r)
+{
+	const uint8_t *bytes = r->view->bytes + r->pos, *end = r->view->bytes + r->view->length;
+	uint64_t head;
+	size_t n = rp_varint_get(bytes, end, &head);
+
+	if (!n || !head)
+		return -EBADMSG;
+	r->pos += n;
+	if (head >> 3 <= TRACE_SYNC_PENDING_BYTES)
+		return open_coded(r, head);
+	head = (head >> 3) - TRACE_SYNC_PENDING_BYTES;
+	if (head > TRACE_SYNC_PENDING_BYTES || head > r->view->length - r->pos)
+		return -EBADMSG;
+	r->pos += head;
+	return open_plain(r, bytes + n, bytes + n + head);
 }
 
 static int unpack(struct trace_sync_reader *r)
@@ -307,36 +398,17 @@ static int unpack(struct trace_sync_reader *r)
 }
 
 /* The plain records behind the last block are one more block. */
-static int open_tail(struct trace_sync_reader *r)
+static int open_next(struct trace_sync_reader *r)
 {
-	const uint8_t *from = pending_bytes(r->view->header);
-	const uint8_t *end = from + trace_sync_pending(r->view);
-	uint32_t check[TRACE_SYNC_CHECKS_MOST] = {0};
-	struct trace_sync_rec rec;
+	const uint8_t *tail;
 
+	if (r->pos < r->view->length)
+		return open_block(r);
+	if (r->tail_open || !trace_sync_pending(r->view))
+		return 0;
 	r->tail_open = true;
-	for (const uint8_t *p = from; p < end; p += rec.bytes) {
-		if (!trace_sync_plain_get(p, end, &rec) ||
-		    (rec.kind == TRACE_SYNC_CHECK && r->checks == TRACE_SYNC_CHECKS_MOST))
-			return -EBADMSG;
-		if (rec.kind == TRACE_SYNC_CHECK)
-			check[r->checks++] = rec.code;
-	}
-	for (uint32_t i = 0; i < r->checks; i++)
-		r->check[i] = check[r->checks - 1 - i];
-	return 0;
-}
-
-static void next_of_tail(struct trace_sync_reader *r)
-{
-	const uint8_t *from = pending_bytes(r->view->header);
-	uint32_t end = trace_sync_pending(r->view);
-
-	while (!r->more && r->tail_pos < end) {
-		trace_sync_plain_get(from + r->tail_pos, from + end, &r->rec);
-		r->tail_pos += r->rec.bytes;
-		r->more = r->rec.kind != TRACE_SYNC_CHECK;
-	}
+	tail = pending_bytes(r->view->header);
+	return open_plain(r, tail, tail + trace_sync_pending(r->view));
 }
 
 /* The next record of the block; behind its end the next block, once its checks are used up. */
@@ -345,18 +417,15 @@ static int load(struct trace_sync_reader *r)
 	int rc = 0;
 
 	r->more = false;
-	if (!r->records && !r->checks && !r->tail_open) {
-		if (r->pos == r->view->length)
-			rc = trace_sync_pending(r->view) ? open_tail(r) : 0;
-		else if (!(rc = open_block(r)) && !r->records)
-			rc = close_block(r);
-	}
-	if (rc)
-		return rc;
-	if (r->records)
-		rc = unpack(r);
-	else if (r->tail_open)
-		next_of_tail(r);
+	next_plain(r);
+	if (r->more)
+		return 0;
+	if (!r->records && !r->checks)
+		rc = open_next(r);
+	if (!rc && r->records)
+		return unpack(r);
+	if (!rc)
+		next_plain(r);
 	return rc;
 }
 

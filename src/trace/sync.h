@@ -14,7 +14,7 @@
 #include "trace/stream.h"
 #include "trace/sync-pack.h"
 
-#define TRACE_SYNC_SLOTS 1024
+#define TRACE_SYNC_SLOTS 4096
 #define TRACE_SYNC_CHECKS 1024 /* operations between two checks, in the long run */
 
 /* How an operation can end. */
@@ -43,7 +43,7 @@ struct trace_sync_outcome {
 
 static inline struct trace_sync_slot *trace_sync_slot(struct trace_sync_slot *slots, uint64_t id)
 {
-	return &slots[id >> 54];
+	return &slots[id >> 52];
 }
 
 static inline uint64_t trace_sync_digest(uint64_t digest, uint32_t op, uint64_t id)
@@ -65,17 +65,20 @@ static inline uint32_t trace_sync_end_of(uint64_t digest)
 /* The bytes of a block are at most so many times those of its plain records. */
 #define TRACE_SYNC_GROWS 12
 
-struct trace_sync_writer {
+/* What every operation changes comes first and in one line of the cache. */
+struct __attribute__((aligned(16))) trace_sync_writer {
 	uint64_t ops;
+	uint64_t digest;
 	uint64_t written;  /* how many of them came up to the last record */
 	uint64_t values;   /* predicted ones of class VALUE since */
 	uint64_t value_at; /* operations up to the last of these */
 	uint64_t in_a_row; /* of these, the ones right before it */
 	uint64_t check_at; /* the next check comes when there are so many */
-	uint64_t digest;
 	struct trace_stream stream;
+	uint64_t flushed; /* operations up to the last block */
 	uint32_t pending; /* bytes */
-	uint32_t checks;  /* beside these */
+	uint32_t records; /* among these, but for what a signal handler came between */
+	uint32_t checks;  /* of these */
 	uint16_t hash;    /* of them */
 	bool busy;        /* they are being coded: a signal handler must keep out */
 	struct trace_sync_slot slot[TRACE_SYNC_SLOTS];
@@ -114,22 +117,53 @@ int trace_sync_put_new(struct trace_sync_writer *w, uint32_t op, enum trace_sync
 		       uint64_t id, const struct trace_sync_outcome *out)
 	__attribute__((warn_unused_result));
 
-/* For TRACE_SYNC_PLAIN, the way of most operations: true if it was predicted and is counted. */
+/* What comes next on an object, if it is predicted, and how many operations there are then. */
+struct trace_sync_hope {
+	struct trace_sync_slot *slot; /* NULL: nothing is */
+	uint32_t version;
+	uint64_t events; /* for the header */
+};
+
+/* For TRACE_SYNC_PLAIN, the way of most operations; a check that is due is not predicted. */
+static inline struct trace_sync_hope trace_sync_hope(struct trace_sync_writer *w, uint64_t id)
+{
+	struct trace_sync_slot *s = trace_sync_slot(w->slot, id);
+	bool none = s->tag != id || !s->step[0] || w->ops + 1 == w->check_at;
+
+	return (struct trace_sync_hope){none ? NULL : s, s->seen + s->step[0],
+					trace_word_pack((w->ops + 1) << 1)};
+}
+
+static inline bool trace_sync_is_hoped(const struct trace_sync_hope *hope, uint32_t version)
+{
+	return hope->slot && hope->version == version;
+}
+
+/* It came so: it is counted. */
+static inline void trace_sync_came(struct trace_sync_writer *w, uint32_t op, uint64_t id,
+				   const struct trace_sync_hope *hope)
+{
+	hope->slot->seen = hope->version;
+	w->digest = trace_sync_digest(w->digest, op, id);
+	w->ops++;
+	__atomic_store_n(&w->stream.header->events, hope->events, __ATOMIC_RELEASE);
+}
+
+/* Both at once: true if it was predicted and is counted. */
 static inline bool trace_sync_step(struct trace_sync_writer *w, uint32_t op, uint64_t id,
 				   uint32_t version)
 {
-	struct trace_sync_slot *s = trace_sync_slot(w->slot, id);
+	struct trace_sync_hope hope = trace_sync_hope(w, id);
 
-	if (__builtin_expect(s->tag != id || version - s->seen != s->step[0] ||
-				     w->ops + 1 == w->check_at,
-			     0))
+	if (__builtin_expect(!trace_sync_is_hoped(&hope, version), 0))
 		return false;
-	s->seen = version;
-	w->ops++;
-	w->digest = trace_sync_digest(w->digest, op, id);
-	trace_stream_set_events(&w->stream, w->ops, false);
+	trace_sync_came(w, op, id, &hope);
 	return true;
 }
+
+/* One of this class that was not predicted, on an object that has an id. */
+int trace_sync_put_take(struct trace_sync_writer *w, uint32_t op, uint64_t id, uint32_t version)
+	__attribute__((warn_unused_result));
 
 /* Recording ends here; there is always room to say so. */
 void trace_sync_put_stop(struct trace_sync_writer *w, uint32_t code, uint32_t step);
@@ -147,8 +181,8 @@ struct trace_sync_reader {
 	uint32_t check[TRACE_SYNC_CHECKS_MOST]; /* of this block, the next one last */
 	uint32_t checks, records;               /* still to come in it */
 	uint64_t pos;                           /* of the block after it */
+	const uint8_t *plain, *plain_end;       /* of a block that is not coded: what is left */
 	bool tail_open;                         /* it is the one in the header page */
-	uint32_t tail_pos;
 	struct trace_coder coder;
 	struct trace_sync_slot slot[TRACE_SYNC_SLOTS];
 	struct trace_sync_model model;

@@ -82,6 +82,8 @@ static int put(struct trace_sync_writer *w, const struct op *op)
 		return 0;
 	if (op->first)
 		return trace_sync_put_new(w, op->code_op, op->how, op->id, &op->out);
+	if (op->how == TRACE_SYNC_PLAIN)
+		return trace_sync_put_take(w, op->code_op, op->id, op->out.version);
 	return trace_sync_put_outcome(w, op->code_op, op->how, op->id, &op->out);
 }
 
@@ -139,8 +141,10 @@ static void read_thread(int dirfd, uint32_t thread, size_t count, bool closed)
 	free(r);
 }
 
-static void write_threads(int dirfd, size_t count, bool closed)
+/* Bytes of the blocks of the first. */
+static uint64_t write_threads(int dirfd, size_t count, bool closed)
 {
+	uint64_t bytes;
 	struct trace_sync_writer *w[THREADS];
 	char name[8];
 
@@ -154,6 +158,7 @@ static void write_threads(int dirfd, size_t count, bool closed)
 	}
 	for (size_t i = 0; i < count; i++)
 		assert_int_equal(put(w[ops[i].thread], &ops[i]), 0);
+	bytes = w[0]->stream.length + w[0]->pending;
 	for (uint32_t i = 0; i < THREADS; i++) {
 		if (closed)
 			trace_sync_close(w[i]);
@@ -164,6 +169,7 @@ static void write_threads(int dirfd, size_t count, bool closed)
 		snprintf(name, sizeof(name), "%u", i);
 		unlinkat(dirfd, name, 0);
 	}
+	return bytes;
 }
 
 static void round_trip(int dirfd, uint64_t seed, size_t count, bool closed)
@@ -182,6 +188,32 @@ static void random_operations(void **state)
 	for (uint64_t seed = 1; seed <= 20; seed++)
 		round_trip(s->fd, seed * 7919, 3000, true);
 	round_trip(s->fd, 5, OPS, true);
+}
+
+/* All of one thread, on one object, whose version grows by up to `most`. Bytes of an operation. */
+static double rich(int dirfd, size_t count, uint32_t most, bool closed)
+{
+	seed_now = count;
+	object[0].version = UINT32_MAX - (uint32_t)count;
+	for (size_t i = 0; i < count; i++) {
+		object[0].version += 1 + (uint32_t)rnd(most);
+		ops[i] = (struct op){.how = TRACE_SYNC_PLAIN, .id = 77ull << 50, .first = !i};
+		ops[i].out = (struct trace_sync_outcome){true, 0, object[0].version, false};
+	}
+	return write_threads(dirfd, count, closed) / (double)count;
+}
+
+/* Where nearly every operation has a record of a byte they are not coded. */
+static void rich_thread(void **state)
+{
+	const struct scratch *s = *state;
+
+	assert_in_range(100 * rich(s->fd, OPS, 8, true), 80, 100);
+	assert_in_range(100 * rich(s->fd, OPS, 20, true), 95, 150);
+	assert_in_range(100 * rich(s->fd, OPS, 1000, true), 100, 150);
+	assert_in_range(100 * rich(s->fd, 1000, 8, true), 20, 60);
+	for (size_t count = 4000; count < 6000; count += 37)
+		rich(s->fd, count, 8, false);
 }
 
 /* A long time without a record, only with checks, is in a block of its own. */
@@ -227,6 +259,7 @@ static void same_step_costs_nothing(void **state)
 		assert_true(trace_sync_step(w, 1, 77, v));
 	assert_int_equal(w->pending, 0);
 	assert_false(trace_sync_step(w, 1, 77, 100007));
+	assert_false(trace_sync_step(w, 1, 99, 0));
 	out.version = 100007;
 	assert_int_equal(trace_sync_put_outcome(w, 1, TRACE_SYNC_PLAIN, 77, &out), 0);
 	assert_in_range(w->pending, 1, 5);
@@ -236,9 +269,10 @@ static void same_step_costs_nothing(void **state)
 
 static void bytes_without_sense(void **unused)
 {
-	/* No block is empty, so long, or goes on behind the end of the stream. */
+	/* No block is empty, so long, or goes on behind the end of the stream; nor a plain one. */
 	static const uint8_t bad[][4] = {
-		{0, 1, 1, 1}, {0x80, 0x80, 0x80, 0x80}, {0x80, 0x80, 0x7f, 1}, {7, 1, 1, 1}};
+		{0, 1, 1, 1},       {0x80, 0x80, 0x80, 0x80}, {0x80, 0x80, 0x7f, 1}, {7, 1, 1, 1},
+		{0x98, 0x20, 1, 1}, {0x90, 0x20, 0xff, 1},    {0x88, 0x40, 1, 1}};
 
 	(void)unused;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -253,8 +287,11 @@ static void bytes_without_sense(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		scratch_test(random_operations),       scratch_test(quiet_thread),
-		scratch_test(killed_anywhere),         scratch_test(same_step_costs_nothing),
+		scratch_test(random_operations),
+		scratch_test(quiet_thread),
+		scratch_test(rich_thread),
+		scratch_test(killed_anywhere),
+		scratch_test(same_step_costs_nothing),
 		cmocka_unit_test(bytes_without_sense),
 	};
 

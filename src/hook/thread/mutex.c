@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <threads.h>
 
+#include "hook/thread/fast.h"
 #include "hook/thread/made.h"
 #include "hook/thread/objects.h"
 #include "hook/thread/real.h"
@@ -33,18 +34,32 @@ static int wait(struct hook_sync_call c)
 	return hook_sync_mode->wait(t, &c);
 }
 
+int hook_sync_slow_lock(pthread_mutex_t *m, const void *site)
+{
+	if (!hook_sync_is_on(site))
+		return SYNC_REAL(pthread_mutex_lock)(m);
+	return hook_sync_mode->lock(m, site);
+}
+
 HOOK_EXPORT int pthread_mutex_lock(pthread_mutex_t *m)
 {
-	if (!hook_sync_is_on(SITE))
-		return SYNC_REAL(pthread_mutex_lock)(m);
-	return hook_sync_mode->lock(m, SITE);
+	if (__builtin_expect(!hook_sync_fast || hook_depth || hook_runtime_has(SITE), 0))
+		return hook_sync_slow_lock(m, SITE);
+	return hook_sync_fast_lock(m, SITE);
+}
+
+static __attribute__((noinline)) int slow_unlock(pthread_mutex_t *m, const void *site)
+{
+	if (!hook_sync_is_on(site))
+		return SYNC_REAL(pthread_mutex_unlock)(m);
+	return hook_sync_mode->unlock(m);
 }
 
 HOOK_EXPORT int pthread_mutex_unlock(pthread_mutex_t *m)
 {
-	if (!hook_sync_is_on(SITE))
-		return SYNC_REAL(pthread_mutex_unlock)(m);
-	return hook_sync_mode->unlock(m);
+	if (__builtin_expect(hook_sync_fast, 1) && hook_mutex_give(m))
+		return 0;
+	return slow_unlock(m, SITE);
 }
 
 HOOK_EXPORT int pthread_mutex_trylock(pthread_mutex_t *m)

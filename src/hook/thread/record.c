@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <sched.h>
 
+#include "hook/thread/fast.h"
 #include "hook/thread/objects.h"
 #include "hook/thread/once.h"
 #include "hook/thread/real.h"
@@ -24,6 +25,8 @@ static void note_taken(struct hook_thread *t, const struct hook_sync_call *c, ui
 	if (!*spot.id) {
 		__atomic_store_n(spot.id, hook_sync_new_id(t), __ATOMIC_RELEASE);
 		rc = trace_sync_put_new(&t->sync, c->op, how, *spot.id, &out);
+	} else if (how == TRACE_SYNC_PLAIN && !code) {
+		rc = trace_sync_put_take(&t->sync, c->op, *spot.id, out.version);
 	} else {
 		rc = trace_sync_put_outcome(&t->sync, c->op, how, *spot.id, &out);
 	}
@@ -91,7 +94,7 @@ static int record_take(struct hook_thread *t, const struct hook_sync_call *c)
 	return rc;
 }
 
-static void __attribute__((noinline)) note_lock(struct hook_thread *t, pthread_mutex_t *m, int rc)
+static void note_lock(struct hook_thread *t, pthread_mutex_t *m, int rc)
 {
 	struct hook_sync_call c = {.op = SYNC_MUTEX_LOCK, .object = m};
 
@@ -99,6 +102,13 @@ static void __attribute__((noinline)) note_lock(struct hook_thread *t, pthread_m
 		note_taken(t, &c, (uint32_t)rc);
 	else
 		note_failed(t, &c, rc);
+}
+
+int hook_sync_note_lock(struct hook_thread *t, pthread_mutex_t *m)
+{
+	note_lock(t, m, 0);
+	hook_sync_leave(t);
+	return 0;
 }
 
 static int record_lock(pthread_mutex_t *m, const void *site)
@@ -109,10 +119,8 @@ static int record_lock(pthread_mutex_t *m, const void *site)
 
 	(void)site;
 	hook_depth = HOOK_CLOSED;
-	if (__builtin_expect(
-		    rc == 0 && hook_sync_mutex_is_plain(m) &&
-			    trace_sync_step(&t->sync, SYNC_MUTEX_LOCK, *spot.id, *spot.version + 1),
-		    1))
+	if (rc == 0 && hook_sync_mutex_is_plain(m) &&
+	    trace_sync_step(&t->sync, SYNC_MUTEX_LOCK, *spot.id, *spot.version + 1))
 		++*spot.version;
 	else
 		note_lock(t, m, rc);

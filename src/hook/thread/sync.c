@@ -5,10 +5,13 @@
  */
 #include "hook/thread/sync.h"
 
+#include <dlfcn.h>
+#include <gnu/libc-version.h>
 #include <sched.h>
 #include <string.h>
 
 #include "hook/common/end.h"
+#include "hook/thread/fast.h"
 #include "hook/thread/gomp.h"
 #include "hook/thread/baton.h"
 #include "hook/thread/real.h"
@@ -17,7 +20,7 @@
 #include "hook/thread/stuck.h"
 
 const struct hook_sync_mode *hook_sync_mode, *hook_sync_plain;
-bool hook_sync_replays;
+bool hook_sync_replays, hook_sync_fast;
 
 static const struct {
 	const char *name;
@@ -84,6 +87,22 @@ enum trace_sync_class hook_sync_class(enum hook_sync_op op)
 	return ops[op].how;
 }
 
+/* Another library that is loaded before libc may stand in for it. */
+static bool is_of_libc(void *function)
+{
+	Dl_info libc, it;
+
+	return dladdr((void *)gnu_get_libc_version, &libc) && dladdr(function, &it) &&
+	       libc.dli_fbase == it.dli_fbase;
+}
+
+void hook_sync_fast_start(void)
+{
+	hook_sync_fast = hook_process.mode == HOOK_RECORD && !hook_process.noise &&
+			 is_of_libc((void *)hook_sync_real.pthread_mutex_lock) &&
+			 is_of_libc((void *)hook_sync_real.pthread_mutex_unlock);
+}
+
 void hook_sync_start(void)
 {
 	if (hook_sync_mode)
@@ -98,14 +117,17 @@ void hook_sync_start(void)
 	hook_sync_replays = hook_process.mode == HOOK_REPLAY;
 	hook_sync_plain = hook_sync_replays ? &hook_sync_replay : &hook_sync_record;
 	hook_sync_mode = hook_sync_plain;
-	if (!hook_process.serial)
+	if (!hook_process.serial) {
+		hook_sync_fast_start();
 		return;
+	}
 	hook_baton_start(hook_thread_self());
 	hook_sync_mode = hook_sync_serial(hook_sync_mode);
 }
 
 void hook_sync_stop(void)
 {
+	hook_sync_fast = false;
 	hook_sync_mode = NULL;
 	hook_sync_replays = false;
 	hook_baton_stop();

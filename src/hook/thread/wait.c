@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A thread that waits for its turn spins for a moment, then queues in a bucket by the address of
- * the version and sleeps. Whoever passes a turn on looks into the bucket only if somebody is in it,
- * and wakes exactly the thread whose turn it is. Invariant: a waiter is in the bucket before it
- * looks at the version for the last time, a passer sets the version before it looks at the bucket.
+ * A thread that waits for its turn spins for a moment where that pays, then queues in a bucket by
+ * the address of the version and sleeps. Whoever passes a turn on looks into the bucket only if
+ * somebody is in it, and wakes exactly the thread whose turn it is. Invariant: a waiter is in the
+ * bucket before it looks at the version for the last time, a passer sets the version before it
+ * looks at the bucket.
  */
 #include "hook/thread/wait.h"
 
@@ -16,9 +17,11 @@
 #include "hook/thread/sync.h"
 
 #define BUCKETS 256
-#define SPINS 60
-#define SPINS_LONG 600 /* about 30 us */
 #define NEAR_TURNS 4
+#define SPIN_CYCLES 80000 /* about 30 us: what waking takes */
+#define CREDIT_FIRST 4
+#define CREDIT_MOST 16
+#define SPINS_SKIPPED 64
 #define TICK_NS 250000000
 #define STEP_TICKS 12 /* in a tick, of those who wait for a step */
 
@@ -37,6 +40,7 @@ static struct {
 } __attribute__((aligned(64))) buckets[BUCKETS];
 
 static int spinners;
+static int credit = CREDIT_FIRST;
 
 static void lock(int *word)
 {
@@ -64,32 +68,48 @@ static bool is_turn(const uint32_t *version, uint32_t turn)
 }
 
 /*
- * A turn that is near comes sooner than a sleeping thread could be woken, if its owner runs. So as
- * many threads as there are processors to spare wait for it awake, for about as long as waking
- * takes: two that alternate then never sleep.
+ * A turn that is near comes sooner than a sleeping thread could be woken, if its owner runs: two
+ * that alternate then never sleep. Whether it does shows in how spins have ended, each in time
+ * being worth two in vain; if they do not pay they are tried only now and then. At most as many
+ * threads spin as there are processors to spare.
  */
-static bool may_spin_long(const uint32_t *version, uint32_t turn)
+static bool may_spin(const uint32_t *version, uint32_t turn)
 {
 	static int spare = -1;
+	static unsigned int skipped;
 
 	if (spare < 0)
 		spare = (int)sysconf(_SC_NPROCESSORS_ONLN) - 1;
-	return turn - __atomic_load_n(version, __ATOMIC_RELAXED) <= NEAR_TURNS &&
-	       __atomic_load_n(&spinners, __ATOMIC_RELAXED) < spare;
+	if (turn - __atomic_load_n(version, __ATOMIC_RELAXED) > NEAR_TURNS ||
+	    __atomic_load_n(&spinners, __ATOMIC_RELAXED) >= spare)
+		return false;
+	return __atomic_load_n(&credit, __ATOMIC_RELAXED) > 0 ||
+	       __atomic_add_fetch(&skipped, 1, __ATOMIC_RELAXED) % SPINS_SKIPPED == 0;
+}
+
+/* Two threads that do so at once may lose a count: it is an estimate. */
+static void learn(bool came)
+{
+	int now = __atomic_load_n(&credit, __ATOMIC_RELAXED);
+
+	if (came && now < CREDIT_MOST)
+		__atomic_store_n(&credit, now + 2, __ATOMIC_RELAXED);
+	else if (!came && now > 0)
+		__atomic_store_n(&credit, now - 1, __ATOMIC_RELAXED);
 }
 
 static bool spin(const uint32_t *version, uint32_t turn)
 {
-	int n = may_spin_long(version, turn) ? SPINS_LONG : SPINS;
+	uint64_t start = __builtin_ia32_rdtsc();
 	bool came = false;
 
 	__atomic_add_fetch(&spinners, 1, __ATOMIC_RELAXED);
-	for (int i = 0; i < n && !came; i++) {
+	while (!came && __builtin_ia32_rdtsc() - start < SPIN_CYCLES) {
+		__builtin_ia32_pause();
 		came = is_turn(version, turn);
-		if (!came)
-			__builtin_ia32_pause();
 	}
 	__atomic_sub_fetch(&spinners, 1, __ATOMIC_RELAXED);
+	learn(came);
 	return came;
 }
 
@@ -127,7 +147,7 @@ void hook_sync_await(struct hook_thread *t, uint32_t *version, uint32_t turn)
 	struct waiter w = {.version = version, .turn = turn, .state = &t->state};
 	size_t b = bucket_of(version);
 
-	if (is_turn(version, turn) || spin(version, turn))
+	if (is_turn(version, turn) || (may_spin(version, turn) && spin(version, turn)))
 		return;
 	t->version = version;
 	t->version_wanted = turn;
@@ -152,9 +172,9 @@ void hook_sync_pass(uint32_t *version, uint32_t turn)
 	size_t b = bucket_of(version);
 	int *wake = NULL;
 
-	__atomic_store_n(version, turn, __ATOMIC_RELEASE);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (!__atomic_load_n(&buckets[b].waiters, __ATOMIC_RELAXED))
+	/* An exchange takes half as long as a store and a fence. */
+	__atomic_exchange_n(version, turn, __ATOMIC_SEQ_CST);
+	if (!__atomic_load_n(&buckets[b].waiters, __ATOMIC_SEQ_CST))
 		return;
 	lock(&buckets[b].locked);
 	for (struct waiter *w = buckets[b].first; w; w = w->next) {
