@@ -18,6 +18,7 @@
 
 #include "base/log.h"
 #include "hook/common/discard.h"
+#include "hook/common/process.h"
 #include "hook/common/session.h"
 #include "hook/common/text.h"
 #include "hook/common/thread.h"
@@ -415,7 +416,7 @@ static void on_fatal(int sig, siginfo_t *info, void *context)
 	struct hook_thread *t;
 	int saved = errno;
 
-	if (hook_process.claimed &&
+	if (hook_process_is_this() &&
 	    !__atomic_exchange_n(&hook_process.ended, true, __ATOMIC_ACQ_REL)) {
 		bool outside = hook_depth == 0;
 
@@ -434,7 +435,7 @@ static void on_fatal(int sig, siginfo_t *info, void *context)
 	}
 	sigaction(sig, &before[sig], NULL);
 	if (info->si_code <= 0)
-		syscall(SYS_tgkill, hook_process.pid, syscall(SYS_gettid), sig);
+		syscall(SYS_tgkill, syscall(SYS_getpid), syscall(SYS_gettid), sig);
 	errno = saved;
 }
 
