@@ -16,6 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/limit.h"
+
 #define FIRST_WINDOW (60u << 10)
 #define NEXT_WINDOW (1u << 20)
 #define HIGH_FD 700
@@ -58,7 +60,10 @@ static uint64_t static_check(const struct trace_header *h)
 static int allocate(int fd, uint64_t from, uint64_t to)
 {
 	static const char zeros[4096];
+	int rc = rp_limit_check(to);
 
+	if (rc)
+		return rc;
 	while (fallocate(fd, 0, (off_t)from, (off_t)(to - from)) != 0) {
 		if (errno == EINTR)
 			continue;

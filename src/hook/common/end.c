@@ -309,6 +309,18 @@ void hook_stop_recording(struct hook_thread *t, uint32_t reason, uint64_t detail
 		 "; the program runs on, a replay will stop there", NULL);
 }
 
+const char *hook_no_room(int rc)
+{
+	if (rc == -ENOSPC || rc == -EDQUOT)
+		return "the disk is full";
+	return rc == -EFBIG ? "files may not become larger (ulimit -f)" : strerror(-rc);
+}
+
+void hook_stop_growing(struct hook_thread *t, int rc)
+{
+	hook_stop_recording(t, TRACE_STOP_NOSPACE, (uint64_t)-rc, hook_no_room(rc));
+}
+
 void hook_diverged(struct hook_thread *t, const char *call, const char *expected, const char *found)
 {
 	char text[1024];
