@@ -118,20 +118,26 @@ static size_t code_block(struct trace_sync_writer *w)
 	return head + c.bytes;
 }
 
+static void set_busy(struct trace_sync_writer *w, bool busy)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	w->busy = busy;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
 /* The block counts, and what was pending no longer does, by the one store that commits it. */
 static int flush(struct trace_sync_writer *w)
 {
 	int rc = w->pending ? trace_stream_reserve(&w->stream, sizeof(w->block)) : 0;
+	bool busy = w->busy;
 
 	if (rc || !w->pending)
 		return rc;
-	w->busy = true;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	set_busy(w, true);
 	trace_stream_append(&w->stream, w->block, code_block(w));
 	w->pending = w->checks = 0;
 	w->hash = 0;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	w->busy = false;
+	set_busy(w, busy);
 	return 0;
 }
 
@@ -178,9 +184,14 @@ int trace_sync_put_check(struct trace_sync_writer *w)
 int trace_sync_put(struct trace_sync_writer *w, uint32_t op, uint64_t id,
 		   const struct trace_sync_rec *rec)
 {
-	int rc = append(w, rec);
+	int rc;
 
-	return rc ? rc : trace_sync_count(w, op, id);
+	set_busy(w, true);
+	rc = append(w, rec);
+	if (!rc)
+		rc = trace_sync_count(w, op, id);
+	set_busy(w, false);
+	return rc;
 }
 
 static void count_value(struct trace_sync_writer *w)
@@ -247,10 +258,16 @@ void trace_sync_put_stop(struct trace_sync_writer *w, uint32_t code, uint32_t st
 		put_plain(w, &rec);
 }
 
+/* A signal handler may end the thread where records and digest are not of the same operations. */
+static bool is_between(const struct trace_sync_writer *w)
+{
+	return w->busy || w->stream.header->events != trace_word_pack(w->ops << 1);
+}
+
 /* What cannot be flushed is read from where it is. */
 void trace_sync_close(struct trace_sync_writer *w)
 {
-	if (w->stream.header && !w->busy) {
+	if (w->stream.header && !is_between(w)) {
 		uint32_t run = flush(w) ? (uint32_t)w->hash << 16 | w->pending : 0;
 
 		trace_stream_set_polls(&w->stream, trace_sync_end_of(w->digest), run);
@@ -309,12 +326,13 @@ static int unpack(struct trace_sync_reader *r)
 /* The plain records behind the last block are one more block. */
 static int open_tail(struct trace_sync_reader *r)
 {
-	const uint8_t *from = pending_bytes(r->view->header);
-	const uint8_t *end = from + trace_sync_pending(r->view);
+	const uint8_t *from = pending_bytes(r->view->header), *end;
 	uint32_t check[TRACE_SYNC_CHECKS_MOST] = {0};
 	struct trace_sync_rec rec;
 
 	r->tail_open = true;
+	r->tail_end = trace_sync_pending(r->view);
+	end = from + r->tail_end;
 	for (const uint8_t *p = from; p < end; p += rec.bytes) {
 		if (!trace_sync_plain_get(p, end, &rec) ||
 		    (rec.kind == TRACE_SYNC_CHECK && r->checks == TRACE_SYNC_CHECKS_MOST))
@@ -330,10 +348,9 @@ static int open_tail(struct trace_sync_reader *r)
 static void next_of_tail(struct trace_sync_reader *r)
 {
 	const uint8_t *from = pending_bytes(r->view->header);
-	uint32_t end = trace_sync_pending(r->view);
 
-	while (!r->more && r->tail_pos < end) {
-		trace_sync_plain_get(from + r->tail_pos, from + end, &r->rec);
+	while (!r->more && r->tail_pos < r->tail_end) {
+		trace_sync_plain_get(from + r->tail_pos, from + r->tail_end, &r->rec);
 		r->tail_pos += r->rec.bytes;
 		r->more = r->rec.kind != TRACE_SYNC_CHECK;
 	}

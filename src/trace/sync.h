@@ -77,7 +77,7 @@ struct trace_sync_writer {
 	uint32_t pending; /* bytes */
 	uint32_t checks;  /* beside these */
 	uint16_t hash;    /* of them */
-	bool busy;        /* they are being coded: a signal handler must keep out */
+	bool busy;        /* they are being put or coded: a signal handler must keep out */
 	struct trace_sync_slot slot[TRACE_SYNC_SLOTS];
 	struct trace_sync_model model;
 	uint8_t block[TRACE_SYNC_GROWS * TRACE_SYNC_PENDING_BYTES];
@@ -91,12 +91,19 @@ void trace_sync_close(struct trace_sync_writer *w);
 
 int trace_sync_put_check(struct trace_sync_writer *w) __attribute__((warn_unused_result, cold));
 
+/* In this order: while the header is behind, the digest may be of either number of operations. */
+static inline void trace_sync_add(struct trace_sync_writer *w, uint32_t op, uint64_t id)
+{
+	w->ops++;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	w->digest = trace_sync_digest(w->digest, op, id);
+	trace_stream_set_events(&w->stream, w->ops, false);
+}
+
 /* One more operation, as predicted. 0 or -errno, as for all below. */
 static inline int trace_sync_count(struct trace_sync_writer *w, uint32_t op, uint64_t id)
 {
-	w->ops++;
-	w->digest = trace_sync_digest(w->digest, op, id);
-	trace_stream_set_events(&w->stream, w->ops, false);
+	trace_sync_add(w, op, id);
 	return __builtin_expect(w->ops == w->check_at, 0) ? trace_sync_put_check(w) : 0;
 }
 
@@ -125,9 +132,7 @@ static inline bool trace_sync_step(struct trace_sync_writer *w, uint32_t op, uin
 			     0))
 		return false;
 	s->seen = version;
-	w->ops++;
-	w->digest = trace_sync_digest(w->digest, op, id);
-	trace_stream_set_events(&w->stream, w->ops, false);
+	trace_sync_add(w, op, id);
 	return true;
 }
 
@@ -148,7 +153,7 @@ struct trace_sync_reader {
 	uint32_t checks, records;               /* still to come in it */
 	uint64_t pos;                           /* of the block after it */
 	bool tail_open;                         /* it is the one in the header page */
-	uint32_t tail_pos;
+	uint32_t tail_pos, tail_end;
 	struct trace_coder coder;
 	struct trace_sync_slot slot[TRACE_SYNC_SLOTS];
 	struct trace_sync_model model;
