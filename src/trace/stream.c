@@ -379,6 +379,22 @@ int trace_view_open(struct trace_view *v, int dirfd, const char *name, const cha
 	return -EBADMSG;
 }
 
+void trace_stream_cut(int dirfd, const char *name)
+{
+	struct trace_view view;
+	const char *why;
+	int fd;
+
+	if (trace_view_open(&view, dirfd, name, &why))
+		return;
+	fd = openat(dirfd, name, O_WRONLY | O_CLOEXEC);
+	if (fd >= 0 && ftruncate(fd, (off_t)(TRACE_HEADER_BYTES + view.length)) != 0)
+		errno = 0;
+	if (fd >= 0)
+		close(fd);
+	trace_view_close(&view);
+}
+
 int trace_view_open_damaged(struct trace_view *v, int dirfd, const char *name, const char **why)
 {
 	int rc = map_whole(v, dirfd, name, why);
