@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A clock that replay does not feed: the benchmarks want the time that passes, not the time that
- * was recorded. And the line that the driver reads: the whole time, and that of laps of equal work,
- * most of which a disturbance leaves alone.
+ * was recorded. And the line that the driver reads.
  */
 #ifndef BENCH_H
 #define BENCH_H
 
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -31,25 +32,32 @@ static inline double bench_cpu(void)
 	return bench_clock(CLOCK_PROCESS_CPUTIME_ID);
 }
 
-#define BENCH_LAPS 50
+static double bench_begin;
 
-static double bench_times[BENCH_LAPS + 1];
-static int bench_count;
-
-/* Once at the start, then after each 1/BENCH_LAPS of the work. */
-static inline void bench_lap(void)
+/*
+ * The main phase begins. Where the driver lets several programs take turns (slices.py), there is a
+ * file of that name, and this waits for the first turn.
+ */
+static inline void bench_gate(void)
 {
-	if (bench_count <= BENCH_LAPS)
-		bench_times[bench_count++] = bench_now();
+	const char *gate = getenv("BENCH_GATE");
+
+	if (gate && syscall(SYS_access, gate, F_OK) == 0)
+		syscall(SYS_kill, (pid_t)syscall(SYS_getpid), SIGSTOP);
 }
 
-/* All is done: `seconds` since the first lap began. */
-static inline void bench_result(long outcomes)
+static inline void bench_start(void)
 {
-	printf("seconds %.6f outcomes %ld laps", bench_now() - bench_times[0], outcomes);
-	for (int i = 1; i < bench_count; i++)
-		printf(" %.6f", bench_times[i] - bench_times[i - 1]);
-	printf("\n");
+	bench_begin = bench_now();
+}
+
+/* All is done. */
+static inline void bench_result(const char *what, long count)
+{
+	double end = bench_now();
+
+	printf("seconds %.6f from %.6f to %.6f %s %ld\n", end - bench_begin, bench_begin, end, what,
+	       count);
 }
 
 #endif

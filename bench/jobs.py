@@ -1,22 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the benchmarks of MPI programs share: to find the tools of a flavour and to run a job, again
-if something else kept the machine busy beside it."""
+"""What the benchmarks of MPI programs share: to find the tools of a flavour and to run a job."""
 
 import os
 import resource
 import shutil
 import subprocess
 import sys
-import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 BUILD = os.path.join(ROOT, "build")
 REPRISE = os.path.join(BUILD, "reprise")
 FLAVOURS = ("openmpi", "mpich")
-
-# A run is made again, twice at most, if others took more than this part of one core.
-DISTURBED = 0.25
-
 
 class TooLong(Exception):
     pass
@@ -36,8 +30,8 @@ def tool(name, flavour):
     return shutil.which(name + "." + flavour) or shutil.which(name) or fail("no " + name)
 
 
-def environment():
-    env = dict(os.environ)
+def environment(**more):
+    env = dict(os.environ, **more)
     env["OMPI_MCA_rmaps_base_oversubscribe"] = "1"
     env["OMPI_MCA_mpi_yield_when_idle"] = "1"
     if os.getuid() == 0:
@@ -63,27 +57,9 @@ def run(command, limit):
     return out
 
 
-def busy_seconds():
-    """What all cores have done so far, and what was stolen from them."""
-    with open("/proc/stat", encoding="ascii") as stat:
-        ticks = [int(word) for word in stat.readline().split()[1:9]]
-    return (sum(ticks[:3]) + sum(ticks[5:8])) / os.sysconf("SC_CLK_TCK")
-
-
 def own_seconds():
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
-
-
-def run_alone(command, limit, before=lambda: None):
-    for _ in range(3):
-        before()
-        start, busy, own = time.monotonic(), busy_seconds(), own_seconds()
-        output = run(command, limit)
-        others = (busy_seconds() - busy) - (own_seconds() - own)
-        if others < DISTURBED * (time.monotonic() - start):
-            break
-    return output
 
 
 def print_table(rows):

@@ -56,8 +56,8 @@ static void master(int tasks, int workers)
 		MPI_Send(&task, 1, MPI_INT, status.MPI_SOURCE, 0, MPI_COMM_WORLD);
 		if (task == STOP)
 			stopped++;
-		else if (++given % (tasks / BENCH_LAPS) == 0)
-			bench_lap();
+		else
+			given++;
 	}
 	printf("sum %08x\n", sum);
 }
@@ -89,14 +89,16 @@ int main(int argc, char **argv)
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
 	MPI_Barrier(MPI_COMM_WORLD);
-	bench_lap();
+	bench_gate();
+	MPI_Barrier(MPI_COMM_WORLD);
+	bench_start();
 	if (rank == 0)
 		master(tasks, ranks - 1);
 	else
 		worker(length);
 	MPI_Barrier(MPI_COMM_WORLD);
 	if (rank == 0)
-		bench_result(tasks + ranks - 1);
+		bench_result("outcomes", tasks + ranks - 1);
 	MPI_Finalize();
 	return 0;
 }

@@ -9,7 +9,7 @@
  *
  *   result ...           the answer: the same for any number of ranks and any order of messages
  *   order HASH           which node each receive got its message from; the run that it was
- *   seconds S messages N rounds R cpu C
+ *   seconds S from B to E messages N rounds R cpu C
  *
  * where C is the processor time of all nodes within the S seconds. Some programs take a number as
  * MODE, their grain: how much is computed for a message.
@@ -176,9 +176,9 @@ NX_UNUSED static double nx_random_real(void)
 	return (double)nx_random() / 1073741824.0 - 1.0;
 }
 
-static void nx_print(double seconds, double cpu, int rounds)
+static void nx_print(double cpu, int rounds)
 {
-	double cpus;
+	double end = bench_now(), cpus;
 	uint64_t order = (nx_order + (uint64_t)nx_me) * 0x9e3779b97f4a7c15ull, orders;
 	long sent;
 
@@ -188,14 +188,15 @@ static void nx_print(double seconds, double cpu, int rounds)
 	if (nx_me)
 		return;
 	printf("result %s\norder %016llx\n", nx_answer, (unsigned long long)orders);
-	printf("seconds %.6f messages %ld rounds %d cpu %.6f\n", seconds, sent, rounds, cpus);
+	printf("seconds %.6f from %.6f to %.6f messages %ld rounds %d cpu %.6f\n",
+	       end - bench_begin, bench_begin, end, sent, rounds, cpus);
 }
 
 int main(int argc, char **argv)
 {
 	int size = argc > 1 ? atoi(argv[1]) : nx_program.size;
 	int rounds = argc > 2 ? atoi(argv[2]) : 1;
-	double start, cpu;
+	double cpu;
 
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &nx_me);
@@ -205,14 +206,16 @@ int main(int argc, char **argv)
 	if (size < 1)
 		nx_fail("a size is a number from 1 on");
 	MPI_Barrier(MPI_COMM_WORLD);
-	start = bench_now();
+	bench_gate();
+	MPI_Barrier(MPI_COMM_WORLD);
+	bench_start();
 	cpu = bench_cpu();
 	for (int i = 0; i < rounds; i++) {
 		nx_random_state = 1992;
 		nx_program.solve(size);
 		MPI_Barrier(MPI_COMM_WORLD);
 	}
-	nx_print(bench_now() - start, bench_cpu() - cpu, rounds);
+	nx_print(bench_cpu() - cpu, rounds);
 	MPI_Finalize();
 	return 0;
 }

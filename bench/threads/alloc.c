@@ -76,12 +76,12 @@ int main(int argc, char **argv)
 	int threads = argc > 1 ? atoi(argv[1]) : 4;
 	struct rusage usage;
 	uint64_t bytes = 0;
-	double start;
 
 	rounds = argc > 2 ? atol(argv[2]) : 1000000;
 	if (threads < 1 || threads > MOST_THREADS)
 		return 2;
-	start = bench_now();
+	bench_gate();
+	bench_start();
 	for (int i = 0; i < threads; i++) {
 		workers[i].random = 88172645463325252ull + (uint64_t)i * 7919;
 		workers[i].next = &workers[(i + 1) % threads];
@@ -92,7 +92,7 @@ int main(int argc, char **argv)
 		pthread_join(workers[i].thread, NULL);
 		bytes += workers[i].bytes;
 	}
-	printf("seconds %.6f operations 0\n", bench_now() - start);
+	bench_result("operations", 0);
 	printf("bytes %llu\n", (unsigned long long)bytes);
 	if (getrusage(RUSAGE_SELF, &usage) == 0)
 		printf("megabytes %ld\n", usage.ru_maxrss / 1024);

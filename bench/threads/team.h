@@ -64,13 +64,13 @@ static void *team_thread(void *arg)
 static void team_run(void (*work)(int id))
 {
 	pthread_t threads[TEAM_MOST];
-	double start;
 
 	if (team_size < 1 || team_size > TEAM_MOST ||
 	    pthread_barrier_init(&team_line, NULL, (unsigned int)team_size))
 		exit(2);
 	team_work = work;
-	start = bench_now();
+	bench_gate();
+	bench_start();
 	for (intptr_t i = 1; i < team_size; i++) {
 		if (pthread_create(&threads[i], NULL, team_thread, (void *)i))
 			exit(1);
@@ -78,7 +78,7 @@ static void team_run(void (*work)(int id))
 	team_thread(NULL);
 	for (int i = 1; i < team_size; i++)
 		pthread_join(threads[i], NULL);
-	printf("seconds %.6f operations %ld\n", bench_now() - start, team_operations);
+	bench_result("operations", team_operations);
 }
 
 /* The part of n that is thread id's own: [*first, *last). */
