@@ -68,8 +68,10 @@ struct hook_thread {
 	bool opened;             /* its order stream is open */
 	void *(*start)(void *);
 	void *start_arg;
-	bool makes_team;    /* it begins a region of OpenMP: the threads it makes belong to that */
-	bool is_of_team;    /* it was made so */
+	bool makes_team; /* it begins a region of OpenMP: the threads it makes belong to that */
+	bool is_of_team; /* it was made so */
+	bool masked;     /* it begins with all signals blocked, and then has: */
+	sigset_t mask;
 	uint32_t heap_slot; /* see hook/heap/slots.h */
 	uint64_t noise;
 	/* the MPI call at work */
