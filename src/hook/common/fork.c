@@ -114,8 +114,11 @@ HOOK_EXPORT long syscall(long number, ...)
 		arg[i] = va_arg(ap, long);
 	va_end(ap);
 
+	/* cppcheck-suppress constStatement */
 	register long r10 __asm__("r10") = arg[3];
+	/* cppcheck-suppress constStatement */
 	register long r8 __asm__("r8") = arg[4];
+	/* cppcheck-suppress constStatement */
 	register long r9 __asm__("r9") = arg[5];
 
 	__asm__ volatile("syscall"
