@@ -22,12 +22,14 @@
 
 /*
  * How many messages a sender may be ahead of a receiver that waits for it, or for others. Open MPI
- * keeps a queue per sender: nothing has to be walked past there, and only memory counts.
+ * keeps a queue per sender: nothing has to be walked past there, and only memory counts. With MPICH
+ * a receiver that had no core for a while finds that many in its way when it turns to others.
  */
-#define FAR 1024
 #ifdef HOOK_FLAVOUR_OPENMPI
+#define FAR 1024
 #define CLOSE FAR
 #else
+#define FAR 128
 #define CLOSE 32
 #endif
 #define LOOK_EVERY 16 /* messages between two looks at the counters, which others write */
@@ -36,6 +38,7 @@
 #define NAPS_ALIKE 16 /* then they get longer, up to 16 times */
 #define LONGEST_SHIFT 4
 #define PAUSES_AWAKE 100
+#define PAUSES_IN_VAIN 120
 #define LOOKS_PER_PAUSE 8 /* for messages of our own: a few microseconds */
 
 static uint32_t *matrix;     /* NULL: nothing is counted */
@@ -170,13 +173,14 @@ static void pause_a_little(int pauses)
 
 /*
  * A receiver that does nothing may be waiting, by way of others, for what we would send next: it
- * is indulged, and more so each time. One that moves needs no indulgence.
+ * is indulged, and more so each time. One that moves needs no indulgence. That time passes says
+ * little: all of us may have been stopped meanwhile.
  */
 static void step_aside(int dest, uint32_t mine, const struct replay_slot *receiver)
 {
 	uint32_t taken = taken_by(dest), before = taken;
 	uint64_t seen = 0, since = now_ns();
-	int pauses = 0;
+	int pauses = 0, in_vain = 0;
 
 	for (; is_ahead(dest, mine, taken, receiver); before = taken, taken = taken_by(dest)) {
 		uint64_t events = seen;
@@ -186,7 +190,8 @@ static void step_aside(int dest, uint32_t mine, const struct replay_slot *receiv
 		if (taken != before || events != seen) {
 			seen = events;
 			since = now_ns();
-		} else if (now_ns() - since > LONGEST_PAUSE_NS) {
+			in_vain = 0;
+		} else if (++in_vain > PAUSES_IN_VAIN && now_ns() - since > LONGEST_PAUSE_NS) {
 			indulgence[dest] = indulgence[dest] * 2 + CLOSE;
 			return;
 		}
