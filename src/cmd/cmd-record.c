@@ -387,8 +387,9 @@ static void finish(const struct options *o, const struct launch_command *command
 		if (recorded)
 			say_recorded(dir, recorded, ended->seconds);
 		else
-			rp_say("nothing was recorded in %s: no rank loaded the hook library; see "
-			       "'reprise doctor'",
+			rp_say("nothing was recorded in %s: no rank loaded the hook library, or "
+			       "none "
+			       "could write there; see 'reprise doctor'",
 			       dir->show);
 	}
 	trace_ranks_free(&ranks);

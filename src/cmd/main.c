@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/limit.h"
 #include "base/log.h"
 
 const struct cmd_verb *const cmd_verbs[] = {
@@ -28,6 +29,7 @@ int main(int argc, char **argv)
 {
 	const struct cmd_verb *verb;
 
+	rp_limit_ignore_signal();
 	if (argc < 2 || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
 		cmd_print_overview(stdout);
 		return finish(0);

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/limit.h"
 #include "base/log.h"
 
 static const int passed[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
@@ -119,6 +120,7 @@ int launch_front_exec(void *argv)
 {
 	char **words = argv;
 
+	rp_limit_restore_signal();
 	execvp(words[0], words);
 	rp_say("cannot start %s: %s", words[0], strerror(errno));
 	return errno == ENOENT ? RP_EXIT_NOT_FOUND : RP_EXIT_CANNOT_EXEC;

@@ -16,6 +16,7 @@
 #include <sys/personality.h>
 #include <unistd.h>
 
+#include "base/limit.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "launch/environ.h"
@@ -39,6 +40,7 @@ static void fix_addresses(unsigned rank)
 
 static int become(const char *path, char *const *argv)
 {
+	rp_limit_restore_signal();
 	execvpe(path, argv, environ);
 	rp_say("cannot start %s: %s", argv[0], strerror(errno));
 	return errno == ENOENT ? RP_EXIT_NOT_FOUND : RP_EXIT_CANNOT_EXEC;

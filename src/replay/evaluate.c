@@ -139,7 +139,7 @@ static int count_stream(int rankfd, const char *name, uint64_t *events)
 	return 0;
 }
 
-static int count_events(const struct replay_front *f, uint64_t *events)
+static int finish_streams(const struct replay_front *f, uint64_t *events)
 {
 	struct trace_dir dir = {.path = NULL, .show = "evaluated", .fd = -1};
 	struct trace_streams streams;
@@ -152,6 +152,8 @@ static int count_events(const struct replay_front *f, uint64_t *events)
 		if (code)
 			break;
 		for (size_t k = 0; k < streams.n && !code; k++) {
+			/* Ranks are mostly killed, and have no time for it. */
+			trace_stream_cut(rankfd, streams.stream[k].name);
 			if (streams.stream[k].kind == TRACE_STREAM_EVENTS)
 				code = count_stream(rankfd, streams.stream[k].name, events);
 		}
@@ -183,7 +185,7 @@ static int keep(const struct replay_front *f, uint64_t started)
 {
 	uint64_t events;
 	char *text;
-	int rc, code = count_events(f, &events);
+	int rc, code = finish_streams(f, &events);
 
 	if (code)
 		return code;

@@ -160,6 +160,19 @@ void trace_order_flush_polls(struct trace_order_writer *w)
 	trace_order_busy(w, false);
 }
 
+int trace_order_put_polls(struct trace_order_writer *w, uint64_t polls)
+{
+	struct trace_rec rec = {.kind = TRACE_FAIL, .a = polls};
+	int rc;
+
+	trace_order_busy(w, true);
+	rc = put_polls(w, false);
+	if (!rc && polls)
+		rc = put(w, &rec, false);
+	trace_order_busy(w, false);
+	return rc;
+}
+
 int trace_order_put(struct trace_order_writer *w, uint32_t kind, uint64_t a, uint64_t b)
 {
 	struct trace_rec rec = {.kind = kind, .a = a, .b = b};

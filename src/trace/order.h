@@ -129,6 +129,10 @@ static inline uint32_t trace_order_run_on(struct trace_order_writer *w, uint32_t
 /* The count of failed polls is full: makes a record of it. */
 void trace_order_flush_polls(struct trace_order_writer *w);
 
+/* Failed polls that were counted elsewhere, maybe more than fit into the count: one record. */
+int trace_order_put_polls(struct trace_order_writer *w, uint64_t polls)
+	__attribute__((warn_unused_result));
+
 /* One more failed poll: a store. */
 static inline void trace_order_fail(struct trace_order_writer *w)
 {

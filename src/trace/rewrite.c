@@ -60,14 +60,6 @@ struct rewriter {
 	uint64_t polls;
 };
 
-static void put_polls(struct trace_order_writer *w, uint32_t polls)
-{
-	if (w->polls)
-		trace_order_flush_polls(w);
-	w->polls = polls;
-	trace_stream_set_polls(&w->stream, w->polls, w->run);
-}
-
 static int put_numbered(struct rewriter *r, uint64_t code, uint64_t number)
 {
 	uint64_t distance = number - r->written;
@@ -95,8 +87,7 @@ static int put(struct rewriter *r, const struct trace_rec *rec)
 {
 	switch (rec->kind) {
 	case TRACE_FAIL:
-		put_polls(r->w, (uint32_t)rec->a);
-		return 0;
+		return trace_order_put_polls(r->w, rec->a);
 	case TRACE_POST:
 		return put_post(r, rec);
 	case TRACE_SRC:
@@ -137,9 +128,8 @@ static int put_outcome(struct rewriter *r, const struct trace_rewrite_outcome *o
 	if (o->kind == TRACE_FAIL) {
 		if (o->a > r->polls)
 			return -EBADMSG;
-		put_polls(r->w, (uint32_t)o->a);
 		r->polls -= o->a;
-		return 0;
+		return trace_order_put_polls(r->w, o->a);
 	}
 	r->w->events = o->event;
 	if (o->kind == TRACE_POST)
@@ -181,11 +171,12 @@ static int put_fate(struct rewriter *r, const struct trace_rec *rec)
 }
 
 /* After the last event. */
-static void put_last_polls(struct rewriter *r)
+static int put_last_polls(struct rewriter *r)
 {
-	if (r->polls)
-		put_polls(r->w, (uint32_t)r->polls);
+	uint64_t polls = r->polls;
+
 	r->polls = 0;
+	return trace_order_put_polls(r->w, polls);
 }
 
 /* An outcome comes behind what its event began with, failed polls before the next event. */
@@ -198,7 +189,7 @@ static int put_whole(struct rewriter *r, const struct trace_rec *rec, uint64_t e
 		return 0;
 	rc = put_outcomes(r, is_last ? event : event - 1);
 	if (!rc && is_last)
-		put_last_polls(r);
+		rc = put_last_polls(r);
 	r->w->events = event;
 	if (rc)
 		return rc;
@@ -239,10 +230,10 @@ static int put_all_whole(struct rewriter *r, const struct trace_view *view)
 		rc = put_whole(r, &rec, trace_order_event(reader));
 	if (!rc)
 		rc = put_outcomes(r, UINT64_MAX);
-	if (!rc) {
-		put_last_polls(r);
+	if (!rc)
+		rc = put_last_polls(r);
+	if (!rc)
 		trace_stream_set_events(&r->w->stream, view->events, view->inside);
-	}
 	free(reader);
 	return rc;
 }

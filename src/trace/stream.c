@@ -16,6 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/limit.h"
+
 #define FIRST_WINDOW (60u << 10)
 #define NEXT_WINDOW (1u << 20)
 #define HIGH_FD 700
@@ -58,7 +60,10 @@ static uint64_t static_check(const struct trace_header *h)
 static int allocate(int fd, uint64_t from, uint64_t to)
 {
 	static const char zeros[4096];
+	int rc = rp_limit_check(to);
 
+	if (rc)
+		return rc;
 	while (fallocate(fd, 0, (off_t)from, (off_t)(to - from)) != 0) {
 		if (errno == EINTR)
 			continue;
@@ -372,6 +377,22 @@ int trace_view_open(struct trace_view *v, int dirfd, const char *name, const cha
 		return 0;
 	trace_view_close(v);
 	return -EBADMSG;
+}
+
+void trace_stream_cut(int dirfd, const char *name)
+{
+	struct trace_view view;
+	const char *why;
+	int fd;
+
+	if (trace_view_open(&view, dirfd, name, &why))
+		return;
+	fd = openat(dirfd, name, O_WRONLY | O_CLOEXEC);
+	if (fd >= 0 && ftruncate(fd, (off_t)(TRACE_HEADER_BYTES + view.length)) != 0)
+		errno = 0;
+	if (fd >= 0)
+		close(fd);
+	trace_view_close(&view);
 }
 
 int trace_view_open_damaged(struct trace_view *v, int dirfd, const char *name, const char **why)

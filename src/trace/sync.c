@@ -138,21 +138,27 @@ static size_t code_block(struct trace_sync_writer *w)
 	return head + c.bytes;
 }
 
+static void set_busy(struct trace_sync_writer *w, bool busy)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	w->busy = busy;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
 /* The block counts, and what was pending no longer does, by the one store that commits it. */
 static int flush(struct trace_sync_writer *w)
 {
 	int rc = w->pending ? trace_stream_reserve(&w->stream, sizeof(w->block)) : 0;
+	bool busy = w->busy;
 
 	if (rc || !w->pending)
 		return rc;
-	w->busy = true;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	set_busy(w, true);
 	trace_stream_append(&w->stream, w->block, is_rich(w) ? copy_block(w) : code_block(w));
 	w->pending = w->checks = w->records = 0;
 	w->flushed = w->ops;
 	w->hash = 0;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	w->busy = false;
+	set_busy(w, busy);
 	return 0;
 }
 
@@ -204,9 +210,14 @@ int trace_sync_put_check(struct trace_sync_writer *w)
 int trace_sync_put(struct trace_sync_writer *w, uint32_t op, uint64_t id,
 		   const struct trace_sync_rec *rec)
 {
-	int rc = append(w, rec);
+	int rc;
 
-	return rc ? rc : trace_sync_count(w, op, id);
+	set_busy(w, true);
+	rc = append(w, rec);
+	if (!rc)
+		rc = trace_sync_count(w, op, id);
+	set_busy(w, false);
+	return rc;
 }
 
 static void count_value(struct trace_sync_writer *w)
@@ -269,6 +280,7 @@ int trace_sync_put_take(struct trace_sync_writer *w, uint32_t op, uint64_t id, u
 	    run >= TRACE_SYNC_SHORT_RUNS || !has_room(w) || w->ops + 1 == w->check_at)
 		return trace_sync_put_outcome(w, op, TRACE_SYNC_PLAIN, id, &out);
 	byte = (uint8_t)(run * TRACE_SYNC_SHORT_STEPS + step - 1);
+	set_busy(w, true);
 	pending_bytes(w->stream.header)[w->pending] = byte;
 	w->records++;
 	set_pending(w, w->pending + 1, hash_of(w->hash, &byte, 1));
@@ -278,7 +290,9 @@ int trace_sync_put_take(struct trace_sync_writer *w, uint32_t op, uint64_t id, u
 	s->seen = version;
 	if (!s->step[1])
 		s->step[1] = WAIT_STEP;
-	return trace_sync_count(w, op, id);
+	trace_sync_add(w, op, id);
+	set_busy(w, false);
+	return 0;
 }
 
 int trace_sync_put_new(struct trace_sync_writer *w, uint32_t op, enum trace_sync_class how,
@@ -298,10 +312,16 @@ void trace_sync_put_stop(struct trace_sync_writer *w, uint32_t code, uint32_t st
 		put_plain(w, &rec);
 }
 
+/* A signal handler may end the thread where records and digest are not of the same operations. */
+static bool is_between(const struct trace_sync_writer *w)
+{
+	return w->busy || w->stream.header->events != trace_word_pack(w->ops << 1);
+}
+
 /* What cannot be flushed is read from where it is. */
 void trace_sync_close(struct trace_sync_writer *w)
 {
-	if (w->stream.header && !w->busy) {
+	if (w->stream.header && !is_between(w)) {
 		uint32_t run = flush(w) ? (uint32_t)w->hash << 16 | w->pending : 0;
 
 		trace_stream_set_polls(&w->stream, trace_sync_end_of(w->digest), run);

@@ -80,7 +80,7 @@ struct __attribute__((aligned(16))) trace_sync_writer {
 	uint32_t records; /* among these, but for what a signal handler came between */
 	uint32_t checks;  /* of these */
 	uint16_t hash;    /* of them */
-	bool busy;        /* they are being coded: a signal handler must keep out */
+	bool busy;        /* they are being put or coded: a signal handler must keep out */
 	struct trace_sync_slot slot[TRACE_SYNC_SLOTS];
 	struct trace_sync_model model;
 	uint8_t block[TRACE_SYNC_GROWS * TRACE_SYNC_PENDING_BYTES];
@@ -94,12 +94,19 @@ void trace_sync_close(struct trace_sync_writer *w);
 
 int trace_sync_put_check(struct trace_sync_writer *w) __attribute__((warn_unused_result, cold));
 
+/* In this order: while the header is behind, the digest may be of either number of operations. */
+static inline void trace_sync_add(struct trace_sync_writer *w, uint32_t op, uint64_t id)
+{
+	w->ops++;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	w->digest = trace_sync_digest(w->digest, op, id);
+	trace_stream_set_events(&w->stream, w->ops, false);
+}
+
 /* One more operation, as predicted. 0 or -errno, as for all below. */
 static inline int trace_sync_count(struct trace_sync_writer *w, uint32_t op, uint64_t id)
 {
-	w->ops++;
-	w->digest = trace_sync_digest(w->digest, op, id);
-	trace_stream_set_events(&w->stream, w->ops, false);
+	trace_sync_add(w, op, id);
 	return __builtin_expect(w->ops == w->check_at, 0) ? trace_sync_put_check(w) : 0;
 }
 
@@ -139,13 +146,14 @@ static inline bool trace_sync_is_hoped(const struct trace_sync_hope *hope, uint3
 	return hope->slot && hope->version == version;
 }
 
-/* It came so: it is counted. */
+/* It came so: it is counted, as by trace_sync_add. */
 static inline void trace_sync_came(struct trace_sync_writer *w, uint32_t op, uint64_t id,
 				   const struct trace_sync_hope *hope)
 {
 	hope->slot->seen = hope->version;
-	w->digest = trace_sync_digest(w->digest, op, id);
 	w->ops++;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	w->digest = trace_sync_digest(w->digest, op, id);
 	__atomic_store_n(&w->stream.header->events, hope->events, __ATOMIC_RELEASE);
 }
 

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/limit.h"
 #include "trace/format.h"
 
 #define MAGIC "REPRISEW"
@@ -43,7 +44,9 @@ int trace_window_create(struct trace_window *w, int dirfd, const char *name, uin
 	if (fd < 0)
 		return -errno;
 	w->mapped = size_of(slots);
-	rc = -posix_fallocate(fd, 0, (off_t)w->mapped);
+	rc = rp_limit_check(w->mapped);
+	if (!rc)
+		rc = -posix_fallocate(fd, 0, (off_t)w->mapped);
 	if (rc)
 		goto remove;
 	head = mmap(NULL, w->mapped, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);

@@ -146,6 +146,8 @@ char *trace_stop_words(uint64_t stop, uint64_t value)
 			trace_call_name(value > UINT32_MAX ? UINT32_MAX : (uint32_t)value));
 	case TRACE_STOP_TABLE:
 		return rp_strdup("too many requests were open at once");
+	case TRACE_STOP_CLONE:
+		return rp_strdup("clone() began a thread that is not one of pthreads");
 	default:
 		return rp_format("unknown reason %" PRIu64, stop);
 	}

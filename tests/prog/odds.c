@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Rarer ways to use descriptors: odds HOW. HOW is what happens first: "loop", "range" and "from"
- * close all descriptors that the program does not know, "few" allows it only a few, "none" is
- * nothing; with "late" the loop comes when the first thread has been. Then threads print their
- * numbers, count by eventfd_read and eventfd_write, read nothing from a pipe, and much from a child
- * at once.
+ * close all descriptors that the program does not know, "few" allows it only a few, "full" closes
+ * them when no more can be had, "none" is nothing; with "late" the loop comes when the first thread
+ * has been, with "many" and "kept" it opens many then, and closes them at once or not at all. Then
+ * threads print their numbers, count by eventfd_read and eventfd_write, read nothing from a pipe,
+ * and much from a child at once.
  */
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -22,6 +24,15 @@
 #define MUCH (3 << 20)
 
 static int events;
+
+static int open_many(int most)
+{
+	int n = 0;
+
+	while (n < most && open("/dev/null", O_RDONLY) >= 0)
+		n++;
+	return n;
+}
 
 static void begin(const char *how)
 {
@@ -41,6 +52,15 @@ static void begin(const char *how)
 		}
 	} else if (strcmp(how, "few") == 0) {
 		setrlimit(RLIMIT_NOFILE, &few);
+	} else if (strcmp(how, "full") == 0) {
+		setrlimit(RLIMIT_NOFILE, &few);
+		open_many(100);
+		close_range(3, ~0u, 0);
+	} else if (strcmp(how, "many") == 0 || strcmp(how, "kept") == 0) {
+		int n = events ? open_many(300) : 0;
+
+		if (n && strcmp(how, "many") == 0)
+			close_range((unsigned int)events + 1, ~0u, 0);
 	}
 }
 
@@ -107,7 +127,8 @@ int main(int argc, char **argv)
 	for (long i = 1; i < 4; i++) {
 		pthread_create(&t, NULL, thread, (void *)i);
 		pthread_join(t, NULL);
-		if (i == 1 && strcmp(argv[1], "late") == 0)
+		if (i == 1 && (!strcmp(argv[1], "late") || !strcmp(argv[1], "many") ||
+			       !strcmp(argv[1], "kept")))
 			begin(argv[1]);
 	}
 	return 0;

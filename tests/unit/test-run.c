@@ -12,6 +12,7 @@
 #include "scratch.h"
 #include "trace/input.h"
 #include "trace/order.h"
+#include "trace/rewrite.h"
 
 static void write_meta(const struct scratch *dir)
 {
@@ -365,6 +366,75 @@ static void test_damage_anywhere_is_survived(void **state)
 	close(quiet);
 }
 
+#define MANY_POLLS (5ull << 32 | 7)
+
+static bool keeps_source(void *context, unsigned rank, const char *thread, uint64_t event)
+{
+	(void)context, (void)rank, (void)thread, (void)event;
+	return true;
+}
+
+static bool keeps_post(void *context, unsigned rank, uint64_t number)
+{
+	(void)context, (void)rank, (void)number;
+	return true;
+}
+
+/* Some of them behind the first event, the rest at the end. */
+static const struct trace_rewrite_outcome *outcomes(void *context, unsigned rank, uint32_t process,
+						    const char *thread, size_t *count)
+{
+	static const struct trace_rewrite_outcome some = {
+		.event = 1, .kind = TRACE_FAIL, .a = 1ull << 33};
+
+	(void)context, (void)rank, (void)process, (void)thread;
+	*count = 1;
+	return &some;
+}
+
+static void check_rewritten(const struct scratch *dir, const char *name, struct trace_rewrite *how)
+{
+	char path[128];
+	struct trace_dir to;
+	struct trace_run run;
+
+	snprintf(path, sizeof(path), "%s/%s", dir->path, name);
+	assert_int_equal(mkdir(path, 0700), 0);
+	open_run(&run, dir);
+	assert_int_equal(run.rank[0].polls, MANY_POLLS);
+	assert_int_equal(trace_dir_enter(&to, path), 0);
+	assert_int_equal(trace_rewrite(&run, &to, how), 0);
+	trace_dir_close(&to);
+	trace_run_close(&run);
+	assert_int_equal(trace_run_open(&run, path), 0);
+	assert_int_equal(run.damaged, 0);
+	assert_int_equal(run.rank[0].polls, MANY_POLLS);
+	assert_int_equal(run.rank[0].events, 2);
+	trace_run_close(&run);
+}
+
+static void test_more_polls_than_32_bits_are_rewritten(void **state)
+{
+	struct trace_rewrite all = {
+		.mode = TRACE_MODE_REDUCED, .keeps_source = keeps_source, .keeps_post = keeps_post};
+	struct trace_rewrite whole = {.mode = TRACE_MODE_ORDER, .outcomes = outcomes};
+	struct trace_order_writer *w = malloc(sizeof(*w));
+	int rankfd = write_start(*state, 0);
+
+	write_meta(*state);
+	order_open(w, rankfd, "0.order", 0, 0, "0");
+	put(w, TRACE_WORLD, 1, 0);
+	assert_int_equal(trace_order_put_polls(w, MANY_POLLS), 0);
+	put(w, TRACE_INDEX, 1, 0);
+	trace_order_put_last(w, TRACE_END, TRACE_END_EXIT, 0);
+	trace_stream_close(&w->stream);
+	free(w);
+	write_input(rankfd, 0, "threads=1");
+	close(rankfd);
+	check_rewritten(*state, "all", &all);
+	check_rewritten(*state, "whole", &whole);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -378,6 +448,7 @@ int main(void)
 		scratch_test(test_a_rank_that_came_not_far_is_whole),
 		scratch_test(test_many_ranks),
 		scratch_test(test_damage_anywhere_is_survived),
+		scratch_test(test_more_polls_than_32_bits_are_rewritten),
 	};
 
 	return cmocka_run_group_tests_name("run", tests, NULL, NULL);

@@ -6,6 +6,7 @@
 #include "trace/sync.h"
 
 #include <errno.h>
+#include <signal.h>
 
 #include "base/mem.h"
 #include "scratch.h"
@@ -244,6 +245,117 @@ static void killed_anywhere(void **state)
 		round_trip(s->fd, seed * 104729, seed, false);
 }
 
+#if defined(__x86_64__)
+
+static struct trace_sync_writer *stepped;
+static sigjmp_buf ended;
+static volatile size_t steps_left;
+
+/* Comes after every instruction. */
+static void on_step(int sig)
+{
+	(void)sig;
+	if (--steps_left)
+		return;
+	trace_sync_close(stepped);
+	siglongjmp(ended, 1);
+}
+
+static inline void set_stepping(bool on)
+{
+	if (on)
+		__asm__ volatile("pushfq; orq $0x100, (%%rsp); popfq" ::: "memory", "cc");
+	else
+		__asm__ volatile("pushfq; andq $~0x100, (%%rsp); popfq" ::: "memory", "cc");
+}
+
+/* Whatever is there, the digest at its end belongs to it. */
+static void read_ended(int dirfd, size_t least)
+{
+	struct trace_sync_reader *r = rp_alloc(1, sizeof(*r));
+	bool *used = rp_alloc(OBJECTS, sizeof(*used));
+	struct trace_sync_rec rec;
+	struct trace_view view;
+	uint64_t digest = 0;
+	const char *why;
+
+	assert_int_equal(trace_view_open(&view, dirfd, "0", &why), 0);
+	assert_int_equal(trace_sync_reader_init(r, &view), 0);
+	assert_true(r->total >= least);
+	for (size_t i = 0; i < r->total; i++) {
+		check_op(r, &ops[i], &digest, !used[ops[i].object] && ops[i].out.takes);
+		used[ops[i].object] = true;
+	}
+	while (trace_sync_next(r, TRACE_SYNC_PLAIN, &rec) == 2)
+		assert_true(trace_sync_is_digest(&rec, digest));
+	trace_view_close(&view);
+	unlinkat(dirfd, "0", 0);
+	free(used);
+	free(r);
+}
+
+/* Operations up to `last`, the last one stepwise; false: it was over before so many steps. */
+static bool end_after(int dirfd, size_t last, size_t steps)
+{
+	stepped = rp_alloc(1, sizeof(*stepped));
+	assert_int_equal(
+		trace_stream_create(&stepped->stream, dirfd, "0", TRACE_STREAM_SYNC, 0, 0, "0"), 0);
+	trace_sync_writer_init(stepped);
+	for (size_t i = 0; i < last; i++)
+		assert_int_equal(put(stepped, &ops[i]), 0);
+	steps_left = steps;
+	if (sigsetjmp(ended, 1) == 0) {
+		set_stepping(true);
+		if (put(stepped, &ops[last]))
+			abort();
+		set_stepping(false);
+		trace_sync_close(stepped);
+	}
+	free(stepped);
+	read_ended(dirfd, last);
+	return steps_left == 0;
+}
+
+static size_t first_with_block(int dirfd)
+{
+	struct trace_sync_writer *w = rp_alloc(1, sizeof(*w));
+	size_t i = 0;
+
+	assert_int_equal(trace_stream_create(&w->stream, dirfd, "0", TRACE_STREAM_SYNC, 0, 0, "0"),
+			 0);
+	trace_sync_writer_init(w);
+	while (!w->stream.length)
+		assert_int_equal(put(w, &ops[i++]), 0);
+	trace_sync_close(w);
+	unlinkat(dirfd, "0", 0);
+	free(w);
+	return i - 1;
+}
+
+static void ended_after_every_instruction(void **state)
+{
+	const struct scratch *s = *state;
+	struct sigaction action = {.sa_handler = on_step}, before;
+	size_t last[4] = {2, 3, 15};
+
+	seed_now = 1;
+	memset(object, 0, sizeof(object));
+	for (size_t i = 0; i < 400; i++) {
+		make_op(&ops[i], i ? &ops[i - 1] : NULL);
+		ops[i].thread = 0;
+	}
+	/* Two early ones, one with a check, one with a block. */
+	last[3] = first_with_block(s->fd);
+	sigaction(SIGTRAP, &action, &before);
+	for (size_t i = 0; i < sizeof(last) / sizeof(last[0]); i++) {
+		for (size_t n = 1; n < 10000 && end_after(s->fd, last[i], n);)
+			n += 1 + (n < 300 ? n / 50 : n);
+	}
+	sigaction(SIGTRAP, &before, NULL);
+}
+
+#endif
+
 static void same_step_costs_nothing(void **state)
 {
 	const struct scratch *s = *state;
@@ -293,6 +405,9 @@ int main(void)
 		scratch_test(killed_anywhere),
 		scratch_test(same_step_costs_nothing),
 		cmocka_unit_test(bytes_without_sense),
+#if defined(__x86_64__)
+		scratch_test(ended_after_every_instruction),
+#endif
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -18,6 +18,7 @@
 
 #include "base/log.h"
 #include "hook/common/discard.h"
+#include "hook/common/process.h"
 #include "hook/common/session.h"
 #include "hook/common/text.h"
 #include "hook/common/thread.h"
@@ -308,6 +309,18 @@ void hook_stop_recording(struct hook_thread *t, uint32_t reason, uint64_t detail
 		 "; the program runs on, a replay will stop there", NULL);
 }
 
+const char *hook_no_room(int rc)
+{
+	if (rc == -ENOSPC || rc == -EDQUOT)
+		return "the disk is full";
+	return rc == -EFBIG ? "files may not become larger (ulimit -f)" : strerror(-rc);
+}
+
+void hook_stop_growing(struct hook_thread *t, int rc)
+{
+	hook_stop_recording(t, TRACE_STOP_NOSPACE, (uint64_t)-rc, hook_no_room(rc));
+}
+
 void hook_diverged(struct hook_thread *t, const char *call, const char *expected, const char *found)
 {
 	char text[1024];
@@ -415,7 +428,7 @@ static void on_fatal(int sig, siginfo_t *info, void *context)
 	struct hook_thread *t;
 	int saved = errno;
 
-	if (hook_process.claimed &&
+	if (hook_process_is_this() &&
 	    !__atomic_exchange_n(&hook_process.ended, true, __ATOMIC_ACQ_REL)) {
 		bool outside = hook_depth == 0;
 
@@ -434,7 +447,7 @@ static void on_fatal(int sig, siginfo_t *info, void *context)
 	}
 	sigaction(sig, &before[sig], NULL);
 	if (info->si_code <= 0)
-		syscall(SYS_tgkill, hook_process.pid, syscall(SYS_gettid), sig);
+		syscall(SYS_tgkill, syscall(SYS_getpid), syscall(SYS_gettid), sig);
 	errno = saved;
 }
 

@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "trace/input.h"
 #include "trace/order.h"
@@ -67,8 +68,10 @@ struct hook_thread {
 	bool opened;             /* its order stream is open */
 	void *(*start)(void *);
 	void *start_arg;
-	bool makes_team;    /* it begins a region of OpenMP: the threads it makes belong to that */
-	bool is_of_team;    /* it was made so */
+	bool makes_team; /* it begins a region of OpenMP: the threads it makes belong to that */
+	bool is_of_team; /* it was made so */
+	bool masked;     /* it begins with all signals blocked, and then has: */
+	sigset_t mask;
 	uint32_t heap_slot; /* see hook/heap/slots.h */
 	uint64_t noise;
 	/* the MPI call at work */
@@ -158,6 +161,12 @@ void hook_stream_name(const struct hook_thread *t, const char *what, char *out, 
 void hook_stop_recording(struct hook_thread *t, uint32_t reason, uint64_t detail, const char *what)
 	__attribute__((cold));
 
+/* The same, for streams that cannot grow: rc is -errno. */
+void hook_stop_growing(struct hook_thread *t, int rc) __attribute__((cold));
+
+/* What is in their way: "the disk is full". */
+const char *hook_no_room(int rc);
+
 /* Replay: the program asked for something else than recorded; does not return. */
 void hook_diverged(struct hook_thread *t, const char *call, const char *expected, const char *found)
 	__attribute__((noreturn));
@@ -167,6 +176,9 @@ void hook_end_of_recording(struct hook_thread *t, const char *call) __attribute_
 
 /* Replay: the hook cannot go on; does not return. */
 void hook_failed(struct hook_thread *t, const char *text) __attribute__((noreturn));
+
+/* write(2) without SIGXFSZ. */
+ssize_t hook_write(int fd, const void *bytes, size_t n);
 
 /* One line on stderr, prefixed "reprise: ", without stdio. Arguments end with NULL. */
 void hook_say(const char *a, ...) __attribute__((sentinel));

@@ -46,7 +46,7 @@ static int write_one(struct dl_phdr_info *info, size_t size, void *data)
 		n = snprintf(line, sizeof(line), "%lx %lx %lx %s\n", (unsigned long)start,
 			     (unsigned long)(start + part->p_memsz), (unsigned long)info->dlpi_addr,
 			     name);
-		if (n < (int)sizeof(line) && write(list->fd, line, (size_t)n) != n)
+		if (n < (int)sizeof(line) && hook_write(list->fd, line, (size_t)n) != n)
 			list->failed = true;
 	}
 	return 0;

@@ -199,31 +199,16 @@ bool hook_process_claim_late(void)
 	return true;
 }
 
-static void in_child(void)
+void hook_process_is_child(void)
 {
+	if (!hook_process.claimed)
+		return;
 	hook_thread_forget();
 	hook_process.mode = HOOK_INERT;
 	hook_process.varied = false;
 	hook_process.claimed = false;
 	hook_sync_stop();
 	hook_depth = 1;
-}
-
-/* Libraries have handlers of their own around fork; what they call is not the program's. */
-HOOK_EXPORT pid_t fork(void)
-{
-	static pid_t (*real)(void);
-	pid_t pid;
-
-	if (!real)
-		real = hook_real("fork");
-	if (hook_depth)
-		return real();
-	hook_depth++;
-	pid = real();
-	if (pid != 0)
-		hook_depth--;
-	return pid;
 }
 
 __attribute__((constructor)) static void start(void)
@@ -250,7 +235,7 @@ __attribute__((constructor)) static void start(void)
 #endif
 	if (!claim(false))
 		return;
-	pthread_atfork(NULL, NULL, in_child);
+	pthread_atfork(NULL, NULL, hook_process_is_child);
 }
 
 /* Runs when the program's own destructors are done; what libraries do now is not the program's. */
@@ -288,10 +273,14 @@ HOOK_EXPORT int __libc_start_main(int (*main)(int, char **, char **), int argc, 
 	return real(main, argc, argv, init, fini, rtld_fini, stack_end);
 }
 
+bool hook_process_is_this(void)
+{
+	return hook_process.claimed && syscall(SYS_getpid) == hook_process.pid;
+}
+
 HOOK_EXPORT void _exit(int status)
 {
-	/* A child of vfork shares our memory, but not our end. */
-	if (hook_process.claimed && hook_depth == 0 && syscall(SYS_getpid) == hook_process.pid)
+	if (hook_depth == 0 && hook_process_is_this())
 		hook_end_by_exit(status);
 	syscall(SYS_exit_group, status);
 	__builtin_unreachable();
@@ -301,7 +290,7 @@ HOOK_EXPORT void quick_exit(int status)
 {
 	void (*real)(int) __attribute__((noreturn)) = hook_real("quick_exit");
 
-	if (hook_process.claimed && hook_depth == 0)
+	if (hook_depth == 0 && hook_process_is_this())
 		hook_end_by_exit(status);
 	real(status);
 }

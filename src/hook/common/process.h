@@ -8,6 +8,12 @@
 /* In MPI_Init of a process that stayed inert so far: true if it is recorded from here on. */
 bool hook_process_claim_late(void);
 
+/* It is recorded or replayed, and we are not in a child of vfork, which shares our memory. */
+bool hook_process_is_this(void);
+
+/* In a forked child: from now on it is none of ours. */
+void hook_process_is_child(void);
+
 /* The same file under a number that is out of the program's way. */
 int hook_high_fd(int fd);
 

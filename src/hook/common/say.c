@@ -1,14 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Words to the user from inside the program: one write(2) per line, errno untouched. */
+/*
+ * Words to the user and to the front from inside the program: one write(2) per line, errno
+ * untouched. A limit on the size of files may stop them; the program does not get the signal for
+ * that.
+ */
 #include "hook/common/hook.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "hook/common/text.h"
+
+ssize_t hook_write(int fd, const void *bytes, size_t n)
+{
+	uint64_t before = 0, mask, too_large = 1ull << (SIGXFSZ - 1);
+	struct timespec now = {0, 0};
+	ssize_t done;
+
+	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &too_large, &mask, sizeof(mask));
+	syscall(SYS_rt_sigpending, &before, sizeof(before));
+	done = syscall(SYS_write, fd, bytes, n);
+	if (done < 0 && errno == EFBIG && !(before & too_large))
+		syscall(SYS_rt_sigtimedwait, &too_large, NULL, &now, sizeof(too_large));
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof(mask));
+	return done;
+}
 
 static void say(const char *a, va_list ap)
 {
@@ -20,7 +41,7 @@ static void say(const char *a, va_list ap)
 	for (; a; a = va_arg(ap, const char *))
 		hook_text_add(&text, a);
 	*text.at++ = '\n';
-	syscall(SYS_write, STDERR_FILENO, line, (size_t)(text.at - line));
+	hook_write(STDERR_FILENO, line, (size_t)(text.at - line));
 	errno = saved;
 }
 

@@ -46,7 +46,7 @@ static int record_claim(uint32_t k)
 	if (rc == 0)
 		return 0;
 	if (rc != -EEXIST) {
-		hook_say("cannot record: ", hook_process.dir, ": ", strerror(-rc),
+		hook_say("cannot record: ", hook_process.dir, ": ", hook_no_room(rc),
 			 "; the program runs on without us", NULL);
 		return rc;
 	}
@@ -77,7 +77,7 @@ static int replay_claim(uint32_t k)
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd >= 0) {
 		hook_text_number(&number, hook_process.pid);
-		if (write(fd, pid, strlen(pid)) < 0)
+		if (hook_write(fd, pid, strlen(pid)) < 0)
 			pid[0] = 0;
 		close(fd);
 		return 0;
@@ -198,7 +198,7 @@ static void publish(const char *bytes, size_t n)
 	fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return;
-	if (write(fd, bytes, n) == (ssize_t)n && link(temp, path) == 0)
+	if (hook_write(fd, bytes, n) == (ssize_t)n && link(temp, path) == 0)
 		hook_slot->state = REPLAY_AT_END;
 	close(fd);
 	unlink(temp);

@@ -53,7 +53,7 @@ static void record_open(struct hook_thread *t)
 	rc = trace_stream_create(&t->order.stream, hook_process.rank_fd, name, TRACE_STREAM_ORDER,
 				 hook_process.rank, hook_process.process, t->name);
 	if (rc)
-		hook_stop_recording(t, TRACE_STOP_NOSPACE, (uint64_t)-rc, strerror(-rc));
+		hook_stop_growing(t, rc);
 }
 
 void hook_thread_advance(struct hook_thread *t)

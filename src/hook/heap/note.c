@@ -50,7 +50,7 @@ static void record(uint32_t kind, uint64_t a, uint64_t b, uint64_t c)
 	if (!rc)
 		rc = trace_stream_reserve(&note.out, sizeof(bytes));
 	if (rc) {
-		hook_stop_recording(t, TRACE_STOP_NOSPACE, (uint64_t)-rc, strerror(-rc));
+		hook_stop_growing(t, rc);
 		return;
 	}
 	bytes[n++] = (uint8_t)kind;

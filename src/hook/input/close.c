@@ -112,54 +112,64 @@ struct entry {
 	char name[];
 };
 
+static void close_found(int fd, const void *site)
+{
+	if (is_kept(fd, site))
+		return;
+	hook_channel_forget(fd);
+	hook_input_device_forget(fd);
+	REAL(close)(fd);
+}
+
 /* Where no descriptor is left to look with. */
-static int next_by_trying(int fd)
+static void close_by_trying(unsigned int first, unsigned int last, const void *site)
 {
 	long end = sysconf(_SC_OPEN_MAX);
 
-	while (fd < end && syscall(SYS_fcntl, fd, F_GETFD) < 0)
-		fd++;
-	return fd < end ? fd : -1;
+	for (unsigned int fd = first; fd <= last && fd < (unsigned long)end; fd++) {
+		if (syscall(SYS_fcntl, fd, F_GETFD) >= 0)
+			close_found((int)fd, site);
+	}
 }
 
-/* The next descriptor of the process from `fd` on, or -1. By no function that allocates. */
-static int next_open(int fd)
+/* By no function that allocates. What is closed meanwhile does not change what comes next. */
+static void close_listed(int all, unsigned int first, unsigned int last, const void *site)
 {
 	char bytes[4096] __attribute__((aligned(8)));
-	int all = REAL(openat)(AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int found = -1;
 	long n;
 
-	if (all < 0)
-		return next_by_trying(fd);
 	while ((n = syscall(SYS_getdents64, all, bytes, sizeof(bytes))) > 0) {
 		for (long at = 0; at < n;) {
 			const struct entry *e = (const struct entry *)(bytes + at);
-			int one = atoi(e->name);
+			unsigned int fd = (unsigned int)atoi(e->name);
 
-			if (e->name[0] != '.' && one >= fd && one != all &&
-			    (found < 0 || one < found))
-				found = one;
+			if (e->name[0] != '.' && fd >= first && fd <= last && (int)fd != all)
+				close_found((int)fd, site);
 			at += e->length;
 		}
 	}
-	REAL(close)(all);
-	return found;
 }
 
+/* One step, however many there are: in replay some of them may be missing. */
 static void close_all(unsigned int first, unsigned int last, const void *site)
 {
-	int error = errno;
+	bool numbers = hook_file_has_number(site);
+	int error = errno, all;
 
-	for (int fd = next_open((int)first); fd >= 0 && (unsigned int)fd <= last;
-	     fd = next_open(fd + 1)) {
-		if (!is_kept(fd, site))
-			close_one(fd, site);
+	if (numbers)
+		hook_file_closes();
+	all = REAL(openat)(AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (all >= 0) {
+		close_listed(all, first, last, site);
+		REAL(close)(all);
+	} else {
+		close_by_trying(first, last, site);
 	}
+	if (numbers)
+		hook_file_closed();
 	errno = error;
 }
 
-/* Each by itself: marks and turns belong to single descriptors. */
 HOOK_EXPORT int close_range(unsigned int first, unsigned int last, int flags)
 {
 	if (!is_programs(SITE) || flags || first > last || first > INT32_MAX)

@@ -52,6 +52,7 @@ int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout, co
 
 /* clang-format off */
 #define HOOK_INPUT_REALS(X) \
+	X(fork) X(_Fork) X(clone) \
 	X(clock_gettime) X(gettimeofday) X(time) X(clock) X(times) X(timespec_get) X(getrusage) \
 	X(getpid) X(getppid) X(gettid) X(kill) X(killpg) X(tgkill) X(getpgid) X(getsid) X(setpgid) \
 	X(getpriority) X(setpriority) X(prlimit) X(prlimit64) \

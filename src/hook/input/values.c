@@ -56,11 +56,8 @@ static int record_open(struct hook_thread *t)
 
 static void record_done(struct hook_thread *t, int rc)
 {
-	if (rc == -ENOSPC || rc == -EDQUOT)
-		hook_stop_recording(t, TRACE_STOP_NOSPACE, (uint64_t)-rc, "the disk is full");
-	else if (rc)
-		hook_stop_recording(t, TRACE_STOP_NOSPACE, (uint64_t)-rc,
-				    "an input could not be written");
+	if (rc)
+		hook_stop_growing(t, rc);
 }
 
 static int record_number(struct hook_thread *t, uint32_t kind, const char *call,

@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/limit.h"
 #include "base/varint.h"
 #include "hook/common/process.h"
 #include "trace/window.h"
@@ -39,7 +40,7 @@ static void *in_file(struct array *a, size_t size)
 	int fd = open(hook_process.session, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	void *p = MAP_FAILED;
 
-	if (fd > 0 && posix_fallocate(fd, 0, (off_t)size) == 0)
+	if (fd > 0 && !rp_limit_check(size) && posix_fallocate(fd, 0, (off_t)size) == 0)
 		p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (p == MAP_FAILED) {
 		if (fd >= 0)
@@ -60,7 +61,7 @@ static void *bigger(struct array *a, size_t size)
 		return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (!a->fd && size > IN_MEMORY)
 		p = in_file(a, size);
-	else if (a->fd && posix_fallocate(a->fd, 0, (off_t)size))
+	else if (a->fd && (rp_limit_check(size) || posix_fallocate(a->fd, 0, (off_t)size)))
 		return MAP_FAILED;
 	return p != MAP_FAILED ? p : mremap(a->items, a->bytes, size, MREMAP_MAYMOVE);
 }

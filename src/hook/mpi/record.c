@@ -25,7 +25,7 @@ void record_note(struct hook_thread *t, uint32_t kind, uint64_t a, uint64_t b)
 		return;
 	rc = trace_order_put(&t->order, kind, a, b);
 	if (rc)
-		hook_stop_recording(t, TRACE_STOP_NOSPACE, (uint64_t)-rc, strerror(-rc));
+		hook_stop_growing(t, rc);
 }
 
 void record_failed_poll(struct hook_thread *t)

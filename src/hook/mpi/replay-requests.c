@@ -122,16 +122,52 @@ static struct batch batch_open(struct hook_thread *t, int count, MPI_Request req
 	return b;
 }
 
+/*
+ * Open MPI frees a request when it returns an error of it, also a persistent one. But of these
+ * MPI_Testany, MPI_Waitall and MPI_Testall return no error, and leave it to the status.
+ */
+static int batch_failed(const struct batch *b, int i, bool returns, int rc)
+{
+#ifdef HOOK_FLAVOUR_OPENMPI
+	struct hook_request *r;
+
+	hook_requests_lock();
+	r = b->before ? hook_requests_taken(b->before[i], &b->taken[i]) : NULL;
+	if (r && r->shadow != MPI_REQUEST_NULL) {
+		r->flags |= returns ? REQUEST_FAILED : 0;
+		rc = returns ? rc : MPI_SUCCESS;
+	}
+	hook_requests_unlock();
+#else
+	(void)b, (void)i, (void)returns;
+#endif
+	return rc;
+}
+
+static int batch_all_failed(const struct batch *b, const MPI_Status statuses[], int rc)
+{
+	int left = MPI_SUCCESS;
+
+	for (int i = 0; i < b->count && left == MPI_SUCCESS; i++) {
+		if (statuses[i].MPI_ERROR != MPI_SUCCESS)
+			left = batch_failed(b, i, false, rc);
+	}
+	return left;
+}
+
+static int batch_wait_for(struct batch *b, int i, MPI_Status *status, bool returns)
+{
+	bool ignored = b->status && status == MPI_STATUS_IGNORE;
+	int rc = real_wait(&b->real[i], ignored ? &b->status[i] : status);
+
+	if (b->status && !ignored)
+		b->status[i] = *status;
+	return rc == MPI_SUCCESS ? rc : batch_failed(b, i, returns, rc);
+}
+
 static int batch_wait(struct batch *b, int i, MPI_Status *status)
 {
-	int rc;
-
-	if (b->status && status == MPI_STATUS_IGNORE)
-		return real_wait(&b->real[i], &b->status[i]);
-	rc = real_wait(&b->real[i], status);
-	if (b->status)
-		b->status[i] = *status;
-	return rc;
+	return batch_wait_for(b, i, status, true);
 }
 
 static int batch_waitall(struct batch *b, MPI_Status statuses[])
@@ -144,6 +180,8 @@ static int batch_waitall(struct batch *b, MPI_Status statuses[])
 	rc = real_waitall(b->count, b->real, statuses);
 	if (b->status && rc == MPI_SUCCESS)
 		memcpy(b->status, statuses, n * sizeof(*statuses));
+	if (rc == MPI_ERR_IN_STATUS && statuses != MPI_STATUSES_IGNORE)
+		rc = batch_all_failed(b, statuses, rc);
 	return rc;
 }
 
@@ -167,6 +205,13 @@ static void retire(struct hook_request *r, const MPI_Status *status)
 	hook_requests_retire(r);
 }
 
+static int free_persistent(struct hook_request *r, MPI_Request *request)
+{
+	hook_mpi_real.Type_free(&r->type);
+	hook_requests_remove(r);
+	return hook_mpi_real.Request_free(request);
+}
+
 static void batch_one(struct batch *b, int i)
 {
 	struct hook_request *r = hook_requests_taken(b->before[i], &b->taken[i]);
@@ -181,6 +226,8 @@ static void batch_one(struct batch *b, int i)
 		return;
 	retire(r, b->status ? &b->status[i] : NULL);
 	b->taken[i] = 0;
+	if (r->flags & REQUEST_FAILED)
+		free_persistent(r, &b->user[i]);
 }
 
 static void batch_close(struct batch *b)
@@ -217,7 +264,7 @@ static int checked_index(struct hook_thread *t, const struct trace_rec *rec, int
 
 /* Waits for the recorded one; without a record, or if none was active, MPI decides again. */
 static int wait_index(struct hook_thread *t, int count, MPI_Request requests[], int *index,
-		      MPI_Status *status)
+		      MPI_Status *status, bool polls)
 {
 	struct batch b = batch_open(t, count, requests);
 	struct trace_rec rec;
@@ -227,7 +274,7 @@ static int wait_index(struct hook_thread *t, int count, MPI_Request requests[], 
 		rc = hook_mpi_real.Waitany(count, b.real, index, status);
 	} else {
 		*index = checked_index(t, &rec, count);
-		rc = batch_wait(&b, *index, status);
+		rc = batch_wait_for(&b, *index, status, !polls);
 	}
 	batch_close(&b);
 	return rc;
@@ -239,7 +286,7 @@ int replay_Waitany(struct hook_thread *t, int count, MPI_Request requests[], int
 	int rc;
 
 	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, (uint64_t)count);
-	rc = wait_index(t, count, requests, index, status);
+	rc = wait_index(t, count, requests, index, status, false);
 	hook_mpi_end(t);
 	return rc;
 }
@@ -255,7 +302,7 @@ int replay_Testany(struct hook_thread *t, int count, MPI_Request requests[], int
 		return MPI_SUCCESS;
 	}
 	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, (uint64_t)count);
-	rc = wait_index(t, count, requests, index, status);
+	rc = wait_index(t, count, requests, index, status, true);
 	*flag = 1;
 	hook_mpi_end(t);
 	return rc;
@@ -473,12 +520,11 @@ int replay_Request_free(struct hook_thread *t, MPI_Request *request)
 		shadows--;
 	}
 	if (r->flags & REQUEST_PERSISTENT) {
-		hook_mpi_real.Type_free(&r->type);
-		rc = hook_mpi_real.Request_free(request);
+		rc = free_persistent(r, request);
 	} else {
 		drop(request, r->flags & REQUEST_NOWHERE);
+		hook_requests_remove(r);
 	}
-	hook_requests_remove(r);
 unlock:
 	hook_requests_unlock();
 	hook_mpi_end(t);

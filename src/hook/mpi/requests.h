@@ -23,6 +23,7 @@ enum {
 	REQUEST_PENDING = 256, /* matched, but MPI could not tell its source yet */
 	REQUEST_DONE = 512,    /* completed with others, and its turn has not come: MPI knows it no
 				  more */
+	REQUEST_FAILED = 1024, /* replay: with an error by which MPI frees a persistent one */
 };
 
 struct hook_request {

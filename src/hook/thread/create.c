@@ -16,6 +16,7 @@
 #include "hook/common/text.h"
 #include "hook/common/thread.h"
 #include "hook/heap/heap.h"
+#include "hook/input/real.h"
 #include "hook/thread/baton.h"
 #include "hook/thread/gomp.h"
 #include "hook/thread/real.h"
@@ -28,6 +29,15 @@
 #define SITE __builtin_return_address(0)
 
 static pthread_key_t key;
+
+static void block_signals(sigset_t *before)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	/* cppcheck-suppress uninitvar */
+	REAL(pthread_sigmask)(SIG_SETMASK, &all, before);
+}
 
 static void ends(void *arg)
 {
@@ -42,7 +52,9 @@ static void ends(void *arg)
 	hook_depth = 1;
 	hook_heap_leave();
 	hook_sync_let_go(t);
-	/* The handler of a signal that comes from now on finds no stream. */
+	/* From now on there is no stream in which a handler could be recorded. */
+	if (hook_process.mode == HOOK_RECORD && !hook_thread_is_main(t))
+		block_signals(NULL);
 	if (hook_process.mode == HOOK_RECORD)
 		t->passive = 1;
 	hook_sync_close(t);
@@ -60,6 +72,7 @@ __attribute__((constructor)) static void make_key(void)
 
 static void begins(struct hook_thread *t)
 {
+	hook_depth = HOOK_CLOSED;
 	hook_self = t;
 	hook_heap_enter(t);
 	t->handle = (uint64_t)pthread_self();
@@ -70,6 +83,8 @@ static void begins(struct hook_thread *t)
 	if (!t->is_of_team)
 		hook_baton_enter(t);
 	hook_depth = t->passive;
+	if (t->masked)
+		REAL(pthread_sigmask)(SIG_SETMASK, &t->mask, NULL);
 }
 
 /* What the program does afterwards, in destructors, comes after what it did in its last region. */
@@ -146,7 +161,7 @@ struct creation {
 	bool c11;
 };
 
-static int create(const struct creation *n, struct hook_thread *t)
+static int create_now(const struct creation *n, struct hook_thread *t)
 {
 	void *arg = t ? t : n->arg;
 
@@ -155,6 +170,29 @@ static int create(const struct creation *n, struct hook_thread *t)
 						     arg);
 	return hook_sync_real.thrd_create(
 		n->thread, t ? thread_main_c11 : (int (*)(void *))(void (*)(void))n->start, arg);
+}
+
+static bool has_mask(const pthread_attr_t *attr)
+{
+	sigset_t mask;
+
+	return attr && pthread_attr_getsigmask_np(attr, &mask) != PTHREAD_ATTR_NO_SIGMASK_NP;
+}
+
+/* No handler runs in a thread that has no streams yet: nobody would know of it. */
+static int create(const struct creation *n, struct hook_thread *t)
+{
+	sigset_t mask;
+	int rc;
+
+	if (!t || hook_process.mode != HOOK_RECORD || has_mask(n->attr))
+		return create_now(n, t);
+	block_signals(&mask);
+	t->mask = mask;
+	t->masked = true;
+	rc = create_now(n, t);
+	REAL(pthread_sigmask)(SIG_SETMASK, &mask, NULL);
+	return rc;
 }
 
 /* A recorded failure is a failure, and took a name; what has come about must come about. */

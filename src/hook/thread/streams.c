@@ -111,7 +111,7 @@ void hook_sync_wrote(struct hook_thread *t, int rc)
 		return;
 	trace_sync_put_stop(&t->sync, TRACE_STOP_NOSPACE, (uint32_t)-rc);
 	trace_sync_close(&t->sync);
-	hook_stop_recording(t, TRACE_STOP_NOSPACE, (uint64_t)-rc, strerror(-rc));
+	hook_stop_growing(t, rc);
 }
 
 static void check(struct hook_thread *t, const struct hook_sync_call *c,

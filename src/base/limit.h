@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The limit on the size of files (ulimit -f). Who writes beyond it gets SIGXFSZ and dies: we look
+ * before we write, or have the signal ignored and get EFBIG.
+ */
+#ifndef BASE_LIMIT_H
+#define BASE_LIMIT_H
+
+#include <stdint.h>
+
+/* A file of ours may become so long: 0 or -EFBIG. */
+int rp_limit_check(uint64_t size);
+
+/* For the whole tool; what it starts gets back what the tool got. */
+void rp_limit_ignore_signal(void);
+void rp_limit_restore_signal(void);
+
+#endif
