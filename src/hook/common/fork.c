@@ -23,6 +23,8 @@ HOOK_EXPORT pid_t fork(void)
 	pid = REAL(fork)();
 	if (pid != 0)
 		hook_depth--;
+	else
+		hook_process_is_child();
 	return pid;
 }
 
@@ -89,49 +91,67 @@ HOOK_EXPORT int clone(int (*begin)(void *), void *stack, int flags, void *arg, .
 
 #if defined(__x86_64__)
 
-static bool makes_child(long number, const long arg[6])
+long hook_syscall_failed(long result) __attribute__((used));
+long hook_syscall_child(long number, long a, long b, long c, long d, long e, ...)
+	__attribute__((used));
+
+long hook_syscall_failed(long result)
 {
-	switch (number) {
-	case SYS_fork:
-		return true;
-	case SYS_clone:
-		return !(arg[0] & CLONE_VM);
-	case SYS_clone3:
-		return !(*(const uint64_t *)arg[0] & CLONE_VM);
-	default:
-		return false;
-	}
+	errno = (int)-result;
+	return -1;
 }
 
-/* Our own code calls it, too, and at any time: it looks nothing up. */
-HOOK_EXPORT long syscall(long number, ...)
+/* One that makes a child with memory of its own. */
+long hook_syscall_child(long number, long a, long b, long c, long d, long e, ...)
 {
-	long arg[6], result;
-	va_list ap;
-
-	va_start(ap, number);
-	for (int i = 0; i < 6; i++)
-		arg[i] = va_arg(ap, long);
-	va_end(ap);
-
 	/* cppcheck-suppress constStatement */
-	register long r10 __asm__("r10") = arg[3];
+	register long r10 __asm__("r10") = d;
 	/* cppcheck-suppress constStatement */
-	register long r8 __asm__("r8") = arg[4];
-	/* cppcheck-suppress constStatement */
-	register long r9 __asm__("r9") = arg[5];
+	register long r8 __asm__("r8") = e;
+	long result;
 
 	__asm__ volatile("syscall"
 			 : "=a"(result)
-			 : "a"(number), "D"(arg[0]), "S"(arg[1]), "d"(arg[2]), "r"(r10), "r"(r8),
-			   "r"(r9)
+			 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8)
 			 : "rcx", "r11", "memory");
-	if (result == 0 && makes_child(number, arg))
+	if (result == 0)
 		hook_process_is_child();
-	if ((unsigned long)result < -4095UL)
-		return result;
-	errno = (int)-result;
-	return -1;
+	return (unsigned long)result < -4095UL ? result : hook_syscall_failed(result);
+}
+
+/*
+ * As libc's own: nothing is on the stack but where to return to, because a child by clone may come
+ * back on another stack that the program has prepared. Our own code calls it, too, and at any time.
+ * Numbers are those of fork, clone and clone3, 0x100 is CLONE_VM.
+ */
+HOOK_EXPORT __attribute__((naked)) long syscall(__attribute__((unused)) long number, ...)
+{
+	__asm__("cmp $57, %rdi\n\t"
+		"je hook_syscall_child\n\t"
+		"cmp $56, %rdi\n\t"
+		"je 1f\n\t"
+		"cmp $435, %rdi\n\t"
+		"jne 2f\n\t"
+		"test %rsi, %rsi\n\t"
+		"jz 2f\n\t"
+		"testl $0x100, (%rsi)\n\t"
+		"jz hook_syscall_child\n\t"
+		"jmp 2f\n"
+		"1:\ttest $0x100, %esi\n\t"
+		"jz hook_syscall_child\n"
+		"2:\tmov %rdi, %rax\n\t"
+		"mov %rsi, %rdi\n\t"
+		"mov %rdx, %rsi\n\t"
+		"mov %rcx, %rdx\n\t"
+		"mov %r8, %r10\n\t"
+		"mov %r9, %r8\n\t"
+		"mov 8(%rsp), %r9\n\t"
+		"syscall\n\t"
+		"cmp $-4095, %rax\n\t"
+		"jae 3f\n\t"
+		"ret\n"
+		"3:\tmov %rax, %rdi\n\t"
+		"jmp hook_syscall_failed");
 }
 
 #endif

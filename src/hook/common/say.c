@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Words to the user and to the front from inside the program: one write(2) per line, errno
- * untouched. A limit on the size of files may stop them; the program does not get the signal for
- * that.
+ * untouched. A limit on the size of files may stop them, or that nobody reads any more; the program
+ * does not get the signal for that.
  */
 #include "hook/common/hook.h"
 
@@ -18,15 +18,17 @@
 
 ssize_t hook_write(int fd, const void *bytes, size_t n)
 {
-	uint64_t before = 0, mask, too_large = 1ull << (SIGXFSZ - 1);
+	const uint64_t ours = 1ull << (SIGXFSZ - 1) | 1ull << (SIGPIPE - 1);
 	struct timespec now = {0, 0};
+	uint64_t before = 0, mask, sent;
 	ssize_t done;
 
-	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &too_large, &mask, sizeof(mask));
+	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &ours, &mask, sizeof(mask));
 	syscall(SYS_rt_sigpending, &before, sizeof(before));
 	done = syscall(SYS_write, fd, bytes, n);
-	if (done < 0 && errno == EFBIG && !(before & too_large))
-		syscall(SYS_rt_sigtimedwait, &too_large, NULL, &now, sizeof(too_large));
+	sent = ours & ~before;
+	if (done < 0 && (errno == EFBIG || errno == EPIPE) && sent)
+		syscall(SYS_rt_sigtimedwait, &sent, NULL, &now, sizeof(sent));
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof(mask));
 	return done;
 }

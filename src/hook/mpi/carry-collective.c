@@ -170,6 +170,8 @@ COLLECTIVES(, int, int)
 COLLECTIVES(_c, MPI_Count, MPI_Aint)
 #endif
 
+static bool closed;
+
 /*
  * No rank has received more from another than that has sent: where the sums are equal, everything
  * has come everywhere. To ask so takes a few messages; who misses what takes one to each rank.
@@ -179,6 +181,7 @@ bool carry_close(void)
 	uint32_t mine = 0, missing = 1;
 	bool all = true;
 
+	closed = true;
 	carry_visit_orphans();
 	carry_type_free_all();
 	for (uint32_t i = 0; i < carry_clock.ranks; i++)
@@ -194,6 +197,14 @@ bool carry_close(void)
 	return all;
 }
 
+/* A rank whose recording has stopped does not close: the others wait for its part in that. */
+static int carry_Finalize(void)
+{
+	if (!closed)
+		carry_close();
+	return carry_mpi.Finalize();
+}
+
 #define INSTALL(suffix)                                                                            \
 	do {                                                                                       \
 		mpi->Allreduce##suffix = carry_Allreduce##suffix;                                  \
@@ -207,6 +218,7 @@ bool carry_close(void)
 void carry_install_collectives(struct hook_mpi_real *mpi)
 {
 	mpi->Barrier = carry_Barrier;
+	mpi->Finalize = carry_Finalize;
 	INSTALL();
 #ifdef HOOK_FLAVOUR_MPICH
 	INSTALL(_c);

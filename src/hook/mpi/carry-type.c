@@ -11,6 +11,8 @@
 #include "hook/mpi/carry.h"
 
 #define SETS 512 /* of datatypes that are kept: programs send the rows of a matrix one by one */
+#define SETS_DERIVED 16 /* for those of a type of the program's, which may be large, and live on   \
+			 */
 #define WAYS 4
 #define BLOCK 64 /* other ones made at a time */
 
@@ -166,8 +168,9 @@ static struct carry_type *find(const struct carry_type *wanted)
 {
 	uint64_t x = ((uint64_t)(uintptr_t)wanted->buf ^ (uint64_t)(uintptr_t)wanted->of << 17 ^
 		      (uint64_t)wanted->count << 40) *
-		     0x9e3779b97f4a7c15ull;
-	struct carry_type *set = cache[x >> 32 & (SETS - 1)], *oldest = NULL;
+		     0x9e3779b97f4a7c15ull; /* its upper bits depend on all of that */
+	size_t sets = carry_type_plain_size(wanted->of) ? SETS : SETS_DERIVED;
+	struct carry_type *set = cache[(x >> 32) * sets >> 32], *oldest = NULL;
 
 	for (int i = 0; i < WAYS; i++) {
 		struct carry_type *t = &set[i];

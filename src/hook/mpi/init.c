@@ -36,6 +36,11 @@ struct hook_mpi_handles hook_mpi_handles;
 
 static void *mpi_library;
 #define PROGRESS_TAG 32767 /* every MPI allows it, hardly a program uses it */
+#ifdef HOOK_FLAVOUR_MPICH
+#define PROGRESS_COMM MPI_COMM_WORLD
+#else
+#define PROGRESS_COMM MPI_COMM_SELF
+#endif
 
 static void *find(const char *name)
 {
@@ -62,6 +67,9 @@ static void resolve_handles(void)
 	hook_mpi_handles.packed = find_variable("ompi_mpi_packed");
 	hook_mpi_handles.byte = find_variable("ompi_mpi_byte");
 	hook_mpi_handles.type_null = find_variable("ompi_mpi_datatype_null");
+	hook_mpi_handles.uint32 = find_variable("ompi_mpi_uint32_t");
+	hook_mpi_handles.uint64 = find_variable("ompi_mpi_uint64_t");
+	hook_mpi_handles.sum = find_variable("ompi_mpi_op_sum");
 #endif
 }
 
@@ -137,13 +145,15 @@ void *hook_mpi_scratch(struct hook_thread *t, int which, size_t n)
 	return p;
 }
 
-/* In a communicator of its own, of one rank, MPICH looks at nothing that comes from others. */
+/*
+ * In a communicator of one rank MPICH looks at nothing that comes from others; with Open MPI there
+ * is nothing to walk past in it.
+ */
 static void progress(void)
 {
 	int flag;
 
-	hook_mpi_real.Iprobe(MPI_ANY_SOURCE, PROGRESS_TAG, MPI_COMM_WORLD, &flag,
-			     MPI_STATUS_IGNORE);
+	hook_mpi_real.Iprobe(MPI_ANY_SOURCE, PROGRESS_TAG, PROGRESS_COMM, &flag, MPI_STATUS_IGNORE);
 }
 
 static void note_version(void)

@@ -144,10 +144,20 @@ static int batch_failed(const struct batch *b, int i, bool returns, int rc)
 	return rc;
 }
 
-static int batch_all_failed(const struct batch *b, const MPI_Status statuses[], int rc)
+/* Open MPI stops at the first that failed; in the recording all of them were done. */
+static void batch_wait_pending(const struct batch *b, MPI_Status statuses[])
+{
+	for (int i = 0; i < b->count; i++) {
+		if (statuses[i].MPI_ERROR == MPI_ERR_PENDING)
+			statuses[i].MPI_ERROR = real_wait(&b->real[i], &statuses[i]);
+	}
+}
+
+static int batch_all_failed(const struct batch *b, MPI_Status statuses[], int rc)
 {
 	int left = MPI_SUCCESS;
 
+	batch_wait_pending(b, statuses);
 	for (int i = 0; i < b->count && left == MPI_SUCCESS; i++) {
 		if (statuses[i].MPI_ERROR != MPI_SUCCESS)
 			left = batch_failed(b, i, false, rc);

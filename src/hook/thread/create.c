@@ -30,13 +30,17 @@
 
 static pthread_key_t key;
 
+/* But those of faults: what they interrupt cannot go on without their handler. */
 static void block_signals(sigset_t *before)
 {
+	static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
 	sigset_t all;
 
 	sigfillset(&all);
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+		sigdelset(&all, faults[i]);
 	/* cppcheck-suppress uninitvar */
-	REAL(pthread_sigmask)(SIG_SETMASK, &all, before);
+	REAL(pthread_sigmask)(SIG_BLOCK, &all, before);
 }
 
 static void ends(void *arg)
@@ -50,11 +54,13 @@ static void ends(void *arg)
 		return;
 	}
 	hook_depth = 1;
-	hook_heap_leave();
-	hook_sync_let_go(t);
-	/* From now on there is no stream in which a handler could be recorded. */
+	/* From then on there is no stream in which a handler could be recorded. */
 	if (hook_process.mode == HOOK_RECORD && !hook_thread_is_main(t))
 		block_signals(NULL);
+	hook_signal_point(t);
+	hook_depth = 1;
+	hook_heap_leave();
+	hook_sync_let_go(t);
 	if (hook_process.mode == HOOK_RECORD)
 		t->passive = 1;
 	hook_sync_close(t);

@@ -17,13 +17,12 @@ extern bool hook_sync_fast;
 /* Decides that. */
 void hook_sync_fast_start(void);
 
-/* Takes no note of it. */
+/* One of the normal kind; takes no note of it. */
 static inline bool hook_mutex_try(pthread_mutex_t *m, const struct hook_thread *t)
 {
 	int was_free = 0;
 
-	if (m->__data.__kind != PTHREAD_MUTEX_TIMED_NP ||
-	    !__atomic_compare_exchange_n(&m->__data.__lock, &was_free, 1, false, __ATOMIC_ACQUIRE,
+	if (!__atomic_compare_exchange_n(&m->__data.__lock, &was_free, 1, false, __ATOMIC_ACQUIRE,
 					 __ATOMIC_RELAXED))
 		return false;
 	m->__data.__owner = t->tid;
@@ -60,6 +59,9 @@ static inline int hook_sync_fast_lock(pthread_mutex_t *m, const void *site)
 	struct hook_thread *t = hook_self;
 	struct trace_sync_hope hope;
 
+	/* Who faults here, and leaves by a jump, has done nothing yet. */
+	if (__atomic_load_n(&m->__data.__kind, __ATOMIC_RELAXED) != PTHREAD_MUTEX_TIMED_NP)
+		return hook_sync_slow_lock(m, site);
 	hook_depth = HOOK_CLOSED;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	hope = trace_sync_hope(&t->sync, *spot.id);

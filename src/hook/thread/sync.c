@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 #include <gnu/libc-version.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "hook/common/end.h"
@@ -96,9 +97,18 @@ static bool is_of_libc(void *function)
 	       libc.dli_fbase == it.dli_fbase;
 }
 
+/* Then libc may turn a mutex that is held into one of another kind. */
+static bool locks_are_elided(void)
+{
+	const char *tunables = getenv("GLIBC_TUNABLES");
+
+	return tunables && strstr(tunables, "elision");
+}
+
 void hook_sync_fast_start(void)
 {
-	hook_sync_fast = hook_process.mode == HOOK_RECORD && !hook_process.noise &&
+	hook_sync_fast = !locks_are_elided() && hook_process.mode == HOOK_RECORD &&
+			 !hook_process.noise &&
 			 is_of_libc((void *)hook_sync_real.pthread_mutex_lock) &&
 			 is_of_libc((void *)hook_sync_real.pthread_mutex_unlock);
 }

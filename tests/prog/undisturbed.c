@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a program may do and a recording must not notice: undisturbed HOW.
+ *   last    signals come to threads that do nothing more before they end
+ *   fault   pthread_create writes to a page that the handler of the fault opens
+ *   jump    the lock of an address without memory, left by a jump; later another signal
+ *   clone   a child by the bare system call, with a stack of its own
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define THREADS 20
+
+static volatile int ready, go, got;
+static sigjmp_buf back;
+static char *page;
+
+static void handle(int sig)
+{
+	(void)sig;
+	got++;
+}
+
+static void jump(int sig)
+{
+	(void)sig;
+	siglongjmp(back, 1);
+}
+
+static void open_page(int sig)
+{
+	(void)sig;
+	mprotect(page, 4096, PROT_READ | PROT_WRITE);
+}
+
+static void *spin(void *arg)
+{
+	ready = 1;
+	while (!go)
+		;
+	return arg;
+}
+
+static void last(void)
+{
+	signal(SIGUSR1, handle);
+	for (int i = 0; i < THREADS; i++) {
+		pthread_t t;
+
+		ready = go = 0;
+		pthread_create(&t, NULL, spin, NULL);
+		while (!ready)
+			;
+		pthread_kill(t, SIGUSR1);
+		for (volatile int k = 0; k < 100000; k++)
+			;
+		go = 1;
+		pthread_join(t, NULL);
+	}
+	printf("%d of %d signals\n", got, THREADS);
+}
+
+static void fault(void)
+{
+	pthread_t *t;
+	int rc;
+
+	signal(SIGSEGV, open_page);
+	go = 1;
+	page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	t = (pthread_t *)page;
+	rc = pthread_create(t, NULL, spin, NULL);
+	pthread_join(*t, NULL);
+	printf("created: %d\n", rc);
+}
+
+static void leave_by_jump(void)
+{
+	struct timespec ts = {0, 100000000};
+
+	signal(SIGSEGV, jump);
+	signal(SIGUSR1, handle);
+	if (!sigsetjmp(back, 1))
+		pthread_mutex_lock((pthread_mutex_t *)64);
+	raise(SIGUSR1);
+	nanosleep(&ts, NULL);
+	printf("%d signal\n", got);
+}
+
+static void child(void)
+{
+	syscall(SYS_exit, 7);
+}
+
+static void clone_bare(void)
+{
+	static char stack[65536] __attribute__((aligned(16)));
+	void *top[2] = {(void *)child, NULL};
+	char *at = stack + sizeof(stack) - 4096;
+	int status = 0;
+
+	memcpy(at, top, sizeof(top));
+	waitpid((pid_t)syscall(SYS_clone, (long)(CLONE_VM | CLONE_VFORK | SIGCHLD), at, 0L, 0L, 0L),
+		&status, 0);
+	printf("the child ended with %d\n", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+}
+
+int main(int argc, char **argv)
+{
+	const char *how = argc > 1 ? argv[1] : "";
+
+	if (strcmp(how, "last") == 0)
+		last();
+	else if (strcmp(how, "fault") == 0)
+		fault();
+	else if (strcmp(how, "jump") == 0)
+		leave_by_jump();
+	else
+		clone_bare();
+	return 0;
+}
