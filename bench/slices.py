@@ -17,7 +17,7 @@ import time
 
 from jobs import TooLong, environment, fail
 
-SLICE_SECONDS = 0.04
+SLICE_SECONDS = 0.1
 READY_SECONDS = 60
 
 
