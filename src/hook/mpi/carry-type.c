@@ -11,8 +11,7 @@
 #include "hook/mpi/carry.h"
 
 #define SETS 512 /* of datatypes that are kept: programs send the rows of a matrix one by one */
-#define SETS_DERIVED 16 /* for those of a type of the program's, which may be large, and live on   \
-			 */
+#define SETS_DERIVED 16 /* for those of types of the program, which may be large */
 #define WAYS 4
 #define BLOCK 64 /* other ones made at a time */
 
