@@ -388,8 +388,7 @@ static void finish(const struct options *o, const struct launch_command *command
 			say_recorded(dir, recorded, ended->seconds);
 		else
 			rp_say("nothing was recorded in %s: no rank loaded the hook library, or "
-			       "none "
-			       "could write there; see 'reprise doctor'",
+			       "none could write there; see 'reprise doctor'",
 			       dir->show);
 	}
 	trace_ranks_free(&ranks);

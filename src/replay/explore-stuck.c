@@ -218,8 +218,7 @@ bool replay_is_stuck(struct replay_stuck *s, const struct replay_front *f, doubl
 	if (silent < s->looked + LOOK_EVERY)
 		return false;
 	s->looked = silent;
-	/* One that seems to be stuck may have been seen on its way: they are watched from then on.
-	 */
+	/* One that seems to be stuck may be on its way: they are watched from then on. */
 	if (!all_are_stuck(f)) {
 		s->started = false;
 		return false;

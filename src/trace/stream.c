@@ -379,20 +379,21 @@ int trace_view_open(struct trace_view *v, int dirfd, const char *name, const cha
 	return -EBADMSG;
 }
 
-void trace_stream_cut(int dirfd, const char *name)
+int trace_stream_cut(int dirfd, const char *name)
 {
 	struct trace_view view;
 	const char *why;
-	int fd;
+	int fd, rc = trace_view_open(&view, dirfd, name, &why);
 
-	if (trace_view_open(&view, dirfd, name, &why))
-		return;
+	if (rc)
+		return rc;
 	fd = openat(dirfd, name, O_WRONLY | O_CLOEXEC);
-	if (fd >= 0 && ftruncate(fd, (off_t)(TRACE_HEADER_BYTES + view.length)) != 0)
-		errno = 0;
+	if (fd < 0 || ftruncate(fd, (off_t)(TRACE_HEADER_BYTES + view.length)) != 0)
+		rc = -errno;
 	if (fd >= 0)
 		close(fd);
 	trace_view_close(&view);
+	return rc;
 }
 
 int trace_view_open_damaged(struct trace_view *v, int dirfd, const char *name, const char **why)

@@ -80,8 +80,8 @@ void trace_stream_set_polls(struct trace_stream *s, uint32_t polls, uint32_t run
 /* Cuts the file to what counts and unmaps it. */
 void trace_stream_close(struct trace_stream *s);
 
-/* The same for a stream whose writer is gone. */
-void trace_stream_cut(int dirfd, const char *name);
+/* Cuts the file of a stream whose writer is gone; it is read as well if that fails. */
+int trace_stream_cut(int dirfd, const char *name);
 
 /* Unmaps without touching the file: for a forked child. */
 void trace_stream_forget(struct trace_stream *s);

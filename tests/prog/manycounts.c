@@ -21,35 +21,48 @@ static void none_came(const MPI_Status *status)
 	outcome(" %d", status->MPI_SOURCE);
 }
 
-static void plain(int many)
+#define EXCHANGE(suffix, number)                                                                   \
+	static void exchange##suffix(number many)                                                  \
+	{                                                                                          \
+		MPI_Request request[2];                                                            \
+		MPI_Status status;                                                                 \
+		MPI_Message message;                                                               \
+		char unused;                                                                       \
+                                                                                                   \
+		for (int i = 0; i < 3; i++) {                                                      \
+			MPI_Isend##suffix(&unused, many, nothing, right, 1, MPI_COMM_WORLD,        \
+					  &request[0]);                                            \
+			if (i == 0) {                                                              \
+				MPI_Recv##suffix(&unused, many, nothing, MPI_ANY_SOURCE, 1,        \
+						 MPI_COMM_WORLD, &status);                         \
+			} else if (i == 1) {                                                       \
+				MPI_Irecv##suffix(&unused, many, nothing, MPI_ANY_SOURCE, 1,       \
+						  MPI_COMM_WORLD, &request[1]);                    \
+				MPI_Wait(&request[1], &status);                                    \
+			} else {                                                                   \
+				MPI_Mprobe(MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, &message, &status);  \
+				none_came(&status);                                                \
+				MPI_Mrecv##suffix(&unused, many, nothing, &message, &status);      \
+			}                                                                          \
+			none_came(&status);                                                        \
+			MPI_Wait(&request[0], MPI_STATUS_IGNORE);                                  \
+		}                                                                                  \
+		MPI_Sendrecv##suffix(&unused, many, nothing, right, 2, &unused, many, nothing,     \
+				     MPI_ANY_SOURCE, 2, MPI_COMM_WORLD, &status);                  \
+		none_came(&status);                                                                \
+		MPI_Sendrecv_replace##suffix(&unused, many, nothing, right, 3, MPI_ANY_SOURCE, 3,  \
+					     MPI_COMM_WORLD, &status);                             \
+		none_came(&status);                                                                \
+	}
+
+EXCHANGE(, int)
+
+static void persistent(int many)
 {
 	MPI_Request request[2];
 	MPI_Status status[2];
-	MPI_Message message;
 	char unused;
 
-	for (int i = 0; i < 3; i++) {
-		MPI_Isend(&unused, many, nothing, right, 1, MPI_COMM_WORLD, &request[0]);
-		if (i == 0) {
-			MPI_Recv(&unused, many, nothing, MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, status);
-		} else if (i == 1) {
-			MPI_Irecv(&unused, many, nothing, MPI_ANY_SOURCE, 1, MPI_COMM_WORLD,
-				  &request[1]);
-			MPI_Wait(&request[1], status);
-		} else {
-			MPI_Mprobe(MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, &message, status);
-			none_came(status);
-			MPI_Mrecv(&unused, many, nothing, &message, status);
-		}
-		none_came(status);
-		MPI_Wait(&request[0], MPI_STATUS_IGNORE);
-	}
-	MPI_Sendrecv(&unused, many, nothing, right, 2, &unused, many, nothing, MPI_ANY_SOURCE, 2,
-		     MPI_COMM_WORLD, status);
-	none_came(status);
-	MPI_Sendrecv_replace(&unused, many, nothing, right, 3, MPI_ANY_SOURCE, 3, MPI_COMM_WORLD,
-			     status);
-	none_came(status);
 	MPI_Send_init(&unused, many, nothing, right, 4, MPI_COMM_WORLD, &request[0]);
 	MPI_Recv_init(&unused, many, nothing, MPI_ANY_SOURCE, 4, MPI_COMM_WORLD, &request[1]);
 	for (int i = 0; i < 2; i++) {
@@ -63,41 +76,21 @@ static void plain(int many)
 }
 
 #if MPI_VERSION >= 4
+EXCHANGE(_c, MPI_Count)
+
 static void large(MPI_Count many)
 {
 	MPI_Request request[2];
-	MPI_Status status[2];
 	MPI_Message message;
+	MPI_Status status;
 	char unused;
 
-	for (int i = 0; i < 4; i++) {
-		MPI_Isend_c(&unused, many, nothing, right, 1, MPI_COMM_WORLD, &request[0]);
-		if (i == 0) {
-			MPI_Recv_c(&unused, many, nothing, MPI_ANY_SOURCE, 1, MPI_COMM_WORLD,
-				   status);
-		} else if (i == 1) {
-			MPI_Irecv_c(&unused, many, nothing, MPI_ANY_SOURCE, 1, MPI_COMM_WORLD,
-				    &request[1]);
-			MPI_Wait(&request[1], status);
-		} else {
-			MPI_Mprobe(MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, &message, status);
-			none_came(status);
-			if (i == 2) {
-				MPI_Mrecv_c(&unused, many, nothing, &message, status);
-			} else {
-				MPI_Imrecv_c(&unused, many, nothing, &message, &request[1]);
-				MPI_Wait(&request[1], status);
-			}
-		}
-		none_came(status);
-		MPI_Wait(&request[0], MPI_STATUS_IGNORE);
-	}
-	MPI_Sendrecv_c(&unused, many, nothing, right, 2, &unused, many, nothing, MPI_ANY_SOURCE, 2,
-		       MPI_COMM_WORLD, status);
-	none_came(status);
-	MPI_Sendrecv_replace_c(&unused, many, nothing, right, 3, MPI_ANY_SOURCE, 3, MPI_COMM_WORLD,
-			       status);
-	none_came(status);
+	MPI_Isend_c(&unused, many, nothing, right, 1, MPI_COMM_WORLD, &request[0]);
+	MPI_Mprobe(MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, &message, &status);
+	MPI_Imrecv_c(&unused, many, nothing, &message, &request[1]);
+	MPI_Wait(&request[1], &status);
+	none_came(&status);
+	MPI_Wait(&request[0], MPI_STATUS_IGNORE);
 	MPI_Isendrecv_c(&unused, many, nothing, right, 5, &unused, many, nothing, left, 5,
 			MPI_COMM_WORLD, &request[0]);
 	MPI_Wait(&request[0], MPI_STATUS_IGNORE);
@@ -134,8 +127,10 @@ int main(int argc, char **argv)
 	right = (me + 1) % size;
 	MPI_Type_contiguous(0, MPI_INT, &nothing);
 	MPI_Type_commit(&nothing);
-	plain(INT_MAX);
+	exchange(INT_MAX);
+	persistent(INT_MAX);
 #if MPI_VERSION >= 4
+	exchange_c((MPI_Count)INT_MAX + 6);
 	large((MPI_Count)INT_MAX + 6);
 	buffered();
 #endif

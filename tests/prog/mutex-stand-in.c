@@ -12,25 +12,19 @@ enum { COUNT = 1000 };
 #ifdef STAND_IN
 static long locks, unlocks;
 
-int pthread_mutex_lock(pthread_mutex_t *m)
-{
-	static int (*real)(pthread_mutex_t *);
+#define STANDS_IN(name, count)                                                                     \
+	int name(pthread_mutex_t *m)                                                               \
+	{                                                                                          \
+		static int (*real)(pthread_mutex_t *);                                             \
+                                                                                                   \
+		if (!real)                                                                         \
+			real = (int (*)(pthread_mutex_t *))dlsym(RTLD_NEXT, #name);                \
+		__atomic_add_fetch(&count, 1, __ATOMIC_RELAXED);                                   \
+		return real(m);                                                                    \
+	}
 
-	if (!real)
-		real = (int (*)(pthread_mutex_t *))dlsym(RTLD_NEXT, "pthread_mutex_lock");
-	__atomic_add_fetch(&locks, 1, __ATOMIC_RELAXED);
-	return real(m);
-}
-
-int pthread_mutex_unlock(pthread_mutex_t *m)
-{
-	static int (*real)(pthread_mutex_t *);
-
-	if (!real)
-		real = (int (*)(pthread_mutex_t *))dlsym(RTLD_NEXT, "pthread_mutex_unlock");
-	__atomic_add_fetch(&unlocks, 1, __ATOMIC_RELAXED);
-	return real(m);
-}
+STANDS_IN(pthread_mutex_lock, locks)
+STANDS_IN(pthread_mutex_unlock, unlocks)
 
 __attribute__((destructor)) static void show(void)
 {

@@ -20,7 +20,7 @@
 
 #define THREADS 20
 
-static volatile int ready, go, got;
+static volatile int got;
 static sigjmp_buf back;
 static char *page;
 
@@ -42,11 +42,15 @@ static void open_page(int sig)
 	mprotect(page, 4096, PROT_READ | PROT_WRITE);
 }
 
-static void *spin(void *arg)
+/* By no function that a recording knows: it is there when the call returns. */
+static void *signal_myself(void *arg)
 {
-	ready = 1;
-	while (!go)
-		;
+	syscall(SYS_tgkill, syscall(SYS_getpid), syscall(SYS_gettid), SIGUSR1);
+	return arg;
+}
+
+static void *nothing(void *arg)
+{
 	return arg;
 }
 
@@ -56,14 +60,7 @@ static void last(void)
 	for (int i = 0; i < THREADS; i++) {
 		pthread_t t;
 
-		ready = go = 0;
-		pthread_create(&t, NULL, spin, NULL);
-		while (!ready)
-			;
-		pthread_kill(t, SIGUSR1);
-		for (volatile int k = 0; k < 100000; k++)
-			;
-		go = 1;
+		pthread_create(&t, NULL, signal_myself, NULL);
 		pthread_join(t, NULL);
 	}
 	printf("%d of %d signals\n", got, THREADS);
@@ -75,24 +72,23 @@ static void fault(void)
 	int rc;
 
 	signal(SIGSEGV, open_page);
-	go = 1;
 	page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	t = (pthread_t *)page;
-	rc = pthread_create(t, NULL, spin, NULL);
+	rc = pthread_create(t, NULL, nothing, NULL);
 	pthread_join(*t, NULL);
 	printf("created: %d\n", rc);
 }
 
 static void leave_by_jump(void)
 {
-	struct timespec ts = {0, 100000000};
+	struct timespec ts;
 
 	signal(SIGSEGV, jump);
 	signal(SIGUSR1, handle);
 	if (!sigsetjmp(back, 1))
 		pthread_mutex_lock((pthread_mutex_t *)64);
 	raise(SIGUSR1);
-	nanosleep(&ts, NULL);
+	clock_gettime(CLOCK_REALTIME, &ts);
 	printf("%d signal\n", got);
 }
 

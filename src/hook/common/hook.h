@@ -177,7 +177,7 @@ void hook_end_of_recording(struct hook_thread *t, const char *call) __attribute_
 /* Replay: the hook cannot go on; does not return. */
 void hook_failed(struct hook_thread *t, const char *text) __attribute__((noreturn));
 
-/* write(2) without SIGXFSZ. */
+/* write(2) without SIGXFSZ and SIGPIPE. */
 ssize_t hook_write(int fd, const void *bytes, size_t n);
 
 /* One line on stderr, prefixed "reprise: ", without stdio. Arguments end with NULL. */

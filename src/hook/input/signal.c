@@ -36,7 +36,7 @@ int hook_signals;
 static struct sigaction actions[SIGNALS];
 static char comes_back; /* its address marks a signal of our timer */
 
-static bool is_fatal(int sig)
+bool hook_signal_is_fatal(int sig)
 {
 	return sig == SIGSEGV || sig == SIGBUS || sig == SIGFPE || sig == SIGILL ||
 	       sig == SIGABRT || sig == SIGTRAP || sig == SIGSYS;
@@ -297,7 +297,7 @@ static int set_action(int sig, const struct sigaction *new, struct sigaction *ol
 
 static bool is_ours(int sig, const void *site)
 {
-	return sig > 0 && sig < SIGNALS && !is_fatal(sig) && hook_io_is_programs(site);
+	return sig > 0 && sig < SIGNALS && !hook_signal_is_fatal(sig) && hook_io_is_programs(site);
 }
 
 /* A copy of the program's handler may still come from a library that puts it back. */
@@ -342,5 +342,5 @@ HOOK_EXPORT __sighandler_t __sysv_signal(int sig, __sighandler_t handler)
 bool hook_signal_is_recorded(int sig)
 {
 	return hook_process.mode == HOOK_REPLAY && hook_signals && sig > 0 && sig < SIGNALS &&
-	       !is_fatal(sig) && has_handler(&actions[sig]);
+	       !hook_signal_is_fatal(sig) && has_handler(&actions[sig]);
 }

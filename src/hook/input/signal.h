@@ -23,6 +23,9 @@ enum hook_signal_where {
 /* Did the program ever have a handler? If not, points cost one look at this. */
 extern int hook_signals;
 
+/* One that reports a fault: such signals stay the program's own. */
+bool hook_signal_is_fatal(int sig);
+
 void hook_signal_run(struct hook_thread *t, enum hook_signal_where where);
 
 /* A point with a number of its own; anything may have happened there. */

@@ -13,7 +13,7 @@
 #define SETS 512 /* of datatypes that are kept: programs send the rows of a matrix one by one */
 #define SETS_DERIVED 16 /* for those of types of the program, which may be large */
 #define WAYS 4
-#define BLOCK 64 /* other ones made at a time */
+#define BLOCK 64 /* places, or types that are not kept, made at a time */
 
 struct carry_plain carry_plain_last;
 
@@ -123,8 +123,8 @@ static void *new_slot(void)
 	char *slot;
 
 	if (!left) {
-		next = fresh(slot_bytes() * WAYS * 16);
-		left = next ? WAYS * 16 : 0;
+		next = fresh(slot_bytes() * BLOCK);
+		left = next ? BLOCK : 0;
 	}
 	if (!left)
 		return NULL;

@@ -191,8 +191,7 @@ void hook_clock_learn_changes(struct hook_clock *c, uint32_t sender,
 void hook_clock_missed(struct hook_clock *c, uint32_t sender)
 {
 	c->peer[sender].received++;
-	/* Which one it was nobody knows: that all up to the latest have come cannot be seen any
-	 * more. */
+	/* Nobody knows which: that all up to the latest have come cannot be seen any more. */
 	c->peer[sender].latest = UINT32_MAX;
 }
 

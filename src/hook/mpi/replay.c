@@ -192,8 +192,7 @@ static void begin(struct hook_thread *t)
 	t->events++;
 	if (hook_thread_is_main(t)) {
 		hook_slot->call = t->call;
-		/* One by one, as they were written: a processor waits where it has to merge them.
-		 */
+		/* One by one, as they were written: to merge them takes a processor longer. */
 		__atomic_store_n(&hook_slot->peer, t->peer, __ATOMIC_RELAXED);
 		__atomic_store_n(&hook_slot->tag, t->tag, __ATOMIC_RELAXED);
 		hook_slot->site = (uintptr_t)t->site;

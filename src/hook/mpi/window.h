@@ -53,6 +53,7 @@ struct hook_window_group {
 	uint32_t next;   /* with the same hash; or free */
 };
 
+/* An empty one is all zero but for the functions and `arg`. */
 struct hook_window {
 	/* these raced, or have to be taken for ones that did */
 	void (*write)(void *arg, const struct hook_outcome *outcome);
@@ -73,8 +74,6 @@ struct hook_window {
 	struct hook_window_run run[WINDOW_ENTRIES + 1];
 	struct hook_window_group group[WINDOW_ENTRIES + 1];
 };
-
-/* Empty is a struct that is all zero but for the functions and `arg`. */
 
 bool hook_window_is_full(const struct hook_window *w);
 
@@ -107,8 +106,7 @@ static inline void hook_window_push(struct hook_window *w, uint64_t comm, int32_
 	w->latest_tag = tag;
 }
 
-/* The program saw one outcome of a receive for (comm, tag). There must be room; slot 0 is to be
- * stored. */
+/* The program saw an outcome of a receive for (comm, tag). There must be room; store slot 0. */
 static inline void hook_window_add(struct hook_window *w, uint64_t comm, int32_t tag,
 				   const struct hook_outcome *outcome)
 {

@@ -33,12 +33,13 @@ static pthread_key_t key;
 /* But those of faults: what they interrupt cannot go on without their handler. */
 static void block_signals(sigset_t *before)
 {
-	static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
 	sigset_t all;
 
 	sigfillset(&all);
-	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
-		sigdelset(&all, faults[i]);
+	for (int sig = 1; sig < NSIG; sig++) {
+		if (hook_signal_is_fatal(sig))
+			sigdelset(&all, sig);
+	}
 	/* cppcheck-suppress uninitvar */
 	REAL(pthread_sigmask)(SIG_BLOCK, &all, before);
 }

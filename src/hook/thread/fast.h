@@ -14,9 +14,6 @@
 /* Recording, without noise and one thread at a time, and the mutexes are libc's. */
 extern bool hook_sync_fast;
 
-/* Decides that. */
-void hook_sync_fast_start(void);
-
 /* One of the normal kind; takes no note of it. */
 static inline bool hook_mutex_try(pthread_mutex_t *m, const struct hook_thread *t)
 {

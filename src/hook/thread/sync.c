@@ -105,12 +105,11 @@ static bool locks_are_elided(void)
 	return tunables && strstr(tunables, "elision");
 }
 
-void hook_sync_fast_start(void)
+static bool may_be_fast(void)
 {
-	hook_sync_fast = !locks_are_elided() && hook_process.mode == HOOK_RECORD &&
-			 !hook_process.noise &&
-			 is_of_libc((void *)hook_sync_real.pthread_mutex_lock) &&
-			 is_of_libc((void *)hook_sync_real.pthread_mutex_unlock);
+	return !locks_are_elided() && hook_process.mode == HOOK_RECORD && !hook_process.noise &&
+	       is_of_libc((void *)hook_sync_real.pthread_mutex_lock) &&
+	       is_of_libc((void *)hook_sync_real.pthread_mutex_unlock);
 }
 
 void hook_sync_start(void)
@@ -128,7 +127,7 @@ void hook_sync_start(void)
 	hook_sync_plain = hook_sync_replays ? &hook_sync_replay : &hook_sync_record;
 	hook_sync_mode = hook_sync_plain;
 	if (!hook_process.serial) {
-		hook_sync_fast_start();
+		hook_sync_fast = may_be_fast();
 		return;
 	}
 	hook_baton_start(hook_thread_self());
