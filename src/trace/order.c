@@ -96,6 +96,7 @@ static int put(struct trace_order_writer *w, const struct trace_rec *rec, bool l
 	size_t n;
 	int rc;
 
+	w->again = 0;
 	if (has_pattern(rec->kind) && w->run < UINT32_MAX &&
 	    same(trace_model_predicted(&w->model), rec)) {
 		count(w, rec);
@@ -291,6 +292,7 @@ int trace_order_next(struct trace_order_reader *r, struct trace_rec *rec)
 
 	if (trace_order_next_of_run(r, rec))
 		return 1;
+	r->again = false;
 	rc = decode(r, rec);
 	if (rc <= 0)
 		return rc;

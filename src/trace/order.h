@@ -65,6 +65,10 @@ struct trace_order_writer {
 	uint8_t literals;                /* how many of them are one byte each */
 	uint32_t polls;
 	bool busy; /* a record is being put: a signal handler must keep out */
+	/* A record that led the model back to where it was: at event `again`, so many events after
+	   the last one, it will do so again. 0: there is none. */
+	uint64_t again, again_a;
+	uint32_t again_kind, again_delta;
 	struct trace_model model;
 };
 
@@ -81,11 +85,26 @@ static inline void trace_order_busy(struct trace_order_writer *w, bool busy)
 
 /*
  * trace_order_put of (kind, a, 0) in line for the case that costs the program most, because it
- * comes most often: one more record of a long run. false: it is not that, nothing was done.
+ * comes most often: the same record as before. false: it is not that, nothing was done.
  */
+static inline bool trace_order_again(struct trace_order_writer *w, uint32_t kind, uint64_t a)
+{
+	if (w->events != w->again || w->again_a != a || w->again_kind != kind ||
+	    w->run == UINT32_MAX)
+		return false;
+	trace_order_busy(w, true);
+	trace_stream_set_run(&w->stream, ++w->run);
+	w->last_event = w->again;
+	w->again += w->again_delta;
+	trace_order_busy(w, false);
+	return true;
+}
+
+/* The same for one more record of a long run, whatever it is. */
 static inline bool trace_order_run(struct trace_order_writer *w, uint32_t kind, uint64_t a)
 {
 	const struct trace_rec *p = trace_model_predicted(&w->model);
+	uint32_t context = w->model.context, last = w->model.last;
 
 	if (p->a != a || p->kind != kind || p->delta != w->events - w->last_event || p->b ||
 	    w->polls || w->run < TRACE_LITERALS || w->run == UINT32_MAX)
@@ -94,6 +113,13 @@ static inline bool trace_order_run(struct trace_order_writer *w, uint32_t kind, 
 	trace_stream_set_run(&w->stream, ++w->run);
 	trace_model_step(&w->model, p);
 	w->last_event = w->events;
+	w->again = 0;
+	if (w->model.context == context && w->model.last == last) {
+		w->again = w->events + p->delta;
+		w->again_delta = p->delta;
+		w->again_a = a;
+		w->again_kind = kind;
+	}
 	trace_order_busy(w, false);
 	return true;
 }
@@ -138,6 +164,7 @@ static inline void trace_order_fail(struct trace_order_writer *w)
 {
 	if (w->polls == UINT32_MAX)
 		trace_order_flush_polls(w);
+	w->again = 0;
 	trace_stream_set_polls(&w->stream, ++w->polls, w->run);
 }
 
@@ -155,6 +182,7 @@ struct trace_order_reader {
 	uint64_t run;  /* predicted records still to come */
 	bool tail_run; /* the count kept in the header was taken */
 	bool tail_polls;
+	bool again; /* the last record led the model back to where it was: it is predicted again */
 	uint64_t last_event;
 };
 
@@ -167,11 +195,24 @@ int trace_order_next(struct trace_order_reader *r, struct trace_rec *rec)
 /* The same in line, as far as a run goes on; false: nothing was done. */
 static inline bool trace_order_next_of_run(struct trace_order_reader *r, struct trace_rec *rec)
 {
+	uint32_t context = r->model.context, last = r->model.last;
+
 	if (!r->run)
 		return false;
 	r->run--;
 	*rec = *trace_model_predicted(&r->model);
 	trace_model_step(&r->model, rec);
+	r->again = r->model.context == context && r->model.last == last;
+	r->last_event += rec->delta;
+	return true;
+}
+
+/* The same if the next record is the last one, `rec`, once more. */
+static inline bool trace_order_next_again(struct trace_order_reader *r, const struct trace_rec *rec)
+{
+	if (!r->run || !r->again)
+		return false;
+	r->run--;
 	r->last_event += rec->delta;
 	return true;
 }

@@ -84,7 +84,7 @@ int main(int argc, char **argv)
 	else if (me == 0)
 		receive(paced, messages, argv[1]);
 	for (int i = 0; me == 1 && i < paced; i++) {
-		struct timespec pause = {0, 1000000};
+		struct timespec pause = {0, 2000000};
 
 		nanosleep(&pause, NULL);
 		MPI_Send(data, BYTES, MPI_CHAR, 0, 0, MPI_COMM_WORLD);

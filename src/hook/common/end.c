@@ -118,6 +118,7 @@ static void finish_record(struct hook_thread *t, uint32_t how, uint64_t value)
 	hook_heap_close();
 	hook_baton_leave(t);
 	t->passive = 1;
+	t->attention = 0;
 }
 
 void hook_end_describe(struct hook_text *out, uint32_t how, int64_t value)
@@ -301,6 +302,7 @@ void hook_stop_recording(struct hook_thread *t, uint32_t reason, uint64_t detail
 	hook_heap_close();
 	hook_baton_leave(t);
 	t->passive = 1;
+	t->attention = 0;
 	if (__atomic_exchange_n(&said, true, __ATOMIC_ACQ_REL))
 		return;
 	hook_text_number(&text, hook_process.rank);

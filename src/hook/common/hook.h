@@ -93,8 +93,9 @@ struct hook_thread {
 	struct trace_rec next; /* the record to come */
 	uint64_t next_event;   /* its event */
 	bool more;             /* there is one */
-	bool final;            /* in the call the recording never saw return */
-	uint64_t failed;       /* polls since the last event; reset by who wants to know */
+	uint64_t calm;   /* before this event a quick way may be taken, see hook/mpi/quick.h */
+	bool final;      /* in the call the recording never saw return */
+	uint64_t failed; /* polls since the last event; reset by who wants to know */
 	uint64_t events;
 	uint64_t checked; /* up to this event the digest was right */
 	void *guide;      /* see hook/mpi/guide.c; NULL until its first event */

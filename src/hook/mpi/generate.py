@@ -15,7 +15,7 @@ EXTRAS = ("count", "sendcount", "recvcount", "incount", "recvtag", "color", "key
 SILENT = ("Pready", "Pready_list", "Pready_range", "Buffer_detach")
 BY_MEMBERS = ("Comm_create_group", "Intercomm_create")
 # Calls of the mode that are common enough for recording to be asked for first, by name.
-HOT = ("Recv",)
+HOT = ("Recv", "Send")  # see quick.h
 NONBLOCKING = {"Send": "Isend", "Ssend": "Issend", "Rsend": "Irsend", "Bsend": "Ibsend"}
 
 
@@ -166,7 +166,12 @@ def body(call):
     if call.kind == "mode":
         made = f"\trc = hook_mpi_mode->{call.mode_name()}({call.args('t')});\n"
         if call.name in HOT:
-            made = ("\tif (HOOK_LIKELY(hook_mpi_mode == &hook_mpi_record))\n"
+            quick = call.args('t').replace(" source,", "")
+            made = ("\tif (HOOK_LIKELY(record_quick) && source == MPI_ANY_SOURCE)\n"
+                    f"\t\trc = quick_record_{call.name}({quick});\n"
+                    "\telse if (replay_quick && source == MPI_ANY_SOURCE)\n"
+                    f"\t\trc = quick_replay_{call.name}({quick});\n"
+                    "\telse if (HOOK_LIKELY(hook_mpi_mode == &hook_mpi_record))\n"
                     f"\t\trc = hook_mpi_record.{call.name}({call.args('t')});\n"
                     f"\telse\n\t{made}")
         return (text
@@ -210,16 +215,21 @@ def light(call):
     head = (f"\tstruct hook_thread *t;\n\tint rc;\n\n"
             f"\tif (!HOOK_LIKELY(hook_depth == 0))\n\t\treturn {real};\n")
     slow = body(call).replace(head, "\tint rc;\n\n").replace(enter, "")
+    other = f"return full_{call.name}({call.args('t')})"
+    if call.name in HOT:
+        other = (f"return replay_quick && quick_replay_is_calm(t)"
+                 f" ? quick_replay_{call.name}({call.args('t')})"
+                 f" : full_{call.name}({call.args('t')})")
     return slow, (head + enter
                   + "\tif (!HOOK_LIKELY(hook_mpi_mode == &hook_mpi_record) || hook_mpi_turns)\n"
-                  f"\t\treturn full_{call.name}({call.args('t')});\n"
+                  f"\t\t{other};\n"
                   f"\thook_mpi_begin(t, {peer}, {tag}, {call.extras()});\n"
                   f"\trc = {real};\n" + finish)
 
 
 def wrappers(calls):
     out = ["/* Generated from calls.tbl by generate.py. */",
-           '#include "hook/common/session.h"', '#include "hook/mpi/mpi.h"', "",
+           '#include "hook/common/session.h"', '#include "hook/mpi/quick.h"', "",
            "struct hook_mpi_real hook_mpi_real;", "",
            "void hook_mpi_resolve_all(void *(*find)(const char *name))", "{"]
     for call in calls:

@@ -142,6 +142,15 @@ static inline void hook_mpi_leave(struct hook_thread *t)
 	hook_depth = t->passive;
 }
 
+static inline __attribute__((always_inline)) void hook_mpi_digest(struct hook_thread *t, int peer,
+								  int tag, uint64_t extra)
+{
+	uint64_t x = t->call + ((uint64_t)(uint32_t)peer << 16) + ((uint64_t)(uint32_t)tag << 32);
+
+	t->digest = (t->digest ^ x ^ extra << 7) * 0x9e3779b97f4a7c15ull;
+	t->digest ^= t->digest >> 32;
+}
+
 /*
  * Recording must cost next to nothing: its begin and end are here, in line, as far as there is
  * nothing to do but to count the event.
@@ -149,14 +158,10 @@ static inline void hook_mpi_leave(struct hook_thread *t)
 static inline __attribute__((always_inline)) void hook_mpi_begin(struct hook_thread *t, int peer,
 								 int tag, uint64_t extra)
 {
-	uint64_t x = t->call + ((uint64_t)(uint32_t)peer << 16) + ((uint64_t)(uint32_t)tag << 32);
-
 	t->peer = peer;
 	t->tag = tag;
-	t->digest = (t->digest ^ x ^ extra << 7) * 0x9e3779b97f4a7c15ull;
-	t->digest ^= t->digest >> 32;
-	if (HOOK_LIKELY(hook_mpi_mode == &hook_mpi_record) &&
-	    HOOK_LIKELY(t->order.events + 1 < t->attention) && HOOK_LIKELY(!t->passive))
+	hook_mpi_digest(t, peer, tag, extra);
+	if (HOOK_LIKELY(t->order.events + 1 < t->attention))
 		trace_stream_set_events(&t->order.stream, ++t->order.events, true);
 	else
 		hook_mpi_mode->begin(t);

@@ -16,6 +16,7 @@
 #define CHECK_FIRST 16
 
 const struct record_tracing *record_tracing;
+bool record_quick;
 
 void record_note(struct hook_thread *t, uint32_t kind, uint64_t a, uint64_t b)
 {
@@ -47,12 +48,15 @@ static bool is_check_due(uint64_t events)
 	       (events % CHECK_FIRST == 0 && events < 16 * CHECK_FIRST);
 }
 
-/* The event after `events` that begin() must see; with noise it is the next. */
+/* The event after `events` that begin() must see; with noise, and in other modes, it is the next.
+ */
 static uint64_t attention_after(uint64_t events)
 {
 	uint64_t step = events < 16 * CHECK_FIRST ? CHECK_FIRST : CHECK_EVERY;
 
-	return hook_process.noise ? 0 : events - events % step + step;
+	return hook_process.noise || hook_mpi_mode != &hook_mpi_record
+		       ? 0
+		       : events - events % step + step;
 }
 
 static void begin(struct hook_thread *t)
@@ -108,6 +112,7 @@ static void opened(struct hook_thread *t, int world, int level)
 {
 	uint32_t mode = racing_open(t, world, level);
 
+	record_quick = hook_mpi_mode == &hook_mpi_record && !record_tracing && !hook_mpi_turns;
 	record_note(t, TRACE_WORLD, (uint64_t)world, (uint64_t)level | (uint64_t)mode << 8);
 }
 

@@ -46,6 +46,9 @@ struct record_tracing {
 
 extern const struct record_tracing *record_tracing; /* NULL for `order` */
 
+/* Nothing but outcomes is recorded, and threads take no turns. */
+extern bool record_quick;
+
 /* The functions of the table, by file. */
 int record_Wait(struct hook_thread *t, MPI_Request *request, MPI_Status *status);
 int record_Waitany(struct hook_thread *t, int count, MPI_Request requests[], int *index,

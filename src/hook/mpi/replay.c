@@ -22,6 +22,8 @@
 #define NOWHERE_TAG 1
 #define NOISY_POLLS 1000
 
+bool replay_quick;
+
 static MPI_Comm nowhere; /* a communicator on which nobody sends */
 static bool sparse;      /* wildcards without a record stay wildcards */
 static bool racing;      /* only wildcards that raced have a source, by number */
@@ -93,7 +95,7 @@ void replay_diverged(struct hook_thread *t)
 }
 
 /* Posts and cancellations were read in advance. */
-static void advance(struct hook_thread *t)
+void replay_advance(struct hook_thread *t)
 {
 	do {
 		if (trace_order_next_of_run(&t->order_reader, &t->next))
@@ -106,7 +108,7 @@ static void advance(struct hook_thread *t)
 static void skip_posts(struct hook_thread *t)
 {
 	if (t->more && trace_kind_is_keyed(t->next.kind))
-		advance(t);
+		replay_advance(t);
 }
 
 bool replay_take(struct hook_thread *t, uint32_t kind, struct trace_rec *rec)
@@ -114,7 +116,7 @@ bool replay_take(struct hook_thread *t, uint32_t kind, struct trace_rec *rec)
 	skip_posts(t);
 	if (t->more && t->next.kind == kind && t->next_event == t->events) {
 		*rec = t->next;
-		advance(t);
+		replay_advance(t);
 		return true;
 	}
 	if (t->final)
@@ -151,7 +153,7 @@ bool replay_poll_fails(struct hook_thread *t)
 	if (t->more && t->next.kind == TRACE_FAIL) {
 		t->failed++;
 		if (--t->next.a == 0)
-			advance(t);
+			replay_advance(t);
 		return true;
 	}
 	if (t->events < t->order_view.events || (t->more && is_outcome_left(t)))
@@ -166,7 +168,7 @@ static void check_digest(struct hook_thread *t)
 	if (t->next.a != (uint32_t)t->digest)
 		replay_diverged(t);
 	t->checked = t->events;
-	advance(t);
+	replay_advance(t);
 }
 
 /* The recorded run did not get past this event, or not beyond it. */
@@ -175,7 +177,7 @@ static void at_limit(struct hook_thread *t)
 	skip_posts(t);
 	if (t->events > t->order_view.events) {
 		if (t->more && t->next.kind == TRACE_CHECK)
-			advance(t);
+			replay_advance(t);
 		if (t->more && t->next.kind == TRACE_END)
 			replay_diverged(t);
 		t->events--;
@@ -235,7 +237,7 @@ static void turn_take(struct hook_thread *t)
 	skip_posts(t);
 	if (t->more && t->next.kind == TRACE_TURN && t->next_event == t->events) {
 		rec = t->next;
-		advance(t);
+		replay_advance(t);
 	}
 	hook_turn_wait(t, t->turn + rec.a);
 	t->turn += rec.a + 1;
@@ -245,6 +247,11 @@ static void turn_pass(struct hook_thread *t)
 {
 	(void)t;
 	hook_turn_done();
+}
+
+bool replay_is_partial(void)
+{
+	return sparse || racing;
 }
 
 static void opened(struct hook_thread *t, int world, int level)
@@ -268,11 +275,9 @@ static void opened(struct hook_thread *t, int world, int level)
 	hook_mpi_real.Comm_dup(MPI_COMM_SELF, &nowhere);
 	hook_credit_open(world);
 	hook_polite_open(world);
-}
-
-bool replay_is_partial(void)
-{
-	return sparse || racing;
+	replay_quick = hook_mpi_mode == &hook_mpi_replay && !replay_is_partial() &&
+		       !hook_mpi_turns && !hook_guide_on && !hook_process.noise;
+	t->calm = hook_thread_is_main(t) ? t->order_view.events : 0;
 }
 
 static void closing(struct hook_thread *t)

@@ -11,6 +11,12 @@
  */
 bool replay_take(struct hook_thread *t, uint32_t kind, struct trace_rec *rec);
 
+/* Outcomes alone decide, of a single thread, without noise; see quick.h. */
+extern bool replay_quick;
+
+/* Moves t->next on to the next record that is obeyed in its turn. */
+void replay_advance(struct hook_thread *t);
+
 /* The program asks for something else than t->next: says so and ends. */
 void replay_diverged(struct hook_thread *t) __attribute__((noreturn));
 
