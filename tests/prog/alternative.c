@@ -6,8 +6,9 @@
  * order. crash: an order is fatal. abort, status: in other ways. deadlock: rank 0 waits for one
  * more message if 2 was first. poll: it polls for it. ssend: it sends to one who does not receive.
  * bcast: it waits for what rank 1 would broadcast. compute: it computes for 4 seconds, endless:
- * for ever. Rank 1 is first in the recorded run: rank 2
- * waits for a while; FIRST=2 in the environment turns that round.
+ * for ever. query, handler: it is in MPI_Wait for 3 seconds, in a function that MPI calls there; in
+ * the second one because what it takes by MPI_Imrecv is too long. Rank 1 is first in the recorded
+ * run: rank 2 waits for a while; FIRST=2 in the environment turns that round.
  */
 #include <mpi.h>
 #include <signal.h>
@@ -18,6 +19,7 @@
 #include <unistd.h>
 
 #define TAG 5
+#define LONG 64
 
 static int is(const char *a, const char *b)
 {
@@ -98,6 +100,73 @@ static void take(const char *way, int got[2])
 	}
 }
 
+static void sleep_in_call(void)
+{
+	struct timespec left = {3, 0};
+
+	while (nanosleep(&left, &left) != 0)
+		;
+}
+
+static void on_error(MPI_Comm *comm, int *code, ...)
+{
+	(void)comm, (void)code;
+	sleep_in_call();
+}
+
+/* What rank 1 has sent besides. */
+static void take_long(int slowly)
+{
+	int buffer[LONG];
+	MPI_Errhandler own;
+	MPI_Message message;
+	MPI_Request request;
+
+	if (!slowly) {
+		MPI_Recv(buffer, LONG, MPI_INT, 1, TAG + 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		return;
+	}
+	MPI_Comm_create_errhandler(on_error, &own);
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, own);
+	MPI_Mprobe(1, TAG + 1, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE);
+	MPI_Imrecv(buffer, 1, MPI_INT, &message, &request);
+	MPI_Wait(&request, MPI_STATUS_IGNORE);
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+	MPI_Errhandler_free(&own);
+}
+
+static int query(void *state, MPI_Status *status)
+{
+	(void)state;
+	MPI_Status_set_elements(status, MPI_BYTE, 0);
+	MPI_Status_set_cancelled(status, 0);
+	status->MPI_SOURCE = MPI_UNDEFINED;
+	status->MPI_TAG = MPI_UNDEFINED;
+	sleep_in_call();
+	return MPI_SUCCESS;
+}
+
+static int let_go(void *state)
+{
+	(void)state;
+	return MPI_SUCCESS;
+}
+
+static int cancel(void *state, int done)
+{
+	(void)state, (void)done;
+	return MPI_SUCCESS;
+}
+
+static void wait_for_own(void)
+{
+	MPI_Request request;
+
+	MPI_Grequest_start(query, let_go, cancel, NULL, &request);
+	MPI_Grequest_complete(request);
+	MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
 static void judge(const char *how, const int got[2], MPI_Comm comm)
 {
 	MPI_Status status;
@@ -108,8 +177,12 @@ static void judge(const char *how, const int got[2], MPI_Comm comm)
 	else
 		printf("sum %d\n", got[0] + got[1]);
 	fflush(stdout);
+	if (is(how, "handler"))
+		take_long(got[0] != 1);
 	if (got[0] == 1)
 		return;
+	if (is(how, "query"))
+		wait_for_own();
 	if (is(how, "crash"))
 		raise(SIGSEGV);
 	if (is(how, "abort"))
@@ -131,7 +204,7 @@ static void judge(const char *how, const int got[2], MPI_Comm comm)
 int main(int argc, char **argv)
 {
 	const char *first = getenv("FIRST");
-	int rank, got[2] = {0, 0};
+	int rank, got[2] = {0, 0}, more[LONG] = {0};
 	MPI_Comm comm;
 
 	if (argc != 3)
@@ -149,6 +222,8 @@ int main(int argc, char **argv)
 		if (rank != (first ? atoi(first) : 1))
 			usleep(200000);
 		MPI_Send(&rank, 1, MPI_INT, 0, TAG, MPI_COMM_WORLD);
+		if (rank == 1 && is(argv[2], "handler"))
+			MPI_Send(more, LONG, MPI_INT, 0, TAG + 1, MPI_COMM_WORLD);
 	}
 	MPI_Barrier(MPI_COMM_WORLD);
 	MPI_Finalize();

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * late-flood FILE PACED MESSAGES [posted]: rank 1 sends PACED messages slowly; rank 2 polls and
- * looks at the clock until these are long gone and then floods rank 0, which takes what comes. In
- * replay the clock does not make rank 2 wait: its flood comes first, and somebody has to keep it.
- * Rank 0 appends to FILE the most memory it ever had, in kB. posted: rank 2 does not wait, its
- * messages have a tag of their own, and rank 0 posts receives from anyone, first for those of rank
- * 1: no message races with another.
+ * late-flood FILE PACED MESSAGES [posted | named | any | held]: rank 1 sends PACED messages slowly;
+ * rank 2 polls and looks at the clock until these are long gone and then floods rank 0, which takes
+ * what comes. In replay the clock does not make rank 2 wait: its flood comes first, and somebody
+ * has to keep it. Rank 0 appends to FILE the most memory it ever had, in kB. posted: rank 2 does
+ * not wait, its messages have a tag of their own, and rank 0 posts receives from anyone, first for
+ * those of rank 1: no message races with another. named, any: rank 0 first posts as many receives,
+ * from rank 2 or from anyone, and cancels them.
  */
 #include <time.h>
 
@@ -26,6 +27,21 @@ static long peak_kb(void)
 	if (file)
 		fclose(file);
 	return kb;
+}
+
+static void cancel(int source, int times)
+{
+	for (int i = 0; i < times; i++) {
+		int data, cancelled;
+		MPI_Request request;
+		MPI_Status status;
+
+		MPI_Irecv(&data, 1, MPI_INT, source, 9, MPI_COMM_WORLD, &request);
+		MPI_Cancel(&request);
+		MPI_Wait(&request, &status);
+		MPI_Test_cancelled(&status, &cancelled);
+		CHECK(cancelled);
+	}
 }
 
 static void receive(int paced, int messages, const char *path)
@@ -69,16 +85,42 @@ static void receive_posted(int paced, int messages, const char *path)
 	fclose(file);
 }
 
+static void held(int me, int messages)
+{
+	static char data[BYTES];
+	MPI_Comm world = MPI_COMM_WORLD;
+
+	for (int i = 0; me == 2 && i < messages; i++)
+		MPI_Send(data, BYTES, MPI_CHAR, 0, 1, world);
+	if (me == 2)
+		MPI_Send(data, 1, MPI_CHAR, 1, 0, world);
+	if (me == 1) {
+		MPI_Recv(data, 1, MPI_CHAR, MPI_ANY_SOURCE, 0, world, MPI_STATUS_IGNORE);
+		MPI_Send(data, 1, MPI_CHAR, 0, 0, world);
+	}
+	if (me == 0)
+		MPI_Recv(data, 1, MPI_CHAR, MPI_ANY_SOURCE, 0, world, MPI_STATUS_IGNORE);
+	for (int i = 0; me == 0 && i < messages; i++)
+		MPI_Recv(data, BYTES, MPI_CHAR, MPI_ANY_SOURCE, 1, world, MPI_STATUS_IGNORE);
+	MPI_Finalize();
+}
+
 int main(int argc, char **argv)
 {
-	int me, paced, messages, posted = argc == 5;
+	int me, paced, messages, posted = argc == 5 && strcmp(argv[4], "posted") == 0;
 	static char data[BYTES];
 
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &me);
-	CHECK(argc == 4 || posted);
+	CHECK(argc == 4 || argc == 5);
 	paced = atoi(argv[2]);
 	messages = atoi(argv[3]);
+	if (argc == 5 && strcmp(argv[4], "held") == 0) {
+		held(me, messages);
+		return 0;
+	}
+	if (me == 0 && argc == 5 && !posted)
+		cancel(strcmp(argv[4], "any") == 0 ? MPI_ANY_SOURCE : 2, messages);
 	if (me == 0 && posted)
 		receive_posted(paced, messages, argv[1]);
 	else if (me == 0)

@@ -51,6 +51,17 @@ static int writer_do(struct trace_order_writer *w, const struct step *s)
 	return trace_order_put(w, s->kind, s->a, s->b);
 }
 
+/* The same by the shortest way there is, as the hooks do it. */
+static int writer_do_shortly(struct trace_order_writer *w, const struct step *s)
+{
+	if (s->kind == STEP_POLL || s->b)
+		return writer_do(w, s);
+	w->events = s->event;
+	if (trace_order_again(w, s->kind, s->a) || trace_order_run(w, s->kind, s->a))
+		return 0;
+	return trace_order_put(w, s->kind, s->a, 0);
+}
+
 /*
  * Reads the stream beside the steps it was made of and returns how many there are. It may have an
  * END behind them where `ended` is given.
@@ -152,10 +163,13 @@ static struct step mixed_step(struct steps *s)
 {
 	uint64_t n = s->n++;
 
-	switch (n >> 6 & 3) {
+	switch ((n >> 6) % 5) {
 	case 0:
 		s->event += 2;
 		return (struct step){TRACE_SRC, s->event, n % 3, 0};
+	case 4:
+		s->event++;
+		return (struct step){TRACE_SRC, s->event, 1, 0};
 	case 1:
 		if (n % 4)
 			return (struct step){.kind = STEP_POLL};
@@ -483,7 +497,7 @@ write_until_killed(struct trace_order_writer *w, struct steps steps, uint64_t co
 	for (uint64_t i = 0; i < count; i++) {
 		struct step s = steps.next(&steps);
 
-		if (writer_do(w, &s))
+		if (writer_do_shortly(w, &s))
 			_exit(1);
 		*done = i + 1;
 	}
@@ -604,7 +618,7 @@ static void test_a_signal_handler_may_end_it_after_every_instruction(void **stat
 {
 	struct scratch *dir = *state;
 	volatile uint64_t *done = shared_counter();
-	struct steps steps = {.seed = 14, .n = 50, .next = mixed_step};
+	struct steps steps = {.seed = 14, .n = 290, .next = mixed_step};
 	struct trace_order_writer *w = malloc(sizeof(*w));
 	struct trace_stream copy;
 	unsigned ended = 0, silent = 0;
@@ -613,7 +627,7 @@ static void test_a_signal_handler_may_end_it_after_every_instruction(void **stat
 	writer_open(w, dir);
 	assert_int_equal(trace_stream_create(&copy, dir->fd, "copy", TRACE_STREAM_ORDER, 0, 0, "0"),
 			 0);
-	child = start_walk(w, steps, 100, done);
+	child = start_walk(w, steps, 130, done);
 	for (bool first = true; walk_on(child, first); first = false) {
 		if (end_copy(dir, child, w, &copy, steps, done))
 			ended++;

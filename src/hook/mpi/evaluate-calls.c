@@ -157,7 +157,7 @@ static int evaluate_Iprobe(struct hook_thread *t, int source, int tag, MPI_Comm 
 	if (status == MPI_STATUS_IGNORE)
 		status = &local;
 	rc = hook_mpi_replay.Iprobe(t, source, tag, comm, flag, status);
-	if (*flag)
+	if (*flag || rc != MPI_SUCCESS)
 		returned(e, rc, status);
 	return rc;
 }
@@ -181,7 +181,7 @@ static int evaluate_Improbe(struct hook_thread *t, int source, int tag, MPI_Comm
 	if (status == MPI_STATUS_IGNORE)
 		status = &local;
 	rc = hook_mpi_replay.Improbe(t, source, tag, comm, flag, message, status);
-	if (*flag)
+	if (*flag || rc != MPI_SUCCESS)
 		returned(e, rc, status);
 	return rc;
 }

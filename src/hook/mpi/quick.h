@@ -23,17 +23,16 @@ static inline __attribute__((always_inline)) int quick_record_Recv(struct hook_t
 	int rc;
 
 	hook_mpi_begin(t, MPI_ANY_SOURCE, tag, (uint64_t)count);
-	if (status == MPI_STATUS_IGNORE) {
-		local.MPI_SOURCE = MPI_UNDEFINED;
+	if (status == MPI_STATUS_IGNORE)
 		status = &local;
-	}
 	rc = hook_mpi_real.Recv(buf, count, type, MPI_ANY_SOURCE, tag, comm, status);
-	if (HOOK_LIKELY(!hook_requests_count()) && HOOK_LIKELY(!t->passive) &&
+	if (HOOK_LIKELY(rc == MPI_SUCCESS) && HOOK_LIKELY(!hook_requests_count()) &&
+	    HOOK_LIKELY(!t->passive) &&
 	    HOOK_LIKELY(trace_order_again(&t->order, TRACE_SRC, (uint32_t)status->MPI_SOURCE))) {
 		trace_stream_set_events(&t->order.stream, t->order.events, false);
 		return rc;
 	}
-	record_received(t, TRACE_SRC, MPI_ANY_SOURCE, comm, status);
+	record_received(t, TRACE_SRC, MPI_ANY_SOURCE, comm, record_told(rc, status));
 	hook_mpi_end(t);
 	return rc;
 }

@@ -297,7 +297,7 @@ bool racing_recv(struct hook_thread *t, void *buf, MPI_Count count, MPI_Datatype
 					    .home = buf,
 					    .bytes = (size_t)fits},
 		     comm, carry_next_key(false), status, *rc);
-	racing_received(t, TRACE_SRC, source, comm, status);
+	racing_received(t, TRACE_SRC, source, comm, record_told(*rc, status));
 	return true;
 }
 

@@ -66,6 +66,8 @@ static void begin(struct hook_thread *t)
 	trace_stream_set_events(&t->order.stream, ++t->order.events, true);
 	if (is_check_due(t->order.events))
 		record_note(t, TRACE_CHECK, (uint32_t)t->digest, 0);
+	if (t->passive)
+		return;
 	t->attention = attention_after(t->order.events);
 	if (hook_process.noise)
 		hook_mpi_noise(t);
@@ -139,6 +141,16 @@ static void closing(struct hook_thread *t)
 		record_tracing->closing(t);
 }
 
+const MPI_Status *record_told(int rc, const MPI_Status *status)
+{
+	static const MPI_Status nothing = {.MPI_SOURCE = MPI_UNDEFINED, .MPI_TAG = MPI_ANY_TAG};
+	int class = rc;
+
+	if (rc != MPI_SUCCESS)
+		hook_mpi_real.Error_class(rc, &class);
+	return class == MPI_SUCCESS || class == MPI_ERR_TRUNCATE ? status : &nothing;
+}
+
 /* A source that MPI did not say, after an error, is written as one that no rank has. */
 void record_received(struct hook_thread *t, uint32_t kind, int source, MPI_Comm comm,
 		     const MPI_Status *status)
@@ -163,7 +175,7 @@ static bool watched(int source)
 static int record_Recv(struct hook_thread *t, void *buf, MPI_Count count, MPI_Datatype type,
 		       int source, int tag, MPI_Comm comm, MPI_Status *status)
 {
-	MPI_Status local = {.MPI_SOURCE = MPI_UNDEFINED};
+	MPI_Status local;
 	int rc;
 
 	hook_mpi_begin(t, source, tag, (uint64_t)count);
@@ -177,7 +189,7 @@ static int record_Recv(struct hook_thread *t, void *buf, MPI_Count count, MPI_Da
 		rc = hook_mpi_do_recv(t, buf, count, type, source, tag, comm, status);
 	else
 		rc = hook_mpi_recv(buf, count, type, source, tag, comm, status);
-	record_received(t, TRACE_SRC, source, comm, status);
+	record_received(t, TRACE_SRC, source, comm, record_told(rc, status));
 	hook_mpi_end(t);
 	return rc;
 }
@@ -185,7 +197,7 @@ static int record_Recv(struct hook_thread *t, void *buf, MPI_Count count, MPI_Da
 static int record_exchange(struct hook_thread *t, const struct hook_mpi_exchange *x, bool replace,
 			   MPI_Status *status)
 {
-	MPI_Status local = {.MPI_SOURCE = MPI_UNDEFINED};
+	MPI_Status local;
 	bool look = watched(x->source);
 	int rc;
 
@@ -195,7 +207,7 @@ static int record_exchange(struct hook_thread *t, const struct hook_mpi_exchange
 	rc = replace ? hook_mpi_do_sendrecv_replace(t, x, status)
 		     : hook_mpi_do_sendrecv(t, x, status);
 	if (look)
-		record_received(t, TRACE_SRC, x->source, x->comm, status);
+		record_received(t, TRACE_SRC, x->source, x->comm, record_told(rc, status));
 	hook_mpi_end(t);
 	return rc;
 }
@@ -281,44 +293,55 @@ static int look_block(struct hook_thread *t, const struct look *l)
 
 static int record_look(struct hook_thread *t, struct look l)
 {
-	MPI_Status local = {.MPI_SOURCE = MPI_UNDEFINED};
+	MPI_Status local;
 	int rc;
 
 	hook_mpi_begin(t, l.source, l.tag, 0);
 	if (l.status == MPI_STATUS_IGNORE)
 		l.status = &local;
 	rc = look_block(t, &l);
-	record_received(t, TRACE_LOOK, l.source, l.comm, l.status);
+	record_received(t, TRACE_LOOK, l.source, l.comm, record_told(rc, l.status));
 	hook_mpi_end(t);
 	return rc;
 }
 
+static void note_hit(struct hook_thread *t, const struct look *l, bool told)
+{
+	bool wild = told && l->source == MPI_ANY_SOURCE;
+
+	record_note(t, TRACE_HIT, wild ? (uint64_t)l->status->MPI_SOURCE + 1 : 0, 0);
+	if (told && hook_requests_count())
+		record_received(t, TRACE_LOOK, MPI_PROC_NULL, l->comm, l->status);
+}
+
+/* A poll that failed with an error is one that replay has to make again. */
 static int record_poll(struct hook_thread *t, struct look l, int *flag)
 {
-	MPI_Status local = {.MPI_SOURCE = MPI_UNDEFINED};
+	MPI_Status local;
 	uint64_t turn = 0;
-	int rc;
+	int hit = 0, rc;
+	bool event;
 
 	if (l.status == MPI_STATUS_IGNORE)
 		l.status = &local;
 	if (hook_mpi_turns)
 		turn = hook_turn_lock();
-	rc = look_once(&l, flag);
-	if (*flag) {
+	rc = look_once(&l, &hit);
+	event = hit || rc != MPI_SUCCESS;
+	if (rc == MPI_SUCCESS)
+		*flag = hit;
+	if (event) {
 		hook_mpi_begin(t, l.source, l.tag, 0);
 		if (hook_mpi_turns)
 			record_turn(t, turn);
 	}
 	if (hook_mpi_turns)
-		hook_turn_unlock(*flag);
-	if (!*flag) {
+		hook_turn_unlock(event);
+	if (!event) {
 		record_failed_poll(t);
 		return rc;
 	}
-	record_note(t, TRACE_HIT,
-		    l.source == MPI_ANY_SOURCE ? (uint64_t)l.status->MPI_SOURCE + 1 : 0, 0);
-	if (hook_requests_count())
-		record_received(t, TRACE_LOOK, MPI_PROC_NULL, l.comm, l.status);
+	note_hit(t, &l, rc == MPI_SUCCESS);
 	hook_mpi_end(t);
 	return rc;
 }

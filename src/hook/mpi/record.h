@@ -12,6 +12,9 @@ void record_failed_poll(struct hook_thread *t);
 /* The thread takes this turn, see turn.h. */
 void record_turn(struct hook_thread *t, uint64_t turn);
 
+/* The status that a call left; after most errors MPI has not written it, and nothing is known. */
+const MPI_Status *record_told(int rc, const MPI_Status *status);
+
 /* A message was received (TRACE_SRC) or seen (TRACE_LOOK) outside of any request. */
 void record_received(struct hook_thread *t, uint32_t kind, int source, MPI_Comm comm,
 		     const MPI_Status *status);

@@ -523,7 +523,8 @@ static int replay_Improbe(struct hook_thread *t, int source, int tag, MPI_Comm c
 	if (replay_take(t, TRACE_HIT, &rec) && rec.a)
 		source = (int)rec.a - 1;
 	rc = replay_look(t, source, tag, comm, message, status);
-	*flag = 1;
+	if (rc == MPI_SUCCESS)
+		*flag = 1;
 	hook_mpi_end(t);
 	return rc;
 }

@@ -237,7 +237,7 @@ static int known_source(const struct trace_rec *rec, uint64_t first)
 
 static int vary_look(struct hook_thread *t, struct look l)
 {
-	MPI_Status local = {.MPI_SOURCE = MPI_UNDEFINED};
+	MPI_Status local;
 	struct trace_rec rec;
 	int source = l.source, rc;
 
@@ -248,15 +248,16 @@ static int vary_look(struct hook_thread *t, struct look l)
 	if (source == MPI_ANY_SOURCE && vary_take(t, t->order.events, TRACE_LOOK, &rec))
 		source = known_source(&rec, 0);
 	rc = look(t, &l, source);
-	record_received(t, TRACE_LOOK, l.source, l.comm, l.status);
+	record_received(t, TRACE_LOOK, l.source, l.comm, record_told(rc, l.status));
 	hook_mpi_end(t);
 	return rc;
 }
 
 /* A poll that the prelude makes succeed. */
-static int vary_hit(struct hook_thread *t, struct look l)
+static int vary_hit(struct hook_thread *t, struct look l, int *flag)
 {
-	MPI_Status local = {.MPI_SOURCE = MPI_UNDEFINED};
+	uint64_t from = 0;
+	MPI_Status local;
 	struct trace_rec rec;
 	int source = l.source, rc;
 
@@ -268,9 +269,12 @@ static int vary_hit(struct hook_thread *t, struct look l)
 	if (source == MPI_ANY_SOURCE)
 		source = known_source(&rec, 1);
 	rc = look(t, &l, source);
-	record_note(t, TRACE_HIT,
-		    l.source == MPI_ANY_SOURCE ? (uint64_t)l.status->MPI_SOURCE + 1 : 0, 0);
-	if (hook_requests_count())
+	if (rc == MPI_SUCCESS)
+		*flag = 1;
+	if (rc == MPI_SUCCESS && l.source == MPI_ANY_SOURCE)
+		from = (uint64_t)l.status->MPI_SOURCE + 1;
+	record_note(t, TRACE_HIT, from, 0);
+	if (rc == MPI_SUCCESS && hook_requests_count())
 		record_received(t, TRACE_LOOK, MPI_PROC_NULL, l.comm, l.status);
 	hook_mpi_end(t);
 	return rc;
@@ -295,7 +299,7 @@ static int vary_Probe(struct hook_thread *t, int source, int tag, MPI_Comm comm,
 static int vary_Mprobe(struct hook_thread *t, int source, int tag, MPI_Comm comm,
 		       MPI_Message *message, MPI_Status *status)
 {
-	MPI_Status local = {.MPI_SOURCE = MPI_UNDEFINED};
+	MPI_Status local;
 	struct look l = {source, tag, comm, message, status};
 	int rc;
 
@@ -303,14 +307,14 @@ static int vary_Mprobe(struct hook_thread *t, int source, int tag, MPI_Comm comm
 		return vary_look(t, l);
 	status = status == MPI_STATUS_IGNORE ? &local : status;
 	rc = hook_mpi_record.Mprobe(t, source, tag, comm, message, status);
-	vary_probed(status);
+	vary_probed(record_told(rc, status));
 	return rc;
 }
 
 static int vary_Improbe(struct hook_thread *t, int source, int tag, MPI_Comm comm, int *flag,
 			MPI_Message *message, MPI_Status *status)
 {
-	MPI_Status local = {.MPI_SOURCE = MPI_UNDEFINED};
+	MPI_Status local;
 	struct look l = {source, tag, comm, message, status};
 	int rc;
 
@@ -319,17 +323,15 @@ static int vary_Improbe(struct hook_thread *t, int source, int tag, MPI_Comm com
 		record_failed_poll(t);
 		return MPI_SUCCESS;
 	}
-	if (!t->past) {
-		*flag = 1;
-		return vary_hit(t, l);
-	}
+	if (!t->past)
+		return vary_hit(t, l, flag);
 	wait_for_others();
 	status = status == MPI_STATUS_IGNORE ? &local : status;
 	rc = message ? hook_mpi_record.Improbe(t, source, tag, comm, flag, message, status)
 		     : hook_mpi_record.Iprobe(t, source, tag, comm, flag, status);
-	if (!*flag)
+	if (rc == MPI_SUCCESS && !*flag)
 		vary_poll_failed();
-	else if (message)
+	else if (rc == MPI_SUCCESS && message)
 		vary_probed(status);
 	return rc;
 }
