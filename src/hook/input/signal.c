@@ -278,8 +278,13 @@ static void come_back(struct hook_thread *t, int sig)
 	syscall(SYS_timer_settime, id, 0, &soon, NULL);
 }
 
-void hook_signal_end(struct hook_thread *t)
+void hook_signal_end(struct hook_thread *t, const sigset_t *mask)
 {
+	t->calls++;
+	if (hook_signals && hook_process.mode == HOOK_RECORD && !t->passive)
+		record_run(t, HOOK_SIGNAL_POINT, mask);
+	else if (hook_signals)
+		hook_signal_run(t, HOOK_SIGNAL_POINT);
 	for (int i = 0; i < 64; i++) {
 		if (t->signal_timers & 1ull << i)
 			syscall(SYS_timer_delete, t->signal_timer[i]);

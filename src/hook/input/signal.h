@@ -34,8 +34,8 @@ void hook_signal_run(struct hook_thread *t, enum hook_signal_where where);
 /* Replay: would that run one? */
 bool hook_signal_is_due(struct hook_thread *t, enum hook_signal_where where);
 
-/* The thread ends; no signal comes to it any more. */
-void hook_signal_end(struct hook_thread *t);
+/* The thread's last point; no signal comes to it any more, but before it had this mask. */
+void hook_signal_end(struct hook_thread *t, const sigset_t *mask);
 
 void hook_signal_count_given(struct hook_thread *t);
 

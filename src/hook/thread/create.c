@@ -53,6 +53,7 @@ static void block_signals(sigset_t *before)
 static void ends(void *arg)
 {
 	struct hook_thread *t = arg;
+	sigset_t mask;
 
 	if (hook_self != t)
 		return;
@@ -63,10 +64,11 @@ static void ends(void *arg)
 	hook_depth = 1;
 	/* From then on there is no stream in which a handler could be recorded. */
 	if (hook_process.mode == HOOK_RECORD && !hook_thread_is_main(t))
-		block_signals(NULL);
-	hook_signal_point(t);
+		block_signals(&mask);
+	else
+		REAL(pthread_sigmask)(SIG_SETMASK, NULL, &mask);
+	hook_signal_end(t, &mask);
 	hook_depth = 1;
-	hook_signal_end(t);
 	hook_heap_leave();
 	hook_sync_let_go(t);
 	if (hook_process.mode == HOOK_RECORD)
