@@ -56,7 +56,7 @@ struct hook_io hook_io_begin(const char *call, enum hook_io_way way)
 	/* From here on, when recording, the handler of a signal runs when it comes. */
 	if (io.live)
 		hook_depth = 1;
-	hook_signal_point(io.t);
+	hook_signal_point_of_call(io.t);
 	if (io.live)
 		return io;
 	if (way == HOOK_IO_GETS)

@@ -3,8 +3,9 @@
  * When recording, the kernel calls ours instead of the program's handler. It runs the handler at
  * once if the thread waits inside a call, and else keeps the signal for the next point; a timer of
  * the same signal brings it back if there is no point soon. In replay the kernel has nothing to
- * call for these signals, and a handler runs when the next input record says so. Invariant: while
- * hook_depth is HOOK_CLOSED, streams are at work, and no handler runs.
+ * call for these signals, and a handler runs when the next input record says so. In serial mode a
+ * handler has the baton, like all of the program's code, if only for its own time.
+ * Invariant: while hook_depth is HOOK_CLOSED, streams are at work, and no handler runs.
  */
 #include "hook/input/signal.h"
 
@@ -19,6 +20,8 @@
 #include "hook/common/end.h"
 #include "hook/input/io.h"
 #include "hook/input/real.h"
+#include "hook/thread/baton.h"
+#include "hook/thread/fast.h"
 #include "hook/thread/sync.h"
 
 #define SITE __builtin_return_address(0)
@@ -28,7 +31,10 @@
 struct record {
 	int32_t sig, code, pid, uid;
 	uint64_t value, calls, ops;
-	uint32_t where, pad;
+	uint8_t where;
+	uint8_t takes_baton;
+	uint16_t handlers; /* at work when it came */
+	uint32_t given;
 };
 
 int hook_signals;
@@ -61,11 +67,24 @@ static void call(int sig, siginfo_t *info, void *context)
 		a.sa_handler(sig);
 }
 
-/*
- * With the mask that the kernel would set; it has not, or not for this signal. The step comes last:
- * other threads look at what the handler sets.
- */
-static void call_masked(struct hook_thread *t, int sig, siginfo_t *info)
+/* The step comes last: other threads look at what the handler sets. */
+static void call_as_program(struct hook_thread *t, int sig, siginfo_t *info, void *context,
+			    bool takes_baton)
+{
+	hook_io_step(t);
+	if (takes_baton)
+		hook_baton_enter(t);
+	t->handlers++;
+	hook_depth = t->passive;
+	call(sig, info, context);
+	hook_depth = HOOK_CLOSED;
+	t->handlers--;
+	if (takes_baton)
+		hook_baton_leave(t);
+}
+
+/* With the mask that the kernel would set; it has not, or not for this signal. */
+static void call_masked(struct hook_thread *t, int sig, siginfo_t *info, bool takes_baton)
 {
 	static ucontext_t nowhere;
 	sigset_t mask = actions[sig].sa_mask, old;
@@ -73,13 +92,28 @@ static void call_masked(struct hook_thread *t, int sig, siginfo_t *info)
 	if (!(actions[sig].sa_flags & SA_NODEFER))
 		sigaddset(&mask, sig);
 	REAL(pthread_sigmask)(SIG_BLOCK, &mask, &old);
-	hook_io_step(t);
-	hook_depth = t->passive;
-	call(sig, info, &nowhere);
+	call_as_program(t, sig, info, &nowhere, takes_baton);
 	REAL(pthread_sigmask)(SIG_SETMASK, &old, NULL);
 }
 
-static void put(struct hook_thread *t, int sig, const siginfo_t *info, enum hook_signal_where where)
+void hook_signal_count_given(struct hook_thread *t)
+{
+	uint64_t ops = hook_process.mode == HOOK_RECORD ? t->sync.ops : t->sync_reader.ops;
+
+	if (t->given_calls != t->calls || t->given_ops != ops)
+		t->given = 0;
+	t->given_calls = t->calls;
+	t->given_ops = ops;
+	t->given++;
+}
+
+static uint32_t given_since(const struct hook_thread *t, uint64_t ops)
+{
+	return t->given_calls == t->calls && t->given_ops == ops ? t->given : 0;
+}
+
+/* True if the handler needs the baton. */
+static bool put(struct hook_thread *t, int sig, const siginfo_t *info, enum hook_signal_where where)
 {
 	struct record r = {.sig = sig,
 			   .code = info->si_code,
@@ -88,38 +122,49 @@ static void put(struct hook_thread *t, int sig, const siginfo_t *info, enum hook
 			   .value = (uint64_t)(uintptr_t)info->si_value.sival_ptr,
 			   .calls = t->calls,
 			   .ops = t->sync.ops,
-			   .where = where};
+			   .where = (uint8_t)where,
+			   .takes_baton = hook_baton_on && !hook_baton_has(t),
+			   .handlers = t->handlers,
+			   .given = given_since(t, t->sync.ops)};
 
 	hook_input_put_bytes(t, TRACE_IN_SIGNAL, &r, sizeof(r));
+	return r.takes_baton;
 }
 
-/* The oldest of those that wait; false: there is none. */
-static bool take_waiting(struct hook_thread *t, siginfo_t *info)
+/* The oldest of those that wait and that the program has not blocked; false: there is none. */
+static bool take_waiting(struct hook_thread *t, const sigset_t *blocked, siginfo_t *info)
 {
 	sigset_t all, old;
+	uint32_t i = 0;
 	bool found;
 
 	sigfillset(&all);
 	/* cppcheck-suppress uninitvar */
 	REAL(pthread_sigmask)(SIG_SETMASK, &all, &old);
-	found = t->waiting > 0;
+	while (i < t->waiting && sigismember(blocked ? blocked : &old, t->waits[i].si_signo))
+		i++;
+	found = i < t->waiting;
 	if (found) {
-		*info = t->waits[0];
-		memmove(&t->waits[0], &t->waits[1], --t->waiting * sizeof(t->waits[0]));
+		*info = t->waits[i];
+		t->waiting--;
+		memmove(&t->waits[i], &t->waits[i + 1], (t->waiting - i) * sizeof(t->waits[0]));
 	}
 	REAL(pthread_sigmask)(SIG_SETMASK, &old, NULL);
 	return found;
 }
 
-static void record_run(struct hook_thread *t, enum hook_signal_where where)
+/* `blocked` is the mask of the place that our own handler came to, or NULL. */
+static void record_run(struct hook_thread *t, enum hook_signal_where where, const sigset_t *blocked)
 {
 	int depth = hook_depth, error = errno;
 	siginfo_t info;
 
-	while (t->waiting && take_waiting(t, &info)) {
+	while (t->waiting && take_waiting(t, blocked, &info)) {
+		bool takes_baton;
+
 		hook_depth = HOOK_CLOSED;
-		put(t, info.si_signo, &info, where);
-		call_masked(t, info.si_signo, &info);
+		takes_baton = put(t, info.si_signo, &info, where);
+		call_masked(t, info.si_signo, &info, takes_baton);
 		hook_depth = depth;
 	}
 	errno = error;
@@ -129,17 +174,32 @@ static void record_run(struct hook_thread *t, enum hook_signal_where where)
 static bool is_reached(const struct hook_thread *t, enum hook_signal_where where,
 		       const struct record *r)
 {
-	if (where == HOOK_SIGNAL_POINT)
-		return r->calls <= t->calls && r->ops <= t->sync_reader.ops;
-	return r->calls == t->calls && r->ops == t->sync_reader.ops &&
-	       (where == HOOK_SIGNAL_INSIDE) == (r->where == HOOK_SIGNAL_INSIDE);
+	uint64_t ops = t->sync_reader.ops;
+	uint32_t given = given_since(t, ops);
+
+	if (r->handlers < t->handlers || r->calls > t->calls || r->ops > ops)
+		return false;
+	if (r->handlers > t->handlers || r->calls < t->calls || r->ops < ops)
+		return true;
+	if (r->given != given)
+		return r->given < given;
+	switch (where) {
+	case HOOK_SIGNAL_CALL:
+		return true;
+	case HOOK_SIGNAL_POINT:
+		return r->where != HOOK_SIGNAL_INSIDE;
+	default:
+		return r->where == where;
+	}
 }
 
-static bool is_due(struct hook_thread *t, enum hook_signal_where where, struct record *r)
+/* `at` is behind its record. */
+static bool is_due(struct hook_thread *t, enum hook_signal_where where, struct record *r,
+		   struct trace_input_reader *at)
 {
 	const struct trace_view *view = hook_input_view();
 	struct trace_input_rec rec;
-	struct trace_input_reader *in = &t->input_reader, at;
+	struct trace_input_reader *in = &t->input_reader;
 
 	while (in->pos < view->length &&
 	       (view->bytes[in->pos] == TRACE_IN_MODULE || view->bytes[in->pos] == TRACE_IN_NOTE)) {
@@ -148,30 +208,40 @@ static bool is_due(struct hook_thread *t, enum hook_signal_where where, struct r
 	}
 	if (in->pos >= view->length || view->bytes[in->pos] != TRACE_IN_SIGNAL)
 		return false;
-	at = *in;
-	if (trace_input_next(&at, &rec) != 1 || rec.length != sizeof(*r))
+	*at = *in;
+	if (trace_input_next(at, &rec) != 1 || rec.length != sizeof(*r))
 		hook_failed(t, "the recorded signals make no sense");
 	memcpy(r, rec.bytes, sizeof(*r));
 	if (r->sig <= 0 || r->sig >= SIGNALS)
 		hook_failed(t, "the recorded signals make no sense");
-	if (!is_reached(t, where, r))
-		return false;
-	*in = at;
-	return true;
+	return is_reached(t, where, r);
+}
+
+bool hook_signal_is_due(struct hook_thread *t, enum hook_signal_where where)
+{
+	struct trace_input_reader at;
+	struct record r;
+
+	return !t->passive && is_due(t, where, &r, &at);
 }
 
 static void replay_run(struct hook_thread *t, enum hook_signal_where where)
 {
 	int depth = hook_depth, error = errno;
+	struct trace_input_reader at;
 	struct record r;
 
-	while (is_due(t, where, &r)) {
+	while (is_due(t, where, &r, &at)) {
 		siginfo_t info = {.si_signo = r.sig, .si_code = r.code};
 
+		t->input_reader = at;
 		info.si_pid = r.pid;
 		info.si_uid = (uid_t)r.uid;
 		info.si_value.sival_ptr = (void *)(uintptr_t)r.value;
-		call_masked(t, r.sig, &info);
+		hook_depth = HOOK_CLOSED;
+		if (r.takes_baton)
+			hook_baton_leave(t);
+		call_masked(t, r.sig, &info, r.takes_baton);
 		hook_depth = depth;
 	}
 	errno = error;
@@ -182,7 +252,7 @@ void hook_signal_run(struct hook_thread *t, enum hook_signal_where where)
 	if (t->passive)
 		return;
 	if (hook_process.mode == HOOK_RECORD) {
-		record_run(t, where);
+		record_run(t, where, NULL);
 	} else if (hook_process.mode == HOOK_REPLAY) {
 		replay_run(t, where);
 	}
@@ -208,6 +278,20 @@ static void come_back(struct hook_thread *t, int sig)
 	syscall(SYS_timer_settime, id, 0, &soon, NULL);
 }
 
+void hook_signal_end(struct hook_thread *t, const sigset_t *mask)
+{
+	t->calls++;
+	if (hook_signals && hook_process.mode == HOOK_RECORD && !t->passive)
+		record_run(t, HOOK_SIGNAL_POINT, mask);
+	else if (hook_signals)
+		hook_signal_run(t, HOOK_SIGNAL_POINT);
+	for (int i = 0; i < 64; i++) {
+		if (t->signal_timers & 1ull << i)
+			syscall(SYS_timer_delete, t->signal_timer[i]);
+	}
+	t->signal_timers = 0;
+}
+
 static bool wait_for_point(struct hook_thread *t, int sig, const siginfo_t *info)
 {
 	if (t->waiting == HOOK_SIGNALS_WAITING)
@@ -225,8 +309,11 @@ static bool is_comeback(const siginfo_t *info)
 
 static void on_signal(int sig, siginfo_t *info, void *context)
 {
+	const sigset_t *blocked = &((ucontext_t *)context)->uc_sigmask;
 	struct hook_thread *t = hook_self;
 	int depth = hook_depth, error = errno;
+	enum hook_signal_where where = depth ? HOOK_SIGNAL_INSIDE : HOOK_SIGNAL_AFTER;
+	bool takes_baton;
 
 	if (!t || t->passive || hook_process.mode != HOOK_RECORD || hook_process.ended) {
 		if (!is_comeback(info))
@@ -235,15 +322,17 @@ static void on_signal(int sig, siginfo_t *info, void *context)
 		if (depth >= HOOK_CLOSED && t->waiting)
 			come_back(t, sig);
 		else
-			record_run(t, depth ? HOOK_SIGNAL_INSIDE : HOOK_SIGNAL_AFTER);
-	} else if ((depth != 0 && depth < HOOK_CLOSED) || !wait_for_point(t, sig, info)) {
-		record_run(t, HOOK_SIGNAL_INSIDE);
+			record_run(t, where, blocked);
+	} else if (depth >= HOOK_CLOSED) {
+		/* If there is no room, there are enough of its kind. */
+		wait_for_point(t, sig, info);
+	} else if (depth != 0 || !wait_for_point(t, sig, info)) {
+		record_run(t, where, blocked);
 		hook_depth = HOOK_CLOSED;
-		put(t, sig, info, depth ? HOOK_SIGNAL_INSIDE : HOOK_SIGNAL_AFTER);
-		hook_io_step(t);
-		hook_depth = t->passive;
-		call(sig, info, context);
+		takes_baton = put(t, sig, info, where);
+		call_as_program(t, sig, info, context, takes_baton);
 		hook_depth = depth;
+		record_run(t, where, blocked);
 	}
 	errno = error;
 }
@@ -280,6 +369,7 @@ static int set_action(int sig, const struct sigaction *new, struct sigaction *ol
 		now = *new;
 		if (has_handler(new)) {
 			__atomic_store_n(&hook_signals, 1, __ATOMIC_RELAXED);
+			hook_sync_fast = false;
 			actions[sig] = *new;
 			substitute(sig, &now);
 		}

@@ -6,18 +6,21 @@
  * and in replay right after the last point before.
  *
  * Points are numbered (t->calls), but for the end of a synchronisation operation, which is known
- * by the number of such operations: those must be cheap.
+ * by the number of such operations: those must be cheap. Locks that are given back are no
+ * operations with a number, and are counted from the last point or operation on: a handler waits
+ * for others, too, and in replay must not have a lock that it did not have.
  */
 #ifndef HOOK_INPUT_SIGNAL_H
 #define HOOK_INPUT_SIGNAL_H
 
 #include "hook/common/hook.h"
 
-/* Where a handler may run: records know the last two. */
+/* Where a handler may run. */
 enum hook_signal_where {
-	HOOK_SIGNAL_POINT,  /* any that is due */
+	HOOK_SIGNAL_POINT,  /* a numbered one */
 	HOOK_SIGNAL_INSIDE, /* while a synchronisation operation waits: in replay as it begins */
 	HOOK_SIGNAL_AFTER,  /* after such an operation, or not at a point at all */
+	HOOK_SIGNAL_CALL,   /* at the point from which on a call waits, or while it does */
 };
 
 /* Did the program ever have a handler? If not, points cost one look at this. */
@@ -28,12 +31,35 @@ bool hook_signal_is_fatal(int sig);
 
 void hook_signal_run(struct hook_thread *t, enum hook_signal_where where);
 
+/* Replay: would that run one? */
+bool hook_signal_is_due(struct hook_thread *t, enum hook_signal_where where);
+
+/* The thread's last point; no signal comes to it any more, but before it had this mask. */
+void hook_signal_end(struct hook_thread *t, const sigset_t *mask);
+
+void hook_signal_count_given(struct hook_thread *t);
+
+/* A lock was given back. */
+static inline void hook_signal_given(struct hook_thread *t)
+{
+	if (__builtin_expect(hook_signals, 0))
+		hook_signal_count_given(t);
+}
+
 /* A point with a number of its own; anything may have happened there. */
 static inline void hook_signal_point(struct hook_thread *t)
 {
 	t->calls++;
 	if (__builtin_expect(hook_signals, 0))
 		hook_signal_run(t, HOOK_SIGNAL_POINT);
+}
+
+/* The same, from which on a call waits. */
+static inline void hook_signal_point_of_call(struct hook_thread *t)
+{
+	t->calls++;
+	if (__builtin_expect(hook_signals, 0))
+		hook_signal_run(t, HOOK_SIGNAL_CALL);
 }
 
 /* For calls of which nothing is recorded, where hook_depth is 0. */

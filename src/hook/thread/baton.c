@@ -239,6 +239,11 @@ static void record_take(struct hook_thread *t)
 	hook_depth = depth;
 }
 
+bool hook_baton_has(const struct hook_thread *t)
+{
+	return __atomic_load_n(&baton.owner, __ATOMIC_RELAXED) == t;
+}
+
 bool hook_baton_is_due(void)
 {
 	return __atomic_load_n(&baton.first, __ATOMIC_RELAXED) &&

@@ -25,6 +25,9 @@ void hook_baton_give(struct hook_thread *t);
 /* Takes it, or makes a new version of it if it has it; in replay after hook_baton_give. */
 void hook_baton_take(struct hook_thread *t);
 
+/* Recording: has it got it? */
+bool hook_baton_has(const struct hook_thread *t);
+
 /* Somebody waits for it, and its owner has run for long. */
 bool hook_baton_is_due(void);
 

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <threads.h>
@@ -31,15 +32,20 @@
 static pthread_key_t key;
 
 /* But those of faults: what they interrupt cannot go on without their handler. */
+static void fill(sigset_t *all)
+{
+	sigfillset(all);
+	for (int sig = 1; sig < NSIG; sig++) {
+		if (hook_signal_is_fatal(sig))
+			sigdelset(all, sig);
+	}
+}
+
 static void block_signals(sigset_t *before)
 {
 	sigset_t all;
 
-	sigfillset(&all);
-	for (int sig = 1; sig < NSIG; sig++) {
-		if (hook_signal_is_fatal(sig))
-			sigdelset(&all, sig);
-	}
+	fill(&all);
 	/* cppcheck-suppress uninitvar */
 	REAL(pthread_sigmask)(SIG_BLOCK, &all, before);
 }
@@ -47,6 +53,7 @@ static void block_signals(sigset_t *before)
 static void ends(void *arg)
 {
 	struct hook_thread *t = arg;
+	sigset_t mask;
 
 	if (hook_self != t)
 		return;
@@ -57,8 +64,10 @@ static void ends(void *arg)
 	hook_depth = 1;
 	/* From then on there is no stream in which a handler could be recorded. */
 	if (hook_process.mode == HOOK_RECORD && !hook_thread_is_main(t))
-		block_signals(NULL);
-	hook_signal_point(t);
+		block_signals(&mask);
+	else
+		REAL(pthread_sigmask)(SIG_SETMASK, NULL, &mask);
+	hook_signal_end(t, &mask);
 	hook_depth = 1;
 	hook_heap_leave();
 	hook_sync_let_go(t);
@@ -89,7 +98,7 @@ static void begins(struct hook_thread *t)
 	pthread_setspecific(key, t);
 	if (!t->is_of_team)
 		hook_baton_enter(t);
-	hook_depth = t->passive;
+	hook_sync_leave(t);
 	if (t->masked)
 		REAL(pthread_sigmask)(SIG_SETMASK, &t->mask, NULL);
 }
@@ -186,18 +195,45 @@ static bool has_mask(const pthread_attr_t *attr)
 	return attr && pthread_attr_getsigmask_np(attr, &mask) != PTHREAD_ATTR_NO_SIGMASK_NP;
 }
 
+/* The mask that the attributes ask for is another one meanwhile: they cannot be copied. */
+static int create_masked(const struct creation *n, struct hook_thread *t)
+{
+	static int busy;
+	pthread_attr_t *attr = (pthread_attr_t *)n->attr;
+	sigset_t all, mask;
+	int rc;
+
+	fill(&all);
+	while (__atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE))
+		sched_yield();
+	pthread_attr_getsigmask_np(attr, &mask);
+	rc = pthread_attr_setsigmask_np(attr, &all);
+	if (!rc) {
+		t->mask = mask;
+		t->masked = true;
+		rc = create_now(n, t);
+		pthread_attr_setsigmask_np(attr, &mask);
+	}
+	__atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
+	return rc;
+}
+
 /* No handler runs in a thread that has no streams yet: nobody would know of it. */
 static int create(const struct creation *n, struct hook_thread *t)
 {
 	sigset_t mask;
 	int rc;
 
-	if (!t || hook_process.mode != HOOK_RECORD || has_mask(n->attr))
+	if (!t || hook_process.mode != HOOK_RECORD)
 		return create_now(n, t);
 	block_signals(&mask);
-	t->mask = mask;
-	t->masked = true;
-	rc = create_now(n, t);
+	if (has_mask(n->attr)) {
+		rc = create_masked(n, t);
+	} else {
+		t->mask = mask;
+		t->masked = true;
+		rc = create_now(n, t);
+	}
 	REAL(pthread_sigmask)(SIG_SETMASK, &mask, NULL);
 	return rc;
 }
@@ -244,7 +280,7 @@ static int create_hooked(const struct creation *n, const void *site)
 	struct hook_thread *t = hook_thread_self();
 	int rc;
 
-	hook_depth = 1;
+	hook_depth = HOOK_CLOSED;
 #ifndef HOOK_FLAVOUR_PLAIN
 	hook_runtime_find();
 #endif

@@ -11,7 +11,7 @@
 
 #include "hook/thread/objects.h"
 
-/* Recording, without noise and one thread at a time, and the mutexes are libc's. */
+/* Recording, without noise, handlers of signals and one thread at a time; mutexes are libc's. */
 extern bool hook_sync_fast;
 
 /* One of the normal kind; takes no note of it. */
@@ -68,7 +68,7 @@ static inline int hook_sync_fast_lock(pthread_mutex_t *m, const void *site)
 		hook_depth = 0;
 		return hook_sync_slow_lock(m, site);
 	}
-	if (__builtin_expect(!trace_sync_is_hoped(&hope, *spot.version + 1) || hook_signals, 0))
+	if (__builtin_expect(!trace_sync_is_hoped(&hope, *spot.version + 1), 0))
 		return hook_sync_note_lock(t, m);
 	++*spot.version;
 	trace_sync_came(&t->sync, SYNC_MUTEX_LOCK, *spot.id, &hope);

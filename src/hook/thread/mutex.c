@@ -29,7 +29,7 @@ static int take(struct hook_sync_call c)
 
 static int wait(struct hook_sync_call c)
 {
-	HOOK_SYNC_ENTER(t);
+	struct hook_thread *t __attribute__((cleanup(hook_sync_leaving))) = hook_sync_enter_wait();
 
 	return hook_sync_mode->wait(t, &c);
 }

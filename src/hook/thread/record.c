@@ -17,11 +17,13 @@
 static void note_taken(struct hook_thread *t, const struct hook_sync_call *c, uint32_t code)
 {
 	struct hook_sync_spot spot = hook_sync_spot(c);
-	struct trace_sync_outcome out = {.takes = true, .code = code, .version = ++*spot.version};
+	struct trace_sync_outcome out = {.takes = true, .code = code};
 	enum trace_sync_class how = hook_sync_class(c->op);
 	int rc;
 
 	hook_depth = HOOK_CLOSED;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	out.version = ++*spot.version;
 	if (!*spot.id) {
 		__atomic_store_n(spot.id, hook_sync_new_id(t), __ATOMIC_RELEASE);
 		rc = trace_sync_put_new(&t->sync, c->op, how, *spot.id, &out);
@@ -46,12 +48,14 @@ static uint64_t id_of(const struct hook_sync_spot *spot)
 static void note_shared(struct hook_thread *t, const struct hook_sync_call *c)
 {
 	struct hook_sync_spot spot = hook_sync_spot(c);
-	struct trace_sync_outcome out = {
-		.takes = true, .version = __atomic_add_fetch(spot.version, 1, __ATOMIC_ACQ_REL)};
+	struct trace_sync_outcome out = {.takes = true};
 	enum trace_sync_class how = hook_sync_class(c->op);
 	int rc;
 
+	/* A handler in between could want the next version of this very semaphore. */
 	hook_depth = HOOK_CLOSED;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	out.version = __atomic_add_fetch(spot.version, 1, __ATOMIC_ACQ_REL);
 	if (out.version == 1 && !*spot.id) {
 		__atomic_store_n(spot.id, hook_sync_new_id(t), __ATOMIC_RELEASE);
 		rc = trace_sync_put_new(&t->sync, c->op, how, *spot.id, &out);
@@ -130,13 +134,25 @@ static int record_lock(pthread_mutex_t *m, const void *site)
 
 static int record_release(struct hook_thread *t, const struct hook_sync_call *c)
 {
-	(void)t;
-	return hook_sync_undo(c);
+	int rc;
+
+	hook_depth = HOOK_CLOSED;
+	rc = hook_sync_undo(c);
+	hook_signal_given(t);
+	return rc;
 }
 
 static int record_unlock(pthread_mutex_t *m)
 {
-	return hook_sync_real.pthread_mutex_unlock(m);
+	struct hook_sync_call c = {.op = SYNC_MUTEX_LOCK, .object = m};
+	struct hook_thread *t = hook_self;
+	int rc;
+
+	if (__builtin_expect(!hook_signals, 1))
+		return hook_sync_real.pthread_mutex_unlock(m);
+	rc = record_release(t, &c);
+	hook_sync_leave(t);
+	return rc;
 }
 
 /* An operation in which the thread may be cancelled. */
@@ -192,8 +208,12 @@ static int record_share(struct hook_thread *t, const struct hook_sync_call *c)
 
 static int record_unshare(struct hook_thread *t, pthread_rwlock_t *l)
 {
-	(void)t;
-	return hook_sync_real.pthread_rwlock_unlock(l);
+	int rc;
+
+	hook_depth = HOOK_CLOSED;
+	rc = hook_sync_real.pthread_rwlock_unlock(l);
+	hook_signal_given(t);
+	return rc;
 }
 
 static int record_post(struct hook_thread *t, const struct hook_sync_call *c)

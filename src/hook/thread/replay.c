@@ -162,19 +162,26 @@ static bool is_last_release(const struct hook_sync_call *c)
 }
 
 /* The object may be destroyed by the next thread as soon as the turn is passed on. */
-static int replay_release(struct hook_thread *t, const struct hook_sync_call *c)
+static int give_back(const struct hook_sync_call *c)
 {
 	struct hook_sync_spot spot = hook_sync_spot(c);
 	bool last = is_last_release(c);
 	int rc = hook_sync_undo(c);
 	uint32_t turns = spot.version[1];
 
-	(void)t;
 	if (rc || !last || !turns)
 		return rc;
 	spot.version[1] = 0;
 	hook_sync_pass(spot.version, spot.version[0] + turns);
 	return 0;
+}
+
+static int replay_release(struct hook_thread *t, const struct hook_sync_call *c)
+{
+	int rc = give_back(c);
+
+	hook_signal_given(t);
+	return rc;
 }
 
 static int replay_unlock(pthread_mutex_t *m)
@@ -194,15 +201,29 @@ static void __attribute__((noreturn)) cancelled(void)
 	pthread_exit(PTHREAD_CANCELED);
 }
 
+/* What handlers did while the thread waited comes before the end of the wait. */
+static bool released_for_handlers(struct hook_thread *t, const struct hook_sync_call *c)
+{
+	if (!hook_signals || !hook_signal_is_due(t, HOOK_SIGNAL_INSIDE))
+		return false;
+	give_back(c);
+	hook_signal_run(t, HOOK_SIGNAL_INSIDE);
+	return true;
+}
+
 static int replay_wait(struct hook_thread *t, const struct hook_sync_call *c)
 {
 	struct hook_sync_spot spot = hook_sync_spot(c);
 	struct trace_sync_outcome out;
+	bool released = released_for_handlers(t, c);
 
+	t->released = released;
 	hook_sync_expect(t, c, id_now(&spot), &out);
+	t->released = false;
 	if (!out.takes)
 		return fails(t, c, &spot, &out);
-	replay_release(t, c);
+	if (!released)
+		give_back(c);
 	do_take(t, c, &out);
 	if (out.code == HOOK_SYNC_CANCELLED)
 		cancelled();
@@ -211,8 +232,8 @@ static int replay_wait(struct hook_thread *t, const struct hook_sync_call *c)
 
 void hook_sync_at_end(struct hook_thread *t, const struct hook_sync_call *c)
 {
-	if (c->op >= SYNC_COND_WAIT && c->op <= SYNC_COND_CLOCKWAIT)
-		replay_release(t, c);
+	if (c->op >= SYNC_COND_WAIT && c->op <= SYNC_COND_CLOCKWAIT && !t->released)
+		give_back(c);
 	if (c->op == SYNC_CREATE)
 		hook_create_at_end(t, c);
 	t->state = HOOK_THREAD_AT_END;
@@ -270,11 +291,12 @@ static int replay_unshare(struct hook_thread *t, pthread_rwlock_t *l)
 	bool writer = l->__data.__cur_writer == t->tid;
 	int rc = hook_sync_real.pthread_rwlock_unlock(l);
 
-	if (rc || !writer || !spot.version[1])
-		return rc;
-	spot.version[1] = 0;
-	hook_sync_pass(spot.version, spot.version[0] + 1);
-	return 0;
+	if (!rc && writer && spot.version[1]) {
+		spot.version[1] = 0;
+		hook_sync_pass(spot.version, spot.version[0] + 1);
+	}
+	hook_signal_given(t);
+	return rc;
 }
 
 static int replay_post(struct hook_thread *t, const struct hook_sync_call *c)

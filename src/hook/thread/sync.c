@@ -108,7 +108,7 @@ static bool locks_are_elided(void)
 static bool may_be_fast(void)
 {
 	return !locks_are_elided() && hook_process.mode == HOOK_RECORD && !hook_process.noise &&
-	       is_of_libc((void *)hook_sync_real.pthread_mutex_lock) &&
+	       !hook_signals && is_of_libc((void *)hook_sync_real.pthread_mutex_lock) &&
 	       is_of_libc((void *)hook_sync_real.pthread_mutex_unlock);
 }
 

@@ -166,18 +166,25 @@ static inline bool hook_sync_is_on(const void *site)
 
 void hook_sync_noise(struct hook_thread *t);
 
-static inline struct hook_thread *hook_sync_enter(void)
+/* For an operation that gives a lock back first: in replay, handlers run after that. */
+static inline struct hook_thread *hook_sync_enter_wait(void)
 {
 	struct hook_thread *t = hook_self;
 
 	hook_depth = 1;
 	if (__builtin_expect(hook_process.noise != 0, 0))
 		hook_sync_noise(t);
-	if (__builtin_expect(hook_sync_replays, 0)) {
+	if (__builtin_expect(hook_sync_replays, 0))
 		hook_sync_let_go(t);
-		if (hook_signals)
-			hook_signal_run(t, HOOK_SIGNAL_INSIDE);
-	}
+	return t;
+}
+
+static inline struct hook_thread *hook_sync_enter(void)
+{
+	struct hook_thread *t = hook_sync_enter_wait();
+
+	if (__builtin_expect(hook_sync_replays, 0) && hook_signals)
+		hook_signal_run(t, HOOK_SIGNAL_INSIDE);
 	return t;
 }
 
