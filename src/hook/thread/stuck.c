@@ -106,6 +106,33 @@ static struct overview look_around(const struct hook_thread *t)
 	return all;
 }
 
+struct hook_sync_around hook_sync_around(const struct hook_thread *t)
+{
+	struct hook_sync_around around = {0};
+
+	list_lock();
+	for (const struct hook_thread *p = first; p; p = p->next_thread) {
+		if (p == t || p->state != HOOK_THREAD_RUNS)
+			continue;
+		if (p->processor == t->processor)
+			around.here++;
+		else
+			around.elsewhere++;
+	}
+	list_unlock();
+	return around;
+}
+
+void hook_sync_take_out_used(cpu_set_t *set)
+{
+	list_lock();
+	for (const struct hook_thread *p = first; p; p = p->next_thread) {
+		if (p->state == HOOK_THREAD_RUNS)
+			CPU_CLR(p->processor, set);
+	}
+	list_unlock();
+}
+
 static void describe(const struct hook_thread *p, struct hook_text *out)
 {
 	hook_text_add(out, p->name);

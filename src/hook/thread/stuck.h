@@ -3,6 +3,8 @@
 #ifndef HOOK_SYNC_STUCK_H
 #define HOOK_SYNC_STUCK_H
 
+#include <sched.h>
+
 #include "hook/thread/sync.h"
 
 /* The list of the program's threads, in both modes. */
@@ -16,6 +18,15 @@ void hook_sync_list_each(void (*act)(struct hook_thread *t));
  * two calls, it is the end: of the recording, if the run was cut off, or a divergence.
  */
 void hook_sync_look(struct hook_thread *t);
+
+/* Of the threads that run, but for t: on t's processor, and elsewhere, as far as is known. */
+struct hook_sync_around {
+	size_t here, elsewhere;
+};
+struct hook_sync_around hook_sync_around(const struct hook_thread *t);
+
+/* Takes the processors of threads that run out of a set. */
+void hook_sync_take_out_used(cpu_set_t *set);
 
 /* Naps for a moment in place of a wait that nobody would end, and looks. */
 void hook_sync_nap(struct hook_thread *t);

@@ -30,7 +30,9 @@ struct waiter {
 	uint32_t *version;
 	uint32_t turn;
 	int go;
-	enum hook_thread_state *state;
+	struct hook_thread *thread;
+	bool moved; /* and this is where it may be: */
+	cpu_set_t allowed;
 };
 
 static struct {
@@ -69,19 +71,19 @@ static bool is_turn(const uint32_t *version, uint32_t turn)
 
 /*
  * A turn that is near comes sooner than a sleeping thread could be woken, if its owner runs: two
- * that alternate then never sleep. Whether it does shows in how spins have ended, each in time
- * being worth two in vain; if they do not pay they are tried only now and then. At most as many
- * threads spin as there are processors to spare.
+ * that alternate then never sleep. That needs a thread that runs on another processor, and nobody
+ * who wants this one. What other processes want shows in how spins have ended, each in time being
+ * worth two in vain; if they do not pay they are tried only now and then.
  */
-static bool may_spin(const uint32_t *version, uint32_t turn)
+static bool may_spin(const struct hook_thread *t, const uint32_t *version, uint32_t turn)
 {
-	static int spare = -1;
 	static unsigned int skipped;
+	struct hook_sync_around around;
 
-	if (spare < 0)
-		spare = (int)sysconf(_SC_NPROCESSORS_ONLN) - 1;
-	if (turn - __atomic_load_n(version, __ATOMIC_RELAXED) > NEAR_TURNS ||
-	    __atomic_load_n(&spinners, __ATOMIC_RELAXED) >= spare)
+	if (turn - __atomic_load_n(version, __ATOMIC_RELAXED) > NEAR_TURNS)
+		return false;
+	around = hook_sync_around(t);
+	if (around.here || __atomic_load_n(&spinners, __ATOMIC_RELAXED) >= (int)around.elsewhere)
 		return false;
 	return __atomic_load_n(&credit, __ATOMIC_RELAXED) > 0 ||
 	       __atomic_add_fetch(&skipped, 1, __ATOMIC_RELAXED) % SPINS_SKIPPED == 0;
@@ -142,13 +144,48 @@ static void sleep_until_go(struct hook_thread *t, struct waiter *w)
 	}
 }
 
+/*
+ * The kernel wakes a thread where it was, or here, and hardly ever looks for an idle processor if
+ * there are only two: threads that wake each other end up on one of them. One that would share ours
+ * goes to one that no other thread uses. Its bucket is locked; it moves back when it has left it.
+ */
+static void move_away(struct waiter *w)
+{
+	struct hook_thread *self = hook_self;
+	cpu_set_t to;
+
+	self->processor = sched_getcpu();
+	if (w->moved || w->thread->processor != self->processor)
+		return;
+	CPU_ZERO(&w->allowed);
+	if (syscall(SYS_sched_getaffinity, w->thread->tid, sizeof(w->allowed), &w->allowed) <= 0)
+		return;
+	to = w->allowed;
+	hook_sync_take_out_used(&to);
+	if (CPU_COUNT(&to))
+		w->moved = syscall(SYS_sched_setaffinity, w->thread->tid, sizeof(to), &to) == 0;
+}
+
+static void move_back(struct waiter *w)
+{
+	w->moved = false;
+	syscall(SYS_sched_setaffinity, 0, sizeof(w->allowed), &w->allowed);
+}
+
 void hook_sync_await(struct hook_thread *t, uint32_t *version, uint32_t turn)
 {
-	struct waiter w = {.version = version, .turn = turn, .state = &t->state};
+	struct waiter w;
 	size_t b = bucket_of(version);
 
-	if (is_turn(version, turn) || (may_spin(version, turn) && spin(version, turn)))
+	if (is_turn(version, turn))
 		return;
+	t->processor = sched_getcpu();
+	if (may_spin(t, version, turn) && spin(version, turn))
+		return;
+	w.thread = t;
+	w.version = version;
+	w.turn = turn;
+	w.moved = false;
 	t->version = version;
 	t->version_wanted = turn;
 	while (!is_turn(version, turn)) {
@@ -162,6 +199,9 @@ void hook_sync_await(struct hook_thread *t, uint32_t *version, uint32_t turn)
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
 		sleep_until_go(t, &w);
 		leave_bucket(&w, b);
+		if (w.moved)
+			move_back(&w);
+		t->processor = sched_getcpu();
 	}
 	t->state = HOOK_THREAD_RUNS;
 	t->version = NULL;
@@ -180,7 +220,8 @@ void hook_sync_pass(uint32_t *version, uint32_t turn)
 	for (struct waiter *w = buckets[b].first; w; w = w->next) {
 		if (w->version == version && w->turn == turn) {
 			wake = &w->go;
-			*w->state = HOOK_THREAD_RUNS;
+			move_away(w);
+			w->thread->state = HOOK_THREAD_RUNS;
 			__atomic_store_n(wake, 1, __ATOMIC_RELEASE);
 			break;
 		}
