@@ -21,6 +21,9 @@ SLICE_SECONDS = 0.04
 SLICE_OF_THREADS = 0.1  # where they sleep and wake each other, a stop disturbs for longer
 READY_SECONDS = 60
 
+# So long must a slice be that each rank has a turn within it, where several share a core.
+SLICE_OF_SHARED_CORES = 0.01
+
 
 def parents():
     """Of all processes: the parent and the state."""
@@ -52,8 +55,9 @@ def gate_of(program):
 class Job:
     """`ranks` processes of `program` are what takes turns."""
 
-    def __init__(self, command, program, ranks, limit):
+    def __init__(self, command, program, ranks, limit, pinned=False):
         self.command, self.program, self.ranks = " ".join(command), program, ranks
+        self.pinned = pinned
         self.out, self.err = tempfile.TemporaryFile("w+"), tempfile.TemporaryFile("w+")
         self.process = subprocess.Popen(
             ["timeout", "-k", "10", str(limit)] + command,
@@ -71,11 +75,20 @@ class Job:
                     and runs(pid, self.program)]
             if len(mine) == self.ranks:
                 self.pids = mine
+                if self.pinned:
+                    self.pin()
                 self.stops.append([time.monotonic(), None])
                 return
             time.sleep(0.01)
         self.err.seek(0)
         fail("%s: its processes did not come to the gate\n%s" % (self.command, self.err.read()))
+
+    def pin(self):
+        """Each rank to a core."""
+        cores = sorted(os.sched_getaffinity(0))
+        for number, pid in enumerate(sorted(self.pids)):
+            for thread in os.listdir("/proc/%d/task" % pid):
+                os.sched_setaffinity(int(thread), {cores[number % len(cores)]})
 
     def is_above(self, pid, found):
         while pid in found and pid != self.process.pid:
@@ -131,15 +144,17 @@ class Job:
                                  for stop in self.stops)
 
 
-def in_slices(commands, program, ranks, limit, seconds=SLICE_SECONDS):
-    """The jobs, when all have ended. Begun one after the other, so that none starts beside a busy one."""
+def in_slices(commands, program, ranks, limit, seconds=SLICE_SECONDS, pinned=False):
+    """The jobs, when all have ended. Begun one after the other, so that none starts beside a busy one.
+    Where ranks share cores, the scheduler now and then leaves one core with less to do than another:
+    pinned ranks stay on theirs."""
     waiting = []
     gate = gate_of(program)
     try:
         with open(gate, "w", encoding="ascii"):
             pass
         for command in commands:
-            waiting.append(Job(command, program, ranks, limit))
+            waiting.append(Job(command, program, ranks, limit, pinned))
             waiting[-1].wait_ready()
         os.unlink(gate)
         turns = list(waiting)

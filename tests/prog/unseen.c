@@ -112,7 +112,8 @@ static void receive_as(int how, int bytes, int room, MPI_Status *status)
 
 static void all_ways(void)
 {
-	static const int sizes[] = {0, 3, 4, 3968, 3969, 4096, 8192, 8193, 8448, 8449, 8455, BIG};
+	static const int sizes[] = {0,    3,    4,    3968, 3969,   4096,   8192,
+				    8193, 8448, 8449, 8455, 262144, 262145, BIG};
 	static const int more[] = {0, 1, 40, 9000};
 
 	for (int s = 0; s < 12; s++) {
@@ -284,16 +285,33 @@ static int class_of(int code)
 	return class;
 }
 
+/* A receive that was posted for much less than comes. MPICH asks MPI_COMM_WORLD what to do. */
+static void cut_posted(MPI_Comm comm)
+{
+	static const int sizes[] = {9000, 200000};
+
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		MPI_Request request;
+
+		fill(++number, sizes[i]);
+		MPI_Irecv(in, 4, MPI_BYTE, left, 5, comm, &request);
+		MPI_Send(out, sizes[i], MPI_BYTE, right, 5, comm);
+		CHECK(class_of(MPI_Wait(&request, MPI_STATUS_IGNORE)) == MPI_ERR_TRUNCATE);
+	}
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+}
+
 static void errors(void)
 {
-	static const int sizes[][2] = {{5, 4},       {3990, 3960},   {8200, 8190},
-				       {8230, 8192}, {20000, 10000}, {1, 0}};
+	static const int sizes[][2] = {{5, 4},         {3990, 3960},     {8200, 8190}, {8230, 8192},
+				       {20000, 10000}, {270000, 262144}, {290000, 4},  {1, 0}};
 	MPI_Comm comm;
 	int value = 0;
 
 	MPI_Comm_dup(MPI_COMM_WORLD, &comm);
 	MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
-	for (int i = 0; i < 6; i++) {
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		MPI_Request request;
 		int code;
 
@@ -307,6 +325,7 @@ static void errors(void)
 			CHECK(in[k] == 0xee);
 		MPI_Wait(&request, MPI_STATUS_IGNORE);
 	}
+	cut_posted(comm);
 	CHECK(class_of(MPI_Send(&value, 1, MPI_INT, size, 1, comm)) == MPI_ERR_RANK);
 	CHECK(class_of(MPI_Send(&value, -1, MPI_INT, 0, 1, comm)) == MPI_ERR_COUNT);
 	CHECK(class_of(MPI_Recv(&value, 1, MPI_INT, 0, -7, comm, MPI_STATUS_IGNORE)) ==

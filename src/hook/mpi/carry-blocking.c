@@ -27,7 +27,7 @@ static inline int pack_short(const void *buf, MPI_Count count, MPI_Datatype type
 
 	if (comm != MPI_COMM_WORLD || (unsigned int)dest >= carry_clock.ranks || count < 0)
 		return -1;
-	bytes = carry_type_copyable(buf, count, type);
+	bytes = carry_type_copyable(buf, count, type, carry_room);
 	if (bytes < 0)
 		return -1;
 	hook_clock_send(&carry_clock, (uint32_t)dest, carry_send_room, carry_head);

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "hook/mpi/requests.h"
 
@@ -16,6 +17,7 @@ struct hook_clock carry_clock;
 size_t carry_head;
 uint32_t *carry_counts;
 uint8_t *carry_send_room, *carry_recv_room;
+long carry_room;
 void (*carry_came)(MPI_Comm comm, int tag, int source, uint64_t key, uint64_t covers);
 
 uint64_t carry_next_key(bool posted)
@@ -50,7 +52,9 @@ static bool use_type(struct carry_parcel *p, const void *buf, MPI_Count count, M
 static long bytes_to_copy(const struct carry_request *r, const void *buf, MPI_Count count,
 			  MPI_Datatype type)
 {
-	return r && r->flags & CARRY_BOTH ? -1 : carry_type_copyable(buf, count, type);
+	if (r && r->flags & CARRY_BOTH)
+		return -1;
+	return carry_type_copyable(buf, count, type, r ? CARRY_COPY : carry_room);
 }
 
 /* What MPI would complain about goes to it as it is. */
@@ -176,8 +180,9 @@ int carry_open(enum hook_clock_kind kind, int rank, int ranks)
 	void *image = fresh(CLOCK_IMAGE((size_t)ranks));
 
 	carry_head = hook_clock_bytes(kind, (uint32_t)ranks);
-	carry_send_room = fresh(carry_head + CARRY_COPY);
-	carry_recv_room = fresh(carry_head + CARRY_COPY);
+	carry_room = ranks > sysconf(_SC_NPROCESSORS_ONLN) ? CARRY_COPY_CROWDED : CARRY_COPY;
+	carry_send_room = fresh(carry_head + (size_t)carry_room);
+	carry_recv_room = fresh(carry_head + (size_t)carry_room);
 	carry_counts = fresh(2 * (size_t)ranks * sizeof(uint32_t));
 	if (!peer || !image || !carry_send_room || !carry_recv_room || !carry_counts)
 		return -ENOMEM;

@@ -27,14 +27,27 @@
 #define CARRY_COPY 3968
 #endif
 
+/*
+ * Where ranks share cores, calls that block copy up to so many: of a type with gaps MPICH's sender
+ * has to hand out the pieces when the receiver is there, and may have no core just then; a copy the
+ * receiver takes by itself. (Open MPI's receiver takes all of it, also what is more than it asked
+ * for, and a room is not as large: there a long message must not be in one piece.)
+ */
+#ifdef HOOK_FLAVOUR_MPICH
+#define CARRY_COPY_CROWDED (256 << 10)
+#else
+#define CARRY_COPY_CROWDED CARRY_COPY
+#endif
+
 /* MPI itself. */
 extern struct hook_mpi_real carry_mpi;
 extern struct hook_clock carry_clock;
 extern size_t carry_head;      /* bytes of clock on each message */
 extern uint32_t *carry_counts; /* two per rank */
 
-/* [clock|data] of blocking calls, which are never two at a time */
+/* [clock|data] of blocking calls, which are never two at a time, and the bytes of data it holds */
 extern uint8_t *carry_send_room, *carry_recv_room;
+extern long carry_room;
 
 /* A message has come that covers so many outcomes; MPI_ANY_TAG: nobody knows which one. */
 extern void (*carry_came)(MPI_Comm comm, int tag, int source, uint64_t key, uint64_t covers);
@@ -93,16 +106,17 @@ extern struct carry_plain carry_plain_last; /* that was asked for */
 /* The size of a predefined type without gaps; 0 of others. */
 int carry_type_plain_size(MPI_Datatype type);
 
-/* Bytes of count elements if they lie as they are sent and are few; else -1. */
-static inline long carry_type_copyable(const void *buf, MPI_Count count, MPI_Datatype type)
+/* Bytes of count elements if they lie as they are sent and are at most `limit`; else -1. */
+static inline long carry_type_copyable(const void *buf, MPI_Count count, MPI_Datatype type,
+				       long limit)
 {
 	int size = carry_plain_last.size;
 
-	if (count > CARRY_COPY || (count && buf == MPI_BOTTOM))
+	if (count > limit || (count && buf == MPI_BOTTOM))
 		return -1;
 	if (__builtin_expect(!size || carry_plain_last.type != type, 0))
 		size = carry_type_plain_size(type);
-	return size && count * size <= CARRY_COPY ? (long)(count * size) : -1;
+	return size && count * size <= limit ? (long)(count * size) : -1;
 }
 
 /* A datatype for [slot|data], to be used once, with MPI_BOTTOM, at a time. */

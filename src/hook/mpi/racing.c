@@ -273,7 +273,7 @@ bool racing_recv(struct hook_thread *t, void *buf, MPI_Count count, MPI_Datatype
 	if (record_tracing != &racing || comm != MPI_COMM_WORLD || source == MPI_PROC_NULL ||
 	    count < 0 || arrivals || carry_request_orphans || hook_requests_count())
 		return false;
-	fits = carry_type_copyable(buf, count, type);
+	fits = carry_type_copyable(buf, count, type, carry_room);
 	if (fits < 0)
 		return false;
 	carry_status_set_bytes(status, 0);
