@@ -45,7 +45,7 @@ struct hook_process {
 	char session[1024];
 };
 
-#define HOOK_SCRATCHES 4
+#define HOOK_SCRATCHES 5
 #define HOOK_SIGNALS_WAITING 64
 
 /* A hook_depth from here on: streams are at work, the handlers of signals have to wait. */

@@ -2,9 +2,10 @@
 /*
  * Replay, part two: completion. Calls that may choose become waits for what was chosen.
  *
- * A persistent wildcard receive cannot be started with a source; so a nonblocking receive, its
- * shadow, is posted instead. The program keeps its own handle: arrays of requests are copied with
- * shadows in the place of their owners, and copied back.
+ * A persistent wildcard receive cannot be started with a source; so another receive, its shadow, is
+ * posted instead. The program keeps its own handle: arrays of requests are copied with shadows in
+ * the place of their owners, and copied back. With Open MPI an error of a persistent request is
+ * treated otherwise than that of another one: there shadows are persistent, too.
  */
 #include "hook/mpi/replay.h"
 
@@ -34,7 +35,7 @@ static int real_waitall(int count, MPI_Request requests[], MPI_Status statuses[]
 static int start_receive(struct hook_thread *t, struct hook_request *r, int *n)
 {
 	MPI_Comm comm = hook_guide_on ? hook_guide_receive(t, (*n)++, r->comm) : r->comm;
-	uint32_t flags = 0;
+	uint32_t flags = REQUEST_PERSISTENT;
 	int rc;
 
 	rc = replay_post(r->buf, r->count, r->type, r->source, r->tag, comm, &r->shadow, &flags);
@@ -122,76 +123,73 @@ static struct batch batch_open(struct hook_thread *t, int count, MPI_Request req
 	return b;
 }
 
-/*
- * Open MPI frees a request when it returns an error of it, also a persistent one. But of these
- * MPI_Testany, MPI_Waitall and MPI_Testall return no error, and leave it to the status.
- */
-static int batch_failed(const struct batch *b, int i, bool returns, int rc)
+/* A shadow that has completed is not used again. One that MPI has freed, because of an error, shows
+   what it would have done with its owner. */
+static void batch_done(const struct batch *b, int i)
 {
 #ifdef HOOK_FLAVOUR_OPENMPI
 	struct hook_request *r;
 
+	if (b->real == b->user)
+		return;
 	hook_requests_lock();
-	r = b->before ? hook_requests_taken(b->before[i], &b->taken[i]) : NULL;
-	if (r && r->shadow != MPI_REQUEST_NULL) {
-		r->flags |= returns ? REQUEST_FAILED : 0;
-		rc = returns ? rc : MPI_SUCCESS;
+	r = hook_requests_taken(b->before[i], &b->taken[i]);
+	if (r && r->flags & REQUEST_PERSISTENT && r->shadow != MPI_REQUEST_NULL &&
+	    !(r->flags & REQUEST_NOWHERE)) {
+		if (b->real[i] == MPI_REQUEST_NULL)
+			r->flags |= REQUEST_FAILED;
+		else
+			hook_mpi_real.Request_free(&b->real[i]);
 	}
 	hook_requests_unlock();
 #else
-	(void)b, (void)i, (void)returns;
+	(void)b, (void)i;
 #endif
-	return rc;
 }
 
-/* Open MPI stops at the first that failed; in the recording all of them were done. */
-static void batch_wait_pending(const struct batch *b, MPI_Status statuses[])
+static void batch_all_done(const struct batch *b)
 {
-	for (int i = 0; i < b->count; i++) {
-		if (statuses[i].MPI_ERROR == MPI_ERR_PENDING)
-			statuses[i].MPI_ERROR = real_wait(&b->real[i], &statuses[i]);
-	}
+	for (int i = 0; i < b->count; i++)
+		batch_done(b, i);
 }
 
-static int batch_all_failed(const struct batch *b, MPI_Status statuses[], int rc)
-{
-	int left = MPI_SUCCESS;
-
-	batch_wait_pending(b, statuses);
-	for (int i = 0; i < b->count && left == MPI_SUCCESS; i++) {
-		if (statuses[i].MPI_ERROR != MPI_SUCCESS)
-			left = batch_failed(b, i, false, rc);
-	}
-	return left;
-}
-
-static int batch_wait_for(struct batch *b, int i, MPI_Status *status, bool returns)
+/* By MPI_Testany, if the program has called that: it does not treat errors as MPI_Wait does. */
+static int batch_wait_for(struct batch *b, int i, MPI_Status *status, bool tests)
 {
 	bool ignored = b->status && status == MPI_STATUS_IGNORE;
-	int rc = real_wait(&b->real[i], ignored ? &b->status[i] : status);
+	MPI_Status *real = ignored ? &b->status[i] : status;
+	int rc = MPI_SUCCESS, at, done = 0;
 
+	while (tests && !done && rc == MPI_SUCCESS) {
+		rc = hook_mpi_real.Testany(1, &b->real[i], &at, &done, real);
+		if (!done)
+			sched_yield();
+	}
+	if (!tests)
+		rc = real_wait(&b->real[i], real);
 	if (b->status && !ignored)
 		b->status[i] = *status;
-	return rc == MPI_SUCCESS ? rc : batch_failed(b, i, returns, rc);
+	batch_done(b, i);
+	return rc;
 }
 
 static int batch_wait(struct batch *b, int i, MPI_Status *status)
 {
-	return batch_wait_for(b, i, status, true);
+	return batch_wait_for(b, i, status, false);
 }
 
-static int batch_waitall(struct batch *b, MPI_Status statuses[])
+/* The same for MPI_Waitall and MPI_Testall: only the second one always completes all. */
+static int batch_wait_all(struct batch *b, MPI_Status statuses[], bool tests)
 {
+	MPI_Status *real = b->status && statuses == MPI_STATUSES_IGNORE ? b->status : statuses;
 	size_t n = b->count > 0 ? (size_t)b->count : 0;
-	int rc;
+	int rc = tests ? hook_polite_waitall(b->count, b->real, real)
+		       : real_waitall(b->count, b->real, real);
 
-	if (b->status && statuses == MPI_STATUSES_IGNORE)
-		return real_waitall(b->count, b->real, b->status);
-	rc = real_waitall(b->count, b->real, statuses);
-	if (b->status && rc == MPI_SUCCESS)
+	if (b->status && real == statuses && rc == MPI_SUCCESS)
 		memcpy(b->status, statuses, n * sizeof(*statuses));
-	if (rc == MPI_ERR_IN_STATUS && statuses != MPI_STATUSES_IGNORE)
-		rc = batch_all_failed(b, statuses, rc);
+	if (rc == MPI_SUCCESS || tests)
+		batch_all_done(b);
 	return rc;
 }
 
@@ -282,9 +280,11 @@ static int wait_index(struct hook_thread *t, int count, MPI_Request requests[], 
 
 	if (!replay_take(t, TRACE_INDEX, &rec) || rec.a == 0) {
 		rc = hook_mpi_real.Waitany(count, b.real, index, status);
+		if (*index >= 0 && *index < count)
+			batch_done(&b, *index);
 	} else {
 		*index = checked_index(t, &rec, count);
-		rc = batch_wait_for(&b, *index, status, !polls);
+		rc = batch_wait_for(&b, *index, status, polls);
 	}
 	batch_close(&b);
 	return rc;
@@ -352,6 +352,8 @@ static int wait_some(struct hook_thread *t, int incount, MPI_Request requests[],
 
 	if (!replay_take(t, TRACE_SOME, &rec) || rec.a == 0) {
 		rc = hook_mpi_real.Waitsome(incount, b.real, outcount, indices, statuses);
+		for (int i = 0; i < *outcount; i++)
+			batch_done(&b, indices[i]);
 	} else {
 		*outcount = checked_index(t, &rec, incount + 1);
 		rc = wait_indices(t, &b, *outcount, indices, statuses);
@@ -360,26 +362,55 @@ static int wait_some(struct hook_thread *t, int incount, MPI_Request requests[],
 	return rc;
 }
 
-/* A Waitall that failed: what had completed completes, the rest is pending. */
+/* With Open MPI what has not completed when another one is seen to have failed is left pending. */
+static void await(MPI_Request request)
+{
+#ifdef HOOK_FLAVOUR_OPENMPI
+	int done = 0;
+
+	while (hook_mpi_real.Request_get_status(request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS &&
+	       !done)
+		sched_yield();
+#else
+	(void)request;
+#endif
+}
+
+/* A Waitall that failed: what had completed completes, in one call, and the rest is pending. */
 static int wait_partial(struct hook_thread *t, struct batch *b, MPI_Status statuses[])
 {
+	MPI_Request *some = hook_mpi_scratch(t, 4, (size_t)b->count * sizeof(*some));
 	struct trace_rec rec;
 	uint64_t n;
+	int rc;
 
+	if (!some)
+		hook_failed(t, "out of memory for requests");
 	replay_take(t, TRACE_SOME, &rec);
 	n = rec.a;
-	for (int i = 0; i < b->count && statuses != MPI_STATUSES_IGNORE; i++)
-		statuses[i].MPI_ERROR = MPI_ERR_PENDING;
-	while (n-- > 1 && replay_take(t, TRACE_INDEX, &rec)) {
+	for (int i = 0; i < b->count; i++)
+		some[i] = MPI_REQUEST_NULL;
+	for (; n > 1 && replay_take(t, TRACE_INDEX, &rec); n--) {
 		int i = checked_index(t, &rec, b->count);
-		MPI_Status *status =
-			statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i];
-		int one = batch_wait(b, i, status);
 
-		if (status != MPI_STATUS_IGNORE)
-			status->MPI_ERROR = one;
+		if (i < 0)
+			continue;
+		some[i] = b->real[i];
+		b->real[i] = MPI_REQUEST_NULL;
+		await(some[i]);
 	}
-	return MPI_ERR_IN_STATUS;
+	rc = real_waitall(b->count, some, statuses);
+	for (int i = 0; i < b->count; i++) {
+		bool pending = b->real[i] != MPI_REQUEST_NULL;
+
+		if (pending && statuses != MPI_STATUSES_IGNORE)
+			statuses[i].MPI_ERROR = MPI_ERR_PENDING;
+		if (pending)
+			continue;
+		b->real[i] = some[i];
+		batch_done(b, i);
+	}
+	return rc;
 }
 
 int replay_Waitall(struct hook_thread *t, int count, MPI_Request requests[], MPI_Status *statuses)
@@ -391,7 +422,7 @@ int replay_Waitall(struct hook_thread *t, int count, MPI_Request requests[], MPI
 	if (t->more && t->next.kind == TRACE_SOME && t->next_event == t->events)
 		rc = wait_partial(t, &b, statuses);
 	else
-		rc = batch_waitall(&b, statuses);
+		rc = batch_wait_all(&b, statuses, false);
 	batch_close(&b);
 	hook_mpi_end(t);
 	return rc;
@@ -457,7 +488,7 @@ int replay_Testall(struct hook_thread *t, int count, MPI_Request requests[], int
 	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, (uint64_t)count);
 	b = batch_open(t, count, requests);
 	replay_take(t, TRACE_HIT, &rec);
-	rc = batch_waitall(&b, statuses);
+	rc = batch_wait_all(&b, statuses, true);
 	batch_close(&b);
 	*flag = 1;
 	hook_mpi_end(t);

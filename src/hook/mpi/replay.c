@@ -286,6 +286,16 @@ static void closing(struct hook_thread *t)
 	hook_mpi_real.Comm_free(&nowhere);
 }
 
+#ifdef HOOK_FLAVOUR_OPENMPI
+static int start_other(void *buf, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+		       MPI_Request *request)
+{
+	int rc = hook_mpi_real.Recv_init(buf, count, type, source, tag, comm, request);
+
+	return rc == MPI_SUCCESS ? hook_mpi_real.Start(request) : rc;
+}
+#endif
+
 int replay_post(void *buf, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
 		MPI_Request *request, uint32_t *flags)
 {
@@ -303,6 +313,10 @@ int replay_post(void *buf, MPI_Count count, MPI_Datatype type, int source, int t
 		*flags |= REQUEST_NOWHERE;
 		return hook_mpi_irecv(buf, count, type, 0, NOWHERE_TAG, nowhere, request);
 	}
+#ifdef HOOK_FLAVOUR_OPENMPI
+	if (*flags & REQUEST_PERSISTENT)
+		return start_other(buf, (int)count, type, source, tag, comm, request);
+#endif
 	return hook_mpi_irecv(buf, count, type, source, tag, comm, request);
 }
 

@@ -29,7 +29,8 @@ bool replay_poll_would_fail(struct hook_thread *t);
 /* Once MPI_Init has returned: wildcards without a record stay wildcards. */
 bool replay_is_partial(void);
 
-/* Posts a receive as it was matched; in its turn, before hook_requests_post. */
+/* Posts a receive as it was matched; in its turn, before hook_requests_post. *flags may say that it
+   stands for a REQUEST_PERSISTENT one. */
 int replay_post(void *buf, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
 		MPI_Request *request, uint32_t *flags);
 
