@@ -19,7 +19,13 @@ struct module {
 	Dwfl *dwfl;
 	Dwfl_Module *dwfl_module; /* NULL if the file cannot be read */
 	GElf_Addr bias;
+	struct name *names; /* those that are not the compiler's */
 	struct module *next;
+};
+
+struct name {
+	struct name *next;
+	char text[];
 };
 
 static struct module *modules;
@@ -41,7 +47,43 @@ static void open_module(struct module *m)
 		m->dwfl_module = NULL;
 }
 
-static const struct module *find_module(const char *path)
+/* How much of it is the program's name: compilers mark copies, parts and statics by suffixes. */
+static size_t name_length(const char *name)
+{
+	static const char *const marks[] = {"constprop.", "isra.", "part.", "lto_priv.",
+					    "cold",       "clone", "llvm."};
+	const char *dot = name;
+
+	while ((dot = strchr(dot + 1, '.'))) {
+		for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
+			if (strncmp(dot + 1, marks[i], strlen(marks[i])) == 0)
+				return (size_t)(dot - name);
+		}
+		if (dot[1] >= '0' && dot[1] <= '9')
+			return (size_t)(dot - name);
+	}
+	return strlen(name);
+}
+
+static const char *plain_name(struct module *m, const char *name)
+{
+	size_t length = *name ? name_length(name) : 0;
+	struct name *n;
+
+	if (!name[length])
+		return name;
+	for (n = m->names; n; n = n->next) {
+		if (strlen(n->text) == length && memcmp(n->text, name, length) == 0)
+			return n->text;
+	}
+	n = rp_alloc(1, sizeof(*n) + length + 1);
+	memcpy(n->text, name, length);
+	n->next = m->names;
+	m->names = n;
+	return n->text;
+}
+
+static struct module *find_module(const char *path)
 {
 	struct module *m;
 
@@ -98,7 +140,7 @@ static void leave_headers(const struct module *m, GElf_Addr address, struct symb
 
 bool symbol_find(const char *module, uint64_t address, bool returns, struct symbol_place *place)
 {
-	const struct module *m = find_module(module);
+	struct module *m = find_module(module);
 	Dwfl_Line *line;
 	const char *name;
 	GElf_Sym symbol;
@@ -110,7 +152,7 @@ bool symbol_find(const char *module, uint64_t address, bool returns, struct symb
 	address += m->bias - returns;
 	name = dwfl_module_addrinfo(m->dwfl_module, address, &offset, &symbol, NULL, NULL, NULL);
 	if (name) {
-		place->function = name;
+		place->function = plain_name(m, name);
 		place->offset = offset + returns;
 	}
 	line = dwfl_module_getsrc(m->dwfl_module, address);
@@ -123,7 +165,7 @@ bool symbol_find(const char *module, uint64_t address, bool returns, struct symb
 
 const char *symbol_variable(const char *module, uint64_t address, uint64_t *offset)
 {
-	const struct module *m = find_module(module);
+	struct module *m = find_module(module);
 	Dwarf_Addr start, end;
 	const char *name;
 	GElf_Sym symbol;
@@ -140,7 +182,7 @@ const char *symbol_variable(const char *module, uint64_t address, uint64_t *offs
 	if (!name || GELF_ST_TYPE(symbol.st_info) != STT_OBJECT || into >= symbol.st_size)
 		return NULL;
 	*offset = into;
-	return name;
+	return plain_name(m, name);
 }
 
 bool symbol_find_text(const char *text, bool returns, struct symbol_place *place)
@@ -184,6 +226,12 @@ void symbol_forget(void)
 		modules = m->next;
 		if (m->dwfl)
 			dwfl_end(m->dwfl);
+		while (m->names) {
+			struct name *n = m->names;
+
+			m->names = n->next;
+			free(n);
+		}
 		free(m->path);
 		free(m);
 	}

@@ -119,6 +119,21 @@ static pid_t by_clone_that_shares(void)
 	return clone(shares, stack + sizeof(stack), CLONE_VM | SIGCHLD, NULL);
 }
 
+static void shares_bare(void)
+{
+	shares(NULL);
+}
+
+/* It returns on a stack where nothing is but where to go. */
+static pid_t by_raw_clone_that_shares(void)
+{
+	void *top[2] = {(void *)shares_bare, NULL};
+	char *at = stack + sizeof(stack) - 4096;
+
+	memcpy(at, top, sizeof(top));
+	return (pid_t)syscall(SYS_clone, (long)(CLONE_VM | SIGCHLD), at, 0L, 0L, 0L);
+}
+
 static void *nothing(void *unused)
 {
 	return unused;
@@ -139,6 +154,7 @@ static const struct {
 	{"vfork-dies", by_vfork_that_dies, SIGABRT},
 	{"clone-borrows", by_clone_that_borrows, 0},
 	{"clone-shares", by_clone_that_shares, 0},
+	{"raw-clone-shares", by_raw_clone_that_shares, 0},
 };
 
 static int one(int way)

@@ -39,6 +39,28 @@ static void test_own_function(void **state)
 	assert_in_range(place.line, place_line, place_line + 3);
 }
 
+__attribute__((noinline, used)) static int odd(void) __asm__("odd.constprop.0");
+__attribute__((used)) static int counted __asm__("counted.3.lto_priv.0");
+
+static int odd(void)
+{
+	return ++counted;
+}
+
+static void test_suffixes_of_compilers(void **state)
+{
+	struct symbol_place place;
+	char path[4096];
+	uint64_t offset;
+
+	(void)state;
+	assert_true(symbol_find(path, virtual_address((void *)odd, path), false, &place));
+	assert_string_equal(place.function, "odd");
+	assert_string_equal(symbol_variable(path, virtual_address(&counted, path), &offset),
+			    "counted");
+	assert_int_equal(offset, 0);
+}
+
 static void test_return_address_names_the_call(void **state)
 {
 	struct symbol_place place;
@@ -120,6 +142,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_own_function),
 		cmocka_unit_test(test_return_address_names_the_call),
+		cmocka_unit_test(test_suffixes_of_compilers),
 		cmocka_unit_test(test_a_library),
 		scratch_test(test_without_debug_information),
 		cmocka_unit_test(test_nothing_is_known),

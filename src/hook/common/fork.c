@@ -92,6 +92,7 @@ HOOK_EXPORT int clone(int (*begin)(void *), void *stack, int flags, void *arg, .
 #if defined(__x86_64__)
 
 long hook_syscall_failed(long result) __attribute__((used));
+void hook_syscall_shares(void) __attribute__((used));
 long hook_syscall_child(long number, long a, long b, long c, long d, long e, ...)
 	__attribute__((used));
 
@@ -99,6 +100,13 @@ long hook_syscall_failed(long result)
 {
 	errno = (int)-result;
 	return -1;
+}
+
+/* One that makes a child with the memory and the thread-local storage of its parent. */
+void hook_syscall_shares(void)
+{
+	if (hook_depth == 0)
+		stop_here();
 }
 
 /* One that makes a child with memory of its own. */
@@ -122,7 +130,8 @@ long hook_syscall_child(long number, long a, long b, long c, long d, long e, ...
 /*
  * As libc's own: nothing is on the stack but where to return to, because a child by clone may come
  * back on another stack that the program has prepared. Our own code calls it, too, and at any time.
- * Numbers are those of fork, clone and clone3, 0x100 is CLONE_VM.
+ * Numbers are those of fork, clone and clone3, 0x100 is CLONE_VM, 0x84000 CLONE_VFORK and
+ * CLONE_SETTLS: the same question as in shares_thread.
  */
 HOOK_EXPORT __attribute__((naked)) long syscall(__attribute__((unused)) long number, ...)
 {
@@ -136,9 +145,28 @@ HOOK_EXPORT __attribute__((naked)) long syscall(__attribute__((unused)) long num
 		"jz 2f\n\t"
 		"testl $0x100, (%rsi)\n\t"
 		"jz hook_syscall_child\n\t"
-		"jmp 2f\n"
+		"testl $0x84000, (%rsi)\n\t"
+		"jnz 2f\n\t"
+		"jmp 4f\n"
 		"1:\ttest $0x100, %esi\n\t"
-		"jz hook_syscall_child\n"
+		"jz hook_syscall_child\n\t"
+		"test $0x84000, %esi\n\t"
+		"jnz 2f\n"
+		"4:\tpush %rdi\n\t"
+		"push %rsi\n\t"
+		"push %rdx\n\t"
+		"push %rcx\n\t"
+		"push %r8\n\t"
+		"push %r9\n\t"
+		"sub $8, %rsp\n\t"
+		"call hook_syscall_shares\n\t"
+		"add $8, %rsp\n\t"
+		"pop %r9\n\t"
+		"pop %r8\n\t"
+		"pop %rcx\n\t"
+		"pop %rdx\n\t"
+		"pop %rsi\n\t"
+		"pop %rdi\n"
 		"2:\tmov %rdi, %rax\n\t"
 		"mov %rsi, %rdi\n\t"
 		"mov %rdx, %rsi\n\t"

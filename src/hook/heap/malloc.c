@@ -20,6 +20,7 @@
 #include "hook/heap/slots.h"
 #include "hook/heap/system.h"
 #include "hook/thread/baton.h"
+#include "hook/thread/sync.h"
 
 #define LIKELY(x) __builtin_expect(!!(x), 1)
 
@@ -84,7 +85,7 @@ static __attribute__((noinline, cold)) void point(void)
 		return;
 	hook_depth = 1;
 	hook_baton_point(hook_self);
-	hook_depth = hook_self->passive;
+	hook_sync_leave(hook_self);
 	errno = saved;
 }
 

@@ -11,6 +11,7 @@
 
 #include "hook/input/channel.h"
 #include "hook/input/real.h"
+#include "hook/input/signal.h"
 #include "hook/thread/stuck.h"
 
 #define NAPS_OF_PATIENCE 50
@@ -53,6 +54,7 @@ void hook_file_closes(void)
 	struct hook_thread *t = hook_thread_self();
 
 	hook_depth = HOOK_CLOSED;
+	hook_signal_point(t);
 	hook_io_step(t);
 	t->whole = true;
 	hook_depth = t->passive;
@@ -64,4 +66,5 @@ void hook_file_closed(void)
 
 	t->whole = false;
 	hook_sync_let_go(t);
+	hook_signal_pass();
 }

@@ -11,6 +11,7 @@
 #include "hook/input/channel.h"
 #include "hook/input/file.h"
 #include "hook/input/real.h"
+#include "hook/input/signal.h"
 
 #define SITE __builtin_return_address(0)
 
@@ -154,10 +155,11 @@ int hook_channel_close(int fd)
 	int rc;
 
 	hook_depth = HOOK_CLOSED;
+	hook_signal_point(t);
 	hook_io_step(t);
-	hook_depth = 1;
 	hook_channel_forget(fd);
 	rc = REAL(close)(fd);
+	hook_signal_point(t);
 	hook_depth = t->passive;
 	return rc;
 }
@@ -183,14 +185,15 @@ int hook_channel_dup_to(int fd, int to, int flags)
 	int rc;
 
 	hook_depth = HOOK_CLOSED;
+	hook_signal_point(t);
 	hook_io_step(t);
-	hook_depth = 1;
 	rc = flags < 0 ? REAL(dup2)(fd, to) : REAL(dup3)(fd, to, flags);
 	if (rc >= 0 && hook_channel_kind(fd))
 		hook_channel_mark(to, hook_channel_kind(fd));
 	else if (rc >= 0)
 		hook_channel_forget(to);
 	hook_sync_let_go(t);
+	hook_signal_point(t);
 	hook_depth = t->passive;
 	return rc;
 }

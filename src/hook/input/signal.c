@@ -170,7 +170,10 @@ static void record_run(struct hook_thread *t, enum hook_signal_where where, cons
 	errno = error;
 }
 
-/* One that came inside a call that is no point is late at the next one, but comes. */
+/*
+ * One that came inside a call that is no point is late at the next one, but comes; whatever came
+ * before an operation must have come when that begins.
+ */
 static bool is_reached(const struct hook_thread *t, enum hook_signal_where where,
 		       const struct record *r)
 {
@@ -184,12 +187,12 @@ static bool is_reached(const struct hook_thread *t, enum hook_signal_where where
 	if (r->given != given)
 		return r->given < given;
 	switch (where) {
-	case HOOK_SIGNAL_CALL:
+	case HOOK_SIGNAL_INSIDE:
 		return true;
 	case HOOK_SIGNAL_POINT:
 		return r->where != HOOK_SIGNAL_INSIDE;
 	default:
-		return r->where == where;
+		return r->where == HOOK_SIGNAL_AFTER;
 	}
 }
 
@@ -362,9 +365,8 @@ static int set_action(int sig, const struct sigaction *new, struct sigaction *ol
 	struct sigaction now, was = actions[sig];
 	int rc;
 
-	hook_depth = 1;
-	hook_signal_point(t);
 	hook_depth = HOOK_CLOSED;
+	hook_signal_point(t);
 	if (new) {
 		now = *new;
 		if (has_handler(new)) {
@@ -379,7 +381,6 @@ static int set_action(int sig, const struct sigaction *new, struct sigaction *ol
 		actions[sig] = *new;
 	if (old && rc == 0 && has_handler(&was))
 		*old = was;
-	hook_depth = 1;
 	hook_signal_point(t);
 	hook_depth = t->passive;
 	return rc;

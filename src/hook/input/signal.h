@@ -18,9 +18,8 @@
 /* Where a handler may run. */
 enum hook_signal_where {
 	HOOK_SIGNAL_POINT,  /* a numbered one */
-	HOOK_SIGNAL_INSIDE, /* while a synchronisation operation waits: in replay as it begins */
-	HOOK_SIGNAL_AFTER,  /* after such an operation, or not at a point at all */
-	HOOK_SIGNAL_CALL,   /* at the point from which on a call waits, or while it does */
+	HOOK_SIGNAL_INSIDE, /* while an operation or a call waits: in replay as it begins */
+	HOOK_SIGNAL_AFTER,  /* after an operation, or not at a point at all */
 };
 
 /* Did the program ever have a handler? If not, points cost one look at this. */
@@ -59,7 +58,7 @@ static inline void hook_signal_point_of_call(struct hook_thread *t)
 {
 	t->calls++;
 	if (__builtin_expect(hook_signals, 0))
-		hook_signal_run(t, HOOK_SIGNAL_CALL);
+		hook_signal_run(t, HOOK_SIGNAL_INSIDE);
 }
 
 /* For calls of which nothing is recorded, where hook_depth is 0. */
@@ -71,7 +70,7 @@ static inline void hook_signal_pass(void)
 		return;
 	t->calls++;
 	if (__builtin_expect(hook_signals, 0)) {
-		hook_depth = 1;
+		hook_depth = HOOK_CLOSED;
 		hook_signal_run(t, HOOK_SIGNAL_POINT);
 		hook_depth = t->passive;
 	}

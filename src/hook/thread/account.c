@@ -249,6 +249,8 @@ static const char *kind_of(enum hook_sync_op op)
 		return "once";
 	if (is_of_threads(op))
 		return "threads";
+	if (op == SYNC_IO)
+		return "descriptors";
 	if (op <= SYNC_GOMP_TASK)
 		return "OpenMP";
 	if (op <= SYNC_GOMP_ATOMIC)

@@ -72,7 +72,7 @@ void hook_made_note(const void *object, const void *site)
 {
 	struct made *m;
 
-	hook_depth = 1;
+	hook_depth = HOOK_CLOSED;
 	lock();
 	if (!table.stacks)
 		table.stacks = hook_stacks_open("made");
