@@ -39,8 +39,8 @@ static struct trace_sync_slot *slot_of(struct trace_sync_slot *slots, uint64_t i
 {
 	struct trace_sync_slot *s = trace_sync_slot(slots, id);
 
-	if (s->tag != id)
-		*s = (struct trace_sync_slot){.tag = id};
+	if (s->tag != trace_sync_tag(id))
+		*s = (struct trace_sync_slot){.tag = trace_sync_tag(id)};
 	return s;
 }
 
@@ -552,7 +552,7 @@ bool trace_sync_is_digest(const struct trace_sync_rec *rec, uint64_t digest)
 static bool predict(const struct trace_sync_slot *s, enum trace_sync_class how, uint64_t id,
 		    struct trace_sync_outcome *out)
 {
-	bool known = id && s->tag == id;
+	bool known = id && s->tag == trace_sync_tag(id);
 
 	*out = (struct trace_sync_outcome){.takes = true, .version = 1};
 	if (!id)
@@ -576,7 +576,7 @@ bool trace_sync_expect(struct trace_sync_reader *r, enum trace_sync_class how, u
 	*out = (struct trace_sync_outcome){
 		.takes = rec->kind <= TRACE_SYNC_TAKE_CODE,
 		.code = rec->code,
-		.version = (id && s->tag == id ? s->seen : 0) + rec->step,
+		.version = (id && s->tag == trace_sync_tag(id) ? s->seen : 0) + rec->step,
 		.nameless = rec->kind == TRACE_SYNC_CODE_NEW,
 	};
 	return (rec->kind == TRACE_SYNC_RESULT) == (how == TRACE_SYNC_VALUE);

@@ -26,12 +26,15 @@ enum trace_sync_class {
 	TRACE_SYNC_VALUE, /* has a code and takes nothing */
 };
 
-struct trace_sync_slot {
-	uint64_t tag; /* the object's id */
+/* As small as can be: with many objects what an operation costs is the way of this to the cache. */
+struct __attribute__((aligned(16))) trace_sync_slot {
+	uint64_t tag : 48;  /* of the object's id; its place tells the rest */
+	uint64_t code : 16; /* of the last TRY, TIMED or VALUE */
 	uint32_t seen;
 	uint16_t step[2]; /* of a wait the second; 0: none that could come again */
-	uint16_t code;    /* of the last TRY, TIMED or VALUE */
 };
+
+_Static_assert(sizeof(struct trace_sync_slot) == 16, "four to a line of the cache");
 
 /* What an operation did, or has to do. */
 struct trace_sync_outcome {
@@ -44,6 +47,11 @@ struct trace_sync_outcome {
 static inline struct trace_sync_slot *trace_sync_slot(struct trace_sync_slot *slots, uint64_t id)
 {
 	return &slots[id >> 52];
+}
+
+static inline uint64_t trace_sync_tag(uint64_t id)
+{
+	return id << 16 >> 16;
 }
 
 static inline uint64_t trace_sync_digest(uint64_t digest, uint32_t op, uint64_t id)
@@ -135,7 +143,7 @@ struct trace_sync_hope {
 static inline struct trace_sync_hope trace_sync_hope(struct trace_sync_writer *w, uint64_t id)
 {
 	struct trace_sync_slot *s = trace_sync_slot(w->slot, id);
-	bool none = s->tag != id || !s->step[0] || w->ops + 1 == w->check_at;
+	bool none = s->tag != trace_sync_tag(id) || !s->step[0] || w->ops + 1 == w->check_at;
 
 	return (struct trace_sync_hope){none ? NULL : s, s->seen + s->step[0],
 					trace_word_pack((w->ops + 1) << 1)};
