@@ -6,7 +6,7 @@
  */
 #include "outcome.h"
 
-#define BIG (300 * 1024)
+#define BIG (1200 * 1024)
 #define GUARD 64
 
 static int me, size, left, right, number;
@@ -112,8 +112,8 @@ static void receive_as(int how, int bytes, int room, MPI_Status *status)
 
 static void all_ways(void)
 {
-	static const int sizes[] = {0,    3,    4,    3968, 3969,   4096,   8192,
-				    8193, 8448, 8449, 8455, 262144, 262145, BIG};
+	static const int sizes[] = {0,    3,    4,    3968, 3969,    4096,    8192,
+				    8193, 8448, 8449, 8455, 1048576, 1048577, BIG};
 	static const int more[] = {0, 1, 40, 9000};
 
 	for (int s = 0; s < 12; s++) {
@@ -304,8 +304,9 @@ static void cut_posted(MPI_Comm comm)
 
 static void errors(void)
 {
-	static const int sizes[][2] = {{5, 4},         {3990, 3960},     {8200, 8190}, {8230, 8192},
-				       {20000, 10000}, {270000, 262144}, {290000, 4},  {1, 0}};
+	static const int sizes[][2] = {{5, 4},       {3990, 3960},   {8200, 8190},
+				       {8230, 8192}, {20000, 10000}, {1060000, 1048576},
+				       {290000, 4},  {1, 0}};
 	MPI_Comm comm;
 	int value = 0;
 

@@ -8,8 +8,9 @@
 
 #include "hook/mpi/carry.h"
 
-#define BLOCK 256 /* requests made at a time */
-#define ROOMS 32  /* likewise */
+#define BLOCK 256        /* requests made at a time */
+#define ROOMS 32         /* likewise */
+#define CROWDED_ROOMS 64 /* at most: long ones, made one by one; whoever gets none makes a type */
 #define FIRST_TABLE 1024
 
 static struct carry_request **table; /* open addressing */
@@ -21,7 +22,9 @@ static struct carry_request *orphan_list, *free_list;
 static struct {
 	size_t bytes; /* of data */
 	void *free;
-} rooms[] = {{1024, NULL}, {CARRY_COPY, NULL}};
+} rooms[] = {{1024, NULL}, {CARRY_COPY, NULL}, {CARRY_COPY_CROWDED, NULL}};
+
+static uint32_t crowded_rooms;
 
 static void *fresh(size_t n)
 {
@@ -50,21 +53,30 @@ struct carry_request *carry_request_new(void)
 	return r;
 }
 
+long carry_request_limit(void)
+{
+	return rooms[2].free || crowded_rooms < CROWDED_ROOMS ? carry_room : CARRY_COPY;
+}
+
 void *carry_request_room(struct carry_request *r, size_t n)
 {
-	size_t each;
+	size_t each, count = ROOMS;
 
 	if (n <= CARRY_SMALL) {
 		r->room = r->small;
 		return r->room;
 	}
-	r->size = n > carry_head + rooms[0].bytes;
+	r->size = (n > carry_head + rooms[0].bytes) + (n > carry_head + rooms[1].bytes);
 	if (!rooms[r->size].free) {
 		char *block;
 
+		if (r->size == 2) {
+			count = 1;
+			crowded_rooms++;
+		}
 		each = (carry_head + rooms[r->size].bytes + 63) / 64 * 64;
-		block = fresh(each * ROOMS);
-		for (size_t i = 0; block && i < ROOMS; i++) {
+		block = fresh(each * count);
+		for (size_t i = 0; block && i < count; i++) {
 			*(void **)(block + i * each) = rooms[r->size].free;
 			rooms[r->size].free = block + i * each;
 		}

@@ -54,7 +54,7 @@ static long bytes_to_copy(const struct carry_request *r, const void *buf, MPI_Co
 {
 	if (r && r->flags & CARRY_BOTH)
 		return -1;
-	return carry_type_copyable(buf, count, type, r ? CARRY_COPY : carry_room);
+	return carry_type_copyable(buf, count, type, r ? carry_request_limit() : carry_room);
 }
 
 /* What MPI would complain about goes to it as it is. */

@@ -28,13 +28,13 @@
 #endif
 
 /*
- * Where ranks share cores, calls that block copy up to so many: of a type with gaps MPICH's sender
+ * Where ranks share cores, up to so many are copied: of a type with gaps MPICH's sender
  * has to hand out the pieces when the receiver is there, and may have no core just then; a copy the
  * receiver takes by itself. (Open MPI's receiver takes all of it, also what is more than it asked
  * for, and a room is not as large: there a long message must not be in one piece.)
  */
 #ifdef HOOK_FLAVOUR_MPICH
-#define CARRY_COPY_CROWDED (256 << 10)
+#define CARRY_COPY_CROWDED (1 << 20)
 #else
 #define CARRY_COPY_CROWDED CARRY_COPY
 #endif
@@ -169,6 +169,8 @@ struct carry_request {
 
 /* NULL if memory is out. Not yet in the table. */
 struct carry_request *carry_request_new(void);
+/* How many bytes of data there is room for just now. */
+long carry_request_limit(void);
 /* Room for n bytes that lasts as long as the request; NULL if memory is out. */
 void *carry_request_room(struct carry_request *r, size_t n);
 void carry_request_insert(struct carry_request *r, MPI_Request handle);
