@@ -121,7 +121,7 @@ struct hook_thread {
 	const char *waits_in;    /* the operation at work */
 	const uint32_t *version; /* of the object whose turn it waits for, or NULL */
 	uint32_t version_wanted;
-	int processor; /* where it was when it waited last */
+	int processor;             /* where it was when it waited last */
 	uint64_t ops_at_last_look; /* of all threads, if none ran; see hook/thread/stuck.c */
 	uint64_t ops_seen_running; /* the same, if one ran */
 	uint64_t looks_in_vain;    /* since then */
