@@ -97,8 +97,8 @@ static void receive(int way, int kind)
 	rc = complete(way, q, kind & IGNORE ? MPI_STATUS_IGNORE : status);
 	outcome(" %s%s%s%s%s: %d, handled %d, handles %d %d", names[way],
 		kind & PERSISTENT ? " persistent" : "", kind & WILD ? " wild" : "",
-		kind & BESIDE ? " beside" : "", kind & IGNORE ? " ignored" : "", class_of(rc), handled,
-		q[0] != MPI_REQUEST_NULL, q[1] != MPI_REQUEST_NULL);
+		kind & BESIDE ? " beside" : "", kind & IGNORE ? " ignored" : "", class_of(rc),
+		handled, q[0] != MPI_REQUEST_NULL, q[1] != MPI_REQUEST_NULL);
 	if (in_status && !(kind & IGNORE))
 		outcome(", errors %d %d", class_of(status[0].MPI_ERROR),
 			class_of(status[1].MPI_ERROR));

@@ -9,13 +9,17 @@
 #include "hook/mpi/carry.h"
 
 /* MPICH says nothing of the message that an Isendrecv got. */
-static void deliver_unseen(struct carry_request *r)
+static void deliver_unseen(struct carry_request *r, int rc)
 {
 	uint64_t covers;
 
 	if (r->flags & CARRY_DELIVERED)
 		return;
 	r->flags |= CARRY_DELIVERED;
+	if (rc != MPI_SUCCESS) {
+		carry_came_without_clock(r->comm, r->key, r->tag, r->source, rc);
+		return;
+	}
 	covers = hook_clock_receive(&carry_clock, r->type->slot);
 	carry_came(r->comm, r->tag, r->source, r->key, covers);
 }
@@ -27,7 +31,7 @@ static void deliver(struct carry_request *r, MPI_Status *status, int rc)
 	size_t bytes = carry_status_bytes(status);
 
 	if (r->flags & CARRY_BOTH && bytes < carry_head) {
-		deliver_unseen(r);
+		deliver_unseen(r, rc);
 		return;
 	}
 	if (r->type)

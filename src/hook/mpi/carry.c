@@ -74,6 +74,8 @@ int carry_wrap_send(struct carry_parcel *p, struct carry_request *r, const void 
 	if (bytes < 0 ? !use_type(p, buf, count, type, true)
 		      : !use_copy(p, r, carry_send_room, (size_t)bytes))
 		return -1;
+	if (r && r->flags & CARRY_PERSISTENT)
+		return 1; /* what it sends is what there will be when it is started */
 	hook_clock_stamp(&carry_clock, (uint32_t)p->world, p->clock);
 	if (bytes > 0)
 		carry_copy((char *)p->clock + carry_head, buf, (size_t)bytes);
@@ -104,19 +106,18 @@ int carry_wrap_recv(struct carry_parcel *p, struct carry_request *r, void *buf, 
 	return carry_wrap_matched(p, r, buf, count, type);
 }
 
-/* MPICH gives nothing of a message that is too long, and so no clock: it may know of nothing. */
-static void came_without_clock(MPI_Comm comm, uint64_t key, const MPI_Status *status, int rc)
+void carry_came_without_clock(MPI_Comm comm, uint64_t key, int tag, int source, int rc)
 {
 	int class = rc, sender;
 
 	if (rc == MPI_SUCCESS)
 		return;
 	carry_mpi.Error_class(rc, &class);
-	sender = class == MPI_ERR_TRUNCATE ? carry_comm_sender(comm, status->MPI_SOURCE) : -1;
+	sender = class == MPI_ERR_TRUNCATE ? carry_comm_sender(comm, source) : -1;
 	if (sender < 0)
 		return;
 	hook_clock_missed(&carry_clock, (uint32_t)sender);
-	carry_came(comm, status->MPI_TAG, status->MPI_SOURCE, key, 0);
+	carry_came(comm, tag, source, key, 0);
 }
 
 void carry_unwrap(const struct carry_parcel *p, MPI_Comm comm, uint64_t key, MPI_Status *status,
@@ -126,7 +127,7 @@ void carry_unwrap(const struct carry_parcel *p, MPI_Comm comm, uint64_t key, MPI
 	uint64_t covers;
 
 	if (bytes < carry_head) {
-		came_without_clock(comm, key, status, rc);
+		carry_came_without_clock(comm, key, status->MPI_TAG, status->MPI_SOURCE, rc);
 		return;
 	}
 	bytes -= carry_head;

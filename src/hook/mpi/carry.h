@@ -226,6 +226,12 @@ void carry_posted_recv(struct carry_request *r, const struct carry_parcel *p, in
 void carry_unwrap(const struct carry_parcel *p, MPI_Comm comm, uint64_t key, MPI_Status *status,
 		  int rc);
 
+/*
+ * A message came of which there is nothing to read, if rc says so: MPICH gives nothing of one that
+ * is too long, and so no clock. It may know of nothing.
+ */
+void carry_came_without_clock(MPI_Comm comm, uint64_t key, int tag, int source, int rc);
+
 static inline size_t carry_status_bytes(const MPI_Status *status)
 {
 #ifdef HOOK_FLAVOUR_OPENMPI

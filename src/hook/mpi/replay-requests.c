@@ -376,7 +376,27 @@ static void await(MPI_Request request)
 #endif
 }
 
-/* A Waitall that failed: what had completed completes, in one call, and the rest is pending. */
+/* MPICH leaves what comes after the first that failed pending: there they complete one by one. */
+static int complete_some(int count, MPI_Request some[], MPI_Status statuses[])
+{
+#ifdef HOOK_FLAVOUR_OPENMPI
+	return real_waitall(count, some, statuses);
+#else
+	for (int i = 0; i < count; i++) {
+		bool ignored = statuses == MPI_STATUSES_IGNORE;
+		int rc;
+
+		if (some[i] == MPI_REQUEST_NULL)
+			continue;
+		rc = real_wait(&some[i], ignored ? MPI_STATUS_IGNORE : &statuses[i]);
+		if (!ignored)
+			statuses[i].MPI_ERROR = rc;
+	}
+	return MPI_ERR_IN_STATUS;
+#endif
+}
+
+/* A Waitall that failed: what had completed completes, and the rest is pending. */
 static int wait_partial(struct hook_thread *t, struct batch *b, MPI_Status statuses[])
 {
 	MPI_Request *some = hook_mpi_scratch(t, 4, (size_t)b->count * sizeof(*some));
@@ -399,7 +419,7 @@ static int wait_partial(struct hook_thread *t, struct batch *b, MPI_Status statu
 		b->real[i] = MPI_REQUEST_NULL;
 		await(some[i]);
 	}
-	rc = real_waitall(b->count, some, statuses);
+	rc = complete_some(b->count, some, statuses);
 	for (int i = 0; i < b->count; i++) {
 		bool pending = b->real[i] != MPI_REQUEST_NULL;
 
