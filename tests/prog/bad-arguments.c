@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Wildcard calls with arguments that MPI refuses, under MPI_ERRORS_RETURN, between receives that are
- * right. What MPI leaves alone then, the status and the flag, is as it was before: full of old bytes.
+ * Wildcard calls with arguments that MPI refuses, under MPI_ERRORS_RETURN, between receives that
+ * are right. What MPI leaves alone then, the status and the flag, is as it was before: full of old
+ * bytes.
  */
 #include "note.h"
 
