@@ -4,6 +4,9 @@
  *   last    signals come to threads that do nothing more before they end, and no timers are left
  *   fault   pthread_create writes to a page that the handler of the fault opens
  *   jump    the lock of an address without memory, left by a jump; later another signal
+ *   taken   a signal whose handler has run does not come again, whatever is to be done with it then
+ *   once    the same with a handler that is for one signal only
+ *   suspend signals come while they are blocked but for sigsuspend
  *   clone   a child by the bare system call, with a stack of its own
  */
 #include <pthread.h>
@@ -19,6 +22,7 @@
 #include <unistd.h>
 
 #define THREADS 20
+#define SENT 2000
 
 static volatile int got;
 static sigjmp_buf back;
@@ -109,6 +113,68 @@ static void leave_by_jump(void)
 	printf("%d signal\n", got);
 }
 
+static void come_once(void)
+{
+	struct timespec nap = {0, 100000000}, ts;
+	int rc;
+
+	signal_myself(NULL);
+	clock_gettime(CLOCK_REALTIME, &ts);
+	rc = nanosleep(&nap, NULL);
+	printf("%d signal, slept: %d\n", got, rc);
+}
+
+static void taken(void)
+{
+	struct timespec nap = {0, 100000000};
+
+	signal(SIGUSR1, handle);
+	come_once();
+	signal(SIGUSR1, SIG_DFL);
+	nanosleep(&nap, NULL);
+}
+
+static void once(void)
+{
+	struct sigaction a = {.sa_handler = handle, .sa_flags = (int)SA_RESETHAND};
+
+	sigaction(SIGUSR1, &a, NULL);
+	come_once();
+	sigaction(SIGUSR1, NULL, &a);
+	printf("default again: %d\n", a.sa_handler == SIG_DFL);
+}
+
+static void *send(void *arg)
+{
+	pthread_t to = *(pthread_t *)arg;
+
+	for (int i = 0; i < SENT; i++) {
+		while (__atomic_load_n(&got, __ATOMIC_ACQUIRE) < i)
+			;
+		pthread_kill(to, SIGUSR1);
+	}
+	return NULL;
+}
+
+static void suspend(void)
+{
+	pthread_t me = pthread_self(), t;
+	sigset_t set, old;
+
+	signal(SIGUSR1, handle);
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	pthread_create(&t, NULL, send, &me);
+	for (int i = 0; i < SENT; i++) {
+		pthread_sigmask(SIG_BLOCK, &set, &old);
+		while (got <= i)
+			sigsuspend(&old);
+		pthread_sigmask(SIG_SETMASK, &old, NULL);
+	}
+	pthread_join(t, NULL);
+	printf("%d of %d signals\n", got, SENT);
+}
+
 static void child(void)
 {
 	syscall(SYS_exit, 7);
@@ -137,6 +203,12 @@ int main(int argc, char **argv)
 		fault();
 	else if (strcmp(how, "jump") == 0)
 		leave_by_jump();
+	else if (strcmp(how, "taken") == 0)
+		taken();
+	else if (strcmp(how, "once") == 0)
+		once();
+	else if (strcmp(how, "suspend") == 0)
+		suspend();
 	else
 		clone_bare();
 	return 0;

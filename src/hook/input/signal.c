@@ -53,6 +53,15 @@ static bool has_handler(const struct sigaction *a)
 	return a->sa_handler != SIG_DFL && a->sa_handler != SIG_IGN;
 }
 
+/* The kernel must not do it before: a signal that waits for a point comes again to our handler. */
+static void reset(int sig)
+{
+	struct sigaction a = {.sa_handler = SIG_DFL};
+
+	actions[sig].sa_handler = SIG_DFL;
+	REAL(sigaction)(sig, &a, NULL);
+}
+
 static void call(int sig, siginfo_t *info, void *context)
 {
 	struct sigaction a = actions[sig];
@@ -60,7 +69,7 @@ static void call(int sig, siginfo_t *info, void *context)
 	if (!has_handler(&a))
 		return;
 	if (a.sa_flags & SA_RESETHAND)
-		actions[sig].sa_handler = SIG_DFL;
+		reset(sig);
 	if (a.sa_flags & SA_SIGINFO)
 		a.sa_sigaction(sig, info, context);
 	else
@@ -131,6 +140,19 @@ static bool put(struct hook_thread *t, int sig, const siginfo_t *info, enum hook
 	return r.takes_baton;
 }
 
+/* The last of its kind was taken: the program must not see it come again. */
+static void stay_away(struct hook_thread *t, int sig)
+{
+	struct itimerspec never = {0};
+
+	for (uint32_t i = 0; i < t->waiting; i++) {
+		if (t->waits[i].si_signo == sig)
+			return;
+	}
+	if (t->signal_timers & 1ull << sig % 64)
+		syscall(SYS_timer_settime, t->signal_timer[sig % 64], 0, &never, NULL);
+}
+
 /* The oldest of those that wait and that the program has not blocked; false: there is none. */
 static bool take_waiting(struct hook_thread *t, const sigset_t *blocked, siginfo_t *info)
 {
@@ -148,6 +170,7 @@ static bool take_waiting(struct hook_thread *t, const sigset_t *blocked, siginfo
 		*info = t->waits[i];
 		t->waiting--;
 		memmove(&t->waits[i], &t->waits[i + 1], (t->waiting - i) * sizeof(t->waits[0]));
+		stay_away(t, info->si_signo);
 	}
 	REAL(pthread_sigmask)(SIG_SETMASK, &old, NULL);
 	return found;
@@ -312,12 +335,15 @@ static bool is_comeback(const siginfo_t *info)
 
 static void on_signal(int sig, siginfo_t *info, void *context)
 {
-	const sigset_t *blocked = &((ucontext_t *)context)->uc_sigmask;
+	/* In sigsuspend and the like that is the mask from before the call; this one has just come.
+	 */
+	sigset_t blocked = ((ucontext_t *)context)->uc_sigmask;
 	struct hook_thread *t = hook_self;
 	int depth = hook_depth, error = errno;
 	enum hook_signal_where where = depth ? HOOK_SIGNAL_INSIDE : HOOK_SIGNAL_AFTER;
 	bool takes_baton;
 
+	sigdelset(&blocked, sig);
 	if (!t || t->passive || hook_process.mode != HOOK_RECORD || hook_process.ended) {
 		if (!is_comeback(info))
 			call(sig, info, context);
@@ -325,17 +351,17 @@ static void on_signal(int sig, siginfo_t *info, void *context)
 		if (depth >= HOOK_CLOSED && t->waiting)
 			come_back(t, sig);
 		else
-			record_run(t, where, blocked);
+			record_run(t, where, &blocked);
 	} else if (depth >= HOOK_CLOSED) {
-		/* If there is no room, there are enough of its kind. */
+		/* If there is no room, there are enough of them. */
 		wait_for_point(t, sig, info);
 	} else if (depth != 0 || !wait_for_point(t, sig, info)) {
-		record_run(t, where, blocked);
+		record_run(t, where, &blocked);
 		hook_depth = HOOK_CLOSED;
 		takes_baton = put(t, sig, info, where);
 		call_as_program(t, sig, info, context, takes_baton);
 		hook_depth = depth;
-		record_run(t, where, blocked);
+		record_run(t, where, &blocked);
 	}
 	errno = error;
 }
@@ -352,7 +378,7 @@ static void substitute(int sig, struct sigaction *a)
 
 	if (hook_process.mode == HOOK_RECORD) {
 		a->sa_sigaction = on_signal;
-		a->sa_flags |= SA_SIGINFO;
+		a->sa_flags = (a->sa_flags | SA_SIGINFO) & ~(int)SA_RESETHAND;
 		return;
 	}
 	a->sa_handler = ends ? SIG_DFL : nothing;

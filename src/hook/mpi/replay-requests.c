@@ -276,12 +276,14 @@ static int wait_index(struct hook_thread *t, int count, MPI_Request requests[], 
 {
 	struct batch b = batch_open(t, count, requests);
 	struct trace_rec rec;
-	int rc;
+	int at = MPI_UNDEFINED, rc;
 
 	if (!replay_take(t, TRACE_INDEX, &rec) || rec.a == 0) {
-		rc = hook_mpi_real.Waitany(count, b.real, index, status);
-		if (*index >= 0 && *index < count)
-			batch_done(&b, *index);
+		rc = hook_mpi_real.Waitany(count, b.real, &at, status);
+		if (rc == MPI_SUCCESS || at != MPI_UNDEFINED)
+			*index = at;
+		if (at >= 0 && at < count)
+			batch_done(&b, at);
 	} else {
 		*index = checked_index(t, &rec, count);
 		rc = batch_wait_for(&b, *index, status, polls);
@@ -348,11 +350,13 @@ static int wait_some(struct hook_thread *t, int incount, MPI_Request requests[],
 {
 	struct batch b = batch_open(t, incount, requests);
 	struct trace_rec rec;
-	int rc;
+	int n = MPI_UNDEFINED, rc;
 
 	if (!replay_take(t, TRACE_SOME, &rec) || rec.a == 0) {
-		rc = hook_mpi_real.Waitsome(incount, b.real, outcount, indices, statuses);
-		for (int i = 0; i < *outcount; i++)
+		rc = hook_mpi_real.Waitsome(incount, b.real, &n, indices, statuses);
+		if (rc == MPI_SUCCESS || n != MPI_UNDEFINED)
+			*outcount = n;
+		for (int i = 0; n != MPI_UNDEFINED && i < n; i++)
 			batch_done(&b, indices[i]);
 	} else {
 		*outcount = checked_index(t, &rec, incount + 1);
@@ -377,16 +381,17 @@ static void await(MPI_Request request)
 }
 
 /* MPICH leaves what comes after the first that failed pending: there they complete one by one. */
-static int complete_some(int count, MPI_Request some[], MPI_Status statuses[])
+static int complete_some(const struct batch *b, MPI_Request some[], MPI_Status statuses[])
 {
 #ifdef HOOK_FLAVOUR_OPENMPI
-	return real_waitall(count, some, statuses);
+	return real_waitall(b->count, some, statuses);
 #else
-	for (int i = 0; i < count; i++) {
+	for (int i = 0; i < b->count; i++) {
 		bool ignored = statuses == MPI_STATUSES_IGNORE;
 		int rc;
 
-		if (some[i] == MPI_REQUEST_NULL)
+		/* One that was none to begin with has a status, too. */
+		if (some[i] == MPI_REQUEST_NULL && b->real[i] != MPI_REQUEST_NULL)
 			continue;
 		rc = real_wait(&some[i], ignored ? MPI_STATUS_IGNORE : &statuses[i]);
 		if (!ignored)
@@ -419,7 +424,7 @@ static int wait_partial(struct hook_thread *t, struct batch *b, MPI_Status statu
 		b->real[i] = MPI_REQUEST_NULL;
 		await(some[i]);
 	}
-	rc = complete_some(b->count, some, statuses);
+	rc = complete_some(b, some, statuses);
 	for (int i = 0; i < b->count; i++) {
 		bool pending = b->real[i] != MPI_REQUEST_NULL;
 

@@ -292,7 +292,12 @@ static int start_other(void *buf, int count, MPI_Datatype type, int source, int 
 {
 	int rc = hook_mpi_real.Recv_init(buf, count, type, source, tag, comm, request);
 
-	return rc == MPI_SUCCESS ? hook_mpi_real.Start(request) : rc;
+	if (rc != MPI_SUCCESS)
+		return rc;
+	rc = hook_mpi_real.Start(request);
+	if (rc != MPI_SUCCESS)
+		hook_mpi_real.Request_free(request);
+	return rc;
 }
 #endif
 

@@ -222,7 +222,8 @@ static int look(struct hook_thread *t, const struct look *l, int source)
 		hook_slot->peer = source;
 	if (l->message) {
 		rc = vary_true.Mprobe(source, l->tag, l->comm, l->message, l->status);
-		vary_probed(l->status);
+		if (rc == MPI_SUCCESS)
+			vary_probed(l->status);
 	} else {
 		rc = vary_true.Probe(source, l->tag, l->comm, l->status);
 	}

@@ -8,6 +8,7 @@
  */
 #include "hook/thread/baton.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <sched.h>
@@ -197,14 +198,16 @@ static int wait_in_queue(struct waiter *w)
 {
 	const struct timespec tick = {0, TICK_NS};
 	struct watch watch = {0};
+	int got = TAKEN, error = errno;
 
-	while (!__atomic_load_n(&w->go, __ATOMIC_ACQUIRE)) {
+	while (got == TAKEN && !__atomic_load_n(&w->go, __ATOMIC_ACQUIRE)) {
 		if (syscall(SYS_futex, &w->go, FUTEX_WAIT_PRIVATE, 0, &tick, NULL, 0) == 0)
 			continue;
 		if (!__atomic_load_n(&w->go, __ATOMIC_ACQUIRE) && steal(w, &watch))
-			return STOLEN;
+			got = STOLEN;
 	}
-	return TAKEN;
+	errno = error;
+	return got;
 }
 
 /* Locked; unlocks. */

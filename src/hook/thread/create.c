@@ -111,7 +111,7 @@ static void is_let_go(struct hook_thread **t)
 	hook_gomp_body_left(*t);
 	hook_depth = 1;
 	hook_baton_enter(*t);
-	hook_depth = (*t)->passive;
+	hook_sync_leave(*t);
 }
 
 static void *thread_main(void *arg)

@@ -47,7 +47,7 @@ void hook_gomp_point(struct hook_thread *t)
 {
 	hook_depth = 1;
 	hook_baton_point(t);
-	hook_depth = t->passive;
+	hook_sync_leave(t);
 }
 
 void hook_gomp_warn(void)

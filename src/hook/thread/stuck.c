@@ -8,6 +8,7 @@
  */
 #include "hook/thread/stuck.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <string.h>
@@ -230,10 +231,12 @@ void hook_sync_nap(struct hook_thread *t)
 {
 	static __thread unsigned int naps;
 	struct timespec ts = {0, NAP_NS};
+	int error = errno;
 
 	syscall(SYS_nanosleep, &ts, NULL);
 	if (++naps % NAPS_PER_LOOK == 0)
 		hook_sync_look(t);
+	errno = error;
 }
 
 void hook_sync_await_others(struct hook_thread *t)

@@ -8,6 +8,7 @@
  */
 #include "hook/thread/wait.h"
 
+#include <errno.h>
 #include <linux/futex.h>
 #include <sched.h>
 #include <sys/syscall.h>
@@ -31,8 +32,8 @@ struct waiter {
 	uint32_t turn;
 	int go;
 	struct hook_thread *thread;
-	bool moved; /* and this is where it may be: */
-	cpu_set_t allowed;
+	bool moved; /* from where it may be, for a while: */
+	cpu_set_t allowed, to;
 };
 
 static struct {
@@ -152,7 +153,6 @@ static void sleep_until_go(struct hook_thread *t, struct waiter *w)
 static void move_away(struct waiter *w)
 {
 	struct hook_thread *self = hook_self;
-	cpu_set_t to;
 
 	self->processor = sched_getcpu();
 	if (w->moved || w->thread->processor != self->processor)
@@ -160,22 +160,29 @@ static void move_away(struct waiter *w)
 	CPU_ZERO(&w->allowed);
 	if (syscall(SYS_sched_getaffinity, w->thread->tid, sizeof(w->allowed), &w->allowed) <= 0)
 		return;
-	to = w->allowed;
-	hook_sync_take_out_used(&to);
-	if (CPU_COUNT(&to))
-		w->moved = syscall(SYS_sched_setaffinity, w->thread->tid, sizeof(to), &to) == 0;
+	w->to = w->allowed;
+	hook_sync_take_out_used(&w->to);
+	if (CPU_COUNT(&w->to))
+		w->moved =
+			syscall(SYS_sched_setaffinity, w->thread->tid, sizeof(w->to), &w->to) == 0;
 }
 
+/* Unless the program has moved it meanwhile. */
 static void move_back(struct waiter *w)
 {
+	cpu_set_t now;
+
 	w->moved = false;
-	syscall(SYS_sched_setaffinity, 0, sizeof(w->allowed), &w->allowed);
+	CPU_ZERO(&now);
+	if (syscall(SYS_sched_getaffinity, 0, sizeof(now), &now) > 0 && CPU_EQUAL(&now, &w->to))
+		syscall(SYS_sched_setaffinity, 0, sizeof(w->allowed), &w->allowed);
 }
 
 void hook_sync_await(struct hook_thread *t, uint32_t *version, uint32_t turn)
 {
 	struct waiter w;
 	size_t b = bucket_of(version);
+	int error = errno;
 
 	if (is_turn(version, turn))
 		return;
@@ -205,17 +212,19 @@ void hook_sync_await(struct hook_thread *t, uint32_t *version, uint32_t turn)
 	}
 	t->state = HOOK_THREAD_RUNS;
 	t->version = NULL;
+	errno = error;
 }
 
 void hook_sync_pass(uint32_t *version, uint32_t turn)
 {
 	size_t b = bucket_of(version);
-	int *wake = NULL;
+	int *wake = NULL, error;
 
 	/* An exchange takes half as long as a store and a fence. */
 	__atomic_exchange_n(version, turn, __ATOMIC_SEQ_CST);
 	if (!__atomic_load_n(&buckets[b].waiters, __ATOMIC_SEQ_CST))
 		return;
+	error = errno;
 	lock(&buckets[b].locked);
 	for (struct waiter *w = buckets[b].first; w; w = w->next) {
 		if (w->version == version && w->turn == turn) {
@@ -229,4 +238,5 @@ void hook_sync_pass(uint32_t *version, uint32_t turn)
 	unlock(&buckets[b].locked);
 	if (wake)
 		syscall(SYS_futex, wake, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	errno = error;
 }
