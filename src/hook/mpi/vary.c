@@ -300,7 +300,7 @@ static int vary_Probe(struct hook_thread *t, int source, int tag, MPI_Comm comm,
 static int vary_Mprobe(struct hook_thread *t, int source, int tag, MPI_Comm comm,
 		       MPI_Message *message, MPI_Status *status)
 {
-	MPI_Status local;
+	MPI_Status local = {.MPI_SOURCE = MPI_UNDEFINED};
 	struct look l = {source, tag, comm, message, status};
 	int rc;
 
