@@ -10,6 +10,7 @@
  */
 #include "hook/mpi/record.h"
 
+#include <sched.h>
 #include <string.h>
 
 #include "base/varint.h"
@@ -326,7 +327,8 @@ static void note_partial(struct hook_thread *t, struct watch *w, const MPI_Reque
 
 /*
  * Open MPI returns the errors of persistent receives only to those who want no statuses: there the
- * statuses are asked for before.
+ * statuses are asked for before. They do not tell errors; so what has completed is completed, and
+ * if that fails the others are left pending, as MPI_Waitall does it.
  */
 static bool has_persistent(const struct watch *w)
 {
@@ -346,16 +348,54 @@ static bool has_persistent(const struct watch *w)
 	return found;
 }
 
+static bool is_pending(const struct watch *w, int i)
+{
+	return w->statuses[i].MPI_ERROR == MPI_ERR_PENDING;
+}
+
+/* Asks for the statuses of those that are pending: how many still are. */
+static int look_at_pending(struct watch *w, const MPI_Request requests[])
+{
+	int left = 0;
+
+	for (int i = 0; i < w->count; i++) {
+		int done = 1;
+
+		if (!is_pending(w, i))
+			continue;
+		w->statuses[i].MPI_ERROR = MPI_SUCCESS;
+		hook_mpi_real.Request_get_status(requests[i], &done, &w->statuses[i]);
+		if (!done)
+			w->statuses[i].MPI_ERROR = MPI_ERR_PENDING;
+		left += !done;
+	}
+	return left;
+}
+
 static int wait_without(struct watch *w, MPI_Request requests[])
 {
-	for (int i = 0; i < w->count; i++) {
-		int done = 0;
+	int before = w->count + 1, left, rc = MPI_SUCCESS;
 
-		while (!done && hook_mpi_real.Request_get_status(requests[i], &done,
-								 &w->statuses[i]) == MPI_SUCCESS)
-			;
-	}
-	return hook_mpi_real.Waitall(w->count, requests, MPI_STATUSES_IGNORE);
+	for (int i = 0; i < w->count; i++)
+		w->statuses[i].MPI_ERROR = MPI_ERR_PENDING;
+	do {
+		left = look_at_pending(w, requests);
+		if (left == before) {
+			sched_yield();
+			continue;
+		}
+		before = left;
+		for (int i = 0; i < w->count; i++) {
+			if (is_pending(w, i))
+				requests[i] = MPI_REQUEST_NULL;
+		}
+		rc = hook_mpi_real.Waitall(w->count, requests, MPI_STATUSES_IGNORE);
+		for (int i = 0; i < w->count; i++) {
+			if (is_pending(w, i))
+				requests[i] = w->before[i];
+		}
+	} while (left && rc == MPI_SUCCESS);
+	return rc;
 }
 
 int record_Waitall(struct hook_thread *t, int count, MPI_Request requests[], MPI_Status *statuses)
