@@ -28,7 +28,7 @@ enum trace_sync_class {
 
 /* As small as can be: with many objects what an operation costs is the way of this to the cache. */
 struct __attribute__((aligned(16))) trace_sync_slot {
-	uint64_t tag : 48;  /* of the object's id; its place tells the rest */
+	uint64_t tag : 48;  /* of the object's id; most of the rest is its place */
 	uint64_t code : 16; /* of the last TRY, TIMED or VALUE */
 	uint32_t seen;
 	uint16_t step[2]; /* of a wait the second; 0: none that could come again */

@@ -193,23 +193,19 @@ static void clone_bare(void)
 	printf("the child ended with %d\n", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
 }
 
+static const struct {
+	const char *how;
+	void (*act)(void);
+} ways[] = {{"last", last},   {"fault", fault}, {"jump", leave_by_jump}, {"clone", clone_bare},
+	    {"taken", taken}, {"once", once},   {"suspend", suspend}};
+
 int main(int argc, char **argv)
 {
-	const char *how = argc > 1 ? argv[1] : "";
-
-	if (strcmp(how, "last") == 0)
-		last();
-	else if (strcmp(how, "fault") == 0)
-		fault();
-	else if (strcmp(how, "jump") == 0)
-		leave_by_jump();
-	else if (strcmp(how, "taken") == 0)
-		taken();
-	else if (strcmp(how, "once") == 0)
-		once();
-	else if (strcmp(how, "suspend") == 0)
-		suspend();
-	else
-		clone_bare();
-	return 0;
+	for (size_t i = 0; argc == 2 && i < sizeof(ways) / sizeof(ways[0]); i++) {
+		if (strcmp(argv[1], ways[i].how) == 0) {
+			ways[i].act();
+			return 0;
+		}
+	}
+	return 2;
 }

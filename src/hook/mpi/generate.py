@@ -14,8 +14,8 @@ EXTRAS = ("count", "sendcount", "recvcount", "incount", "recvtag", "color", "key
 # Calls that are events but no communication.
 SILENT = ("Pready", "Pready_list", "Pready_range", "Buffer_detach")
 BY_MEMBERS = ("Comm_create_group", "Intercomm_create")
-# Calls of the mode that are common enough for recording to be asked for first, by name.
-HOT = ("Recv", "Send")  # see quick.h
+# Calls that have a short way of their own, in quick.h.
+HOT = ("Recv", "Send")
 NONBLOCKING = {"Send": "Isend", "Ssend": "Issend", "Rsend": "Irsend", "Bsend": "Ibsend"}
 
 

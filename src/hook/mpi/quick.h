@@ -7,7 +7,6 @@
 #ifndef HOOK_MPI_QUICK_H
 #define HOOK_MPI_QUICK_H
 
-#include "hook/common/session.h"
 #include "hook/mpi/credit.h"
 #include "hook/mpi/polite.h"
 #include "hook/mpi/record.h"
@@ -37,23 +36,6 @@ static inline __attribute__((always_inline)) int quick_record_Recv(struct hook_t
 	return rc;
 }
 
-/* An event of replay with which there is nothing to do but to count it. */
-static inline __attribute__((always_inline)) void quick_replay_begin(struct hook_thread *t,
-								     int peer, int tag)
-{
-	t->events++;
-	hook_slot->call = t->call;
-	hook_slot->peer = peer;
-	hook_slot->tag = tag;
-	hook_slot->site = (uintptr_t)t->site;
-	hook_slot->events = t->events << 1 | 1;
-}
-
-static inline __attribute__((always_inline)) void quick_replay_end(struct hook_thread *t)
-{
-	hook_slot->events = t->events << 1;
-}
-
 /* Where replay_quick: from whom the next one came is known, and that is the next record. */
 static inline bool quick_replay_is_source_next(const struct hook_thread *t)
 {
@@ -72,7 +54,8 @@ static inline __attribute__((always_inline)) int quick_replay_Recv(struct hook_t
 	    (hook_polite && !hook_credit_is_sent(source, comm)))
 		return hook_mpi_replay.Recv(t, buf, count, type, MPI_ANY_SOURCE, tag, comm, status);
 	hook_mpi_digest(t, MPI_ANY_SOURCE, tag, (uint64_t)count);
-	quick_replay_begin(t, source, tag);
+	t->events++;
+	replay_show_begin(t, source, tag);
 	if (HOOK_LIKELY(trace_order_next_again(&t->order_reader, &t->next)))
 		t->next_event = trace_order_event(&t->order_reader);
 	else
@@ -80,7 +63,7 @@ static inline __attribute__((always_inline)) int quick_replay_Recv(struct hook_t
 	rc = hook_mpi_real.Recv(buf, count, type, source, tag, comm, status);
 	if (rc == MPI_SUCCESS)
 		hook_credit_received(source, comm);
-	quick_replay_end(t);
+	replay_show_end(t);
 	return rc;
 }
 
@@ -98,10 +81,11 @@ static inline __attribute__((always_inline)) int quick_replay_Send(struct hook_t
 	int rc;
 
 	hook_mpi_digest(t, dest, tag, (uint64_t)count * 3u);
-	quick_replay_begin(t, dest, tag);
+	t->events++;
+	replay_show_begin(t, dest, tag);
 	hook_credit_sending(t, dest, comm);
 	rc = hook_mpi_real.Send(buf, count, type, dest, tag, comm);
-	quick_replay_end(t);
+	replay_show_end(t);
 	hook_mpi_leave(t);
 	return rc;
 }

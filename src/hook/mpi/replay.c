@@ -192,14 +192,8 @@ static void at_limit(struct hook_thread *t)
 static void begin(struct hook_thread *t)
 {
 	t->events++;
-	if (hook_thread_is_main(t)) {
-		hook_slot->call = t->call;
-		/* One by one, as they were written: to merge them takes a processor longer. */
-		__atomic_store_n(&hook_slot->peer, t->peer, __ATOMIC_RELAXED);
-		__atomic_store_n(&hook_slot->tag, t->tag, __ATOMIC_RELAXED);
-		hook_slot->site = (uintptr_t)t->site;
-		hook_slot->events = t->events << 1 | 1;
-	}
+	if (hook_thread_is_main(t))
+		replay_show_begin(t, t->peer, t->tag);
 	if (t->events >= t->order_view.events)
 		at_limit(t);
 	if (t->more && t->next_event <= t->events) {
@@ -220,7 +214,7 @@ static void end(struct hook_thread *t)
 	if (hook_guide_on)
 		hook_guide_end(t);
 	if (hook_thread_is_main(t))
-		hook_slot->events = t->events << 1;
+		replay_show_end(t);
 	if (t->final)
 		hook_end_of_recording(t, hook_mpi_call_name(t->call));
 }

@@ -3,6 +3,7 @@
 #ifndef HOOK_MPI_REPLAY_H
 #define HOOK_MPI_REPLAY_H
 
+#include "hook/common/session.h"
 #include "hook/mpi/requests.h"
 
 /*
@@ -13,6 +14,24 @@ bool replay_take(struct hook_thread *t, uint32_t kind, struct trace_rec *rec);
 
 /* Outcomes alone decide, of a single thread, without noise; see quick.h. */
 extern bool replay_quick;
+
+/*
+ * Shows the front, and senders, where the main thread is. One by one, as they were written: to
+ * merge them takes a processor longer.
+ */
+static inline void replay_show_begin(const struct hook_thread *t, int peer, int tag)
+{
+	hook_slot->call = t->call;
+	__atomic_store_n(&hook_slot->peer, peer, __ATOMIC_RELAXED);
+	__atomic_store_n(&hook_slot->tag, tag, __ATOMIC_RELAXED);
+	hook_slot->site = (uintptr_t)t->site;
+	hook_slot->events = t->events << 1 | 1;
+}
+
+static inline void replay_show_end(const struct hook_thread *t)
+{
+	hook_slot->events = t->events << 1;
+}
 
 /* Moves t->next on to the next record that is obeyed in its turn. */
 void replay_advance(struct hook_thread *t);
