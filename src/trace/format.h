@@ -239,7 +239,7 @@ enum trace_sync_kind {
 };
 
 #define TRACE_SYNC_PENDING_AT 1024 /* in the header page */
-#define TRACE_SYNC_PENDING_BYTES 512
+#define TRACE_SYNC_PENDING_BYTES 2048
 #define TRACE_SYNC_CHECKS_MOST 7 /* in a block */
 #define TRACE_SYNC_CHECK_BITS 12
 #define TRACE_SYNC_SHORT_RUNS 12

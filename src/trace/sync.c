@@ -162,6 +162,11 @@ static int flush(struct trace_sync_writer *w)
 	return 0;
 }
 
+void trace_sync_make_room(struct trace_sync_writer *w)
+{
+	(void)flush(w);
+}
+
 static void put_plain(struct trace_sync_writer *w, const struct trace_sync_rec *rec)
 {
 	uint8_t *to = pending_bytes(w->stream.header) + w->pending;

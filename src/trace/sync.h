@@ -82,10 +82,10 @@ struct __attribute__((aligned(16))) trace_sync_writer {
 	uint64_t value_at; /* operations up to the last of these */
 	uint64_t in_a_row; /* of these, the ones right before it */
 	uint64_t check_at; /* the next check comes when there are so many */
+	uint32_t pending;  /* bytes */
+	uint32_t records;  /* among these, but for what a signal handler came between */
 	struct trace_stream stream;
 	uint64_t flushed; /* operations up to the last block */
-	uint32_t pending; /* bytes */
-	uint32_t records; /* among these, but for what a signal handler came between */
 	uint32_t checks;  /* of these */
 	uint16_t hash;    /* of them */
 	bool busy;        /* they are being put or coded: a signal handler must keep out */
@@ -132,48 +132,31 @@ int trace_sync_put_new(struct trace_sync_writer *w, uint32_t op, enum trace_sync
 		       uint64_t id, const struct trace_sync_outcome *out)
 	__attribute__((warn_unused_result));
 
-/* What comes next on an object, if it is predicted, and how many operations there are then. */
-struct trace_sync_hope {
-	struct trace_sync_slot *slot; /* NULL: nothing is */
-	uint32_t version;
-	uint64_t events; /* for the header */
-};
-
-/* For TRACE_SYNC_PLAIN, the way of most operations; a check that is due is not predicted. */
-static inline struct trace_sync_hope trace_sync_hope(struct trace_sync_writer *w, uint64_t id)
+/* Soon there is no room for records: it is made before an object is taken, not while others wait.
+ */
+static inline bool trace_sync_is_short(const struct trace_sync_writer *w)
 {
-	struct trace_sync_slot *s = trace_sync_slot(w->slot, id);
-	bool none = s->tag != trace_sync_tag(id) || !s->step[0] || w->ops + 1 == w->check_at;
-
-	return (struct trace_sync_hope){none ? NULL : s, s->seen + s->step[0],
-					trace_word_pack((w->ops + 1) << 1)};
+	return w->pending > TRACE_SYNC_PENDING_BYTES / 4 * 3;
 }
 
-static inline bool trace_sync_is_hoped(const struct trace_sync_hope *hope, uint32_t version)
-{
-	return hope->slot && hope->version == version;
-}
+/* Whether that worked will show when it is needed. */
+void trace_sync_make_room(struct trace_sync_writer *w) __attribute__((cold));
 
-/* It came so: it is counted, as by trace_sync_add. */
-static inline void trace_sync_came(struct trace_sync_writer *w, uint32_t op, uint64_t id,
-				   const struct trace_sync_hope *hope)
-{
-	hope->slot->seen = hope->version;
-	w->ops++;
-	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	w->digest = trace_sync_digest(w->digest, op, id);
-	__atomic_store_n(&w->stream.header->events, hope->events, __ATOMIC_RELEASE);
-}
-
-/* Both at once: true if it was predicted and is counted. */
+/*
+ * For TRACE_SYNC_PLAIN, the way of most operations: true if it was predicted and is counted. One
+ * after which a check is due is not.
+ */
 static inline bool trace_sync_step(struct trace_sync_writer *w, uint32_t op, uint64_t id,
 				   uint32_t version)
 {
-	struct trace_sync_hope hope = trace_sync_hope(w, id);
+	struct trace_sync_slot *s = trace_sync_slot(w->slot, id);
 
-	if (__builtin_expect(!trace_sync_is_hoped(&hope, version), 0))
+	if (__builtin_expect(s->tag != trace_sync_tag(id) || !s->step[0] ||
+				     w->ops + 1 == w->check_at || s->seen + s->step[0] != version,
+			     0))
 		return false;
-	trace_sync_came(w, op, id, &hope);
+	s->seen = version;
+	trace_sync_add(w, op, id);
 	return true;
 }
 

@@ -2,9 +2,7 @@
 /*
  * What nearly every operation of a recorded program is, in line: a mutex of the normal kind that
  * is free is taken, as predicted, or given back while nobody waits. libc's own words in the mutex
- * are set as libc sets them, so whatever comes next may be libc's. What is needed to know whether
- * a version is the predicted one, and for that case what to write, is there before the mutex is
- * taken: no load has to wait for it, nor another thread for us.
+ * are set as libc sets them, so whatever comes next may be libc's.
  */
 #ifndef HOOK_SYNC_FAST_H
 #define HOOK_SYNC_FAST_H
@@ -26,6 +24,12 @@ static inline bool hook_mutex_try(pthread_mutex_t *m, const struct hook_thread *
 	m->__data.__nusers++;
 	return true;
 }
+
+/*
+ * The same for one that another thread has, if it comes free at once. Who goes to the kernel for it
+ * is woken long after that, and recording keeps a lock for longer than the program alone does.
+ */
+bool hook_mutex_try_on(pthread_mutex_t *m, const struct hook_thread *t) __attribute__((noinline));
 
 /* False: it is libc's to give back; somebody waits for it, or it is of another kind. */
 static inline bool hook_mutex_give(pthread_mutex_t *m)
@@ -54,7 +58,6 @@ static inline int hook_sync_fast_lock(pthread_mutex_t *m, const void *site)
 {
 	struct hook_sync_spot spot = hook_sync_mutex_spot(m);
 	struct hook_thread *t = hook_self;
-	struct trace_sync_hope hope;
 
 	/* It comes on its way while we look up the rest; a bad address does not matter here. */
 	__asm__ volatile("prefetchw %0" : : "m"(m->__data.__lock));
@@ -63,17 +66,18 @@ static inline int hook_sync_fast_lock(pthread_mutex_t *m, const void *site)
 		return hook_sync_slow_lock(m, site);
 	hook_depth = HOOK_CLOSED;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	hope = trace_sync_hope(&t->sync, *spot.id);
-	/* Not put off until it is needed. */
-	__asm__("" : "+r"(hope.events), "+r"(hope.version));
-	if (__builtin_expect(!hook_mutex_try(m, t), 0)) {
+	if (__builtin_expect(trace_sync_is_short(&t->sync), 0))
+		trace_sync_make_room(&t->sync);
+	/* Taking the mutex waits for every load before it: this one need not be over. */
+	__builtin_prefetch(trace_sync_slot(t->sync.slot, *spot.id), 1);
+	if (__builtin_expect(!hook_mutex_try(m, t), 0) && !hook_mutex_try_on(m, t)) {
 		hook_depth = 0;
 		return hook_sync_slow_lock(m, site);
 	}
-	if (__builtin_expect(!trace_sync_is_hoped(&hope, *spot.version + 1), 0))
+	if (__builtin_expect(
+		    !trace_sync_step(&t->sync, SYNC_MUTEX_LOCK, *spot.id, *spot.version + 1), 0))
 		return hook_sync_note_lock(t, m);
 	++*spot.version;
-	trace_sync_came(&t->sync, SYNC_MUTEX_LOCK, *spot.id, &hope);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	hook_depth = 0;
 	return 0;

@@ -108,6 +108,21 @@ static void note_lock(struct hook_thread *t, pthread_mutex_t *m, int rc)
 		note_failed(t, &c, rc);
 }
 
+#define TRIES 6
+#define PAUSES 4
+
+bool hook_mutex_try_on(pthread_mutex_t *m, const struct hook_thread *t)
+{
+	for (int i = 0; i < TRIES; i++) {
+		for (int k = 0; k < PAUSES; k++)
+			__builtin_ia32_pause();
+		if (__atomic_load_n(&m->__data.__lock, __ATOMIC_RELAXED) == 0 &&
+		    hook_mutex_try(m, t))
+			return true;
+	}
+	return false;
+}
+
 int hook_sync_note_lock(struct hook_thread *t, pthread_mutex_t *m)
 {
 	note_lock(t, m, 0);
@@ -119,9 +134,12 @@ static int record_lock(pthread_mutex_t *m, const void *site)
 {
 	struct hook_sync_spot spot = hook_sync_mutex_spot(m);
 	struct hook_thread *t = hook_sync_enter();
-	int rc = hook_sync_real.pthread_mutex_lock(m);
+	int rc;
 
 	(void)site;
+	if (trace_sync_is_short(&t->sync))
+		trace_sync_make_room(&t->sync);
+	rc = hook_sync_real.pthread_mutex_lock(m);
 	hook_depth = HOOK_CLOSED;
 	if (rc == 0 && hook_sync_mutex_is_plain(m) &&
 	    trace_sync_step(&t->sync, SYNC_MUTEX_LOCK, *spot.id, *spot.version + 1))

@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 #include <gnu/libc-version.h>
 #include <sched.h>
+#include <sys/syscall.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -172,5 +173,5 @@ void hook_sync_noise(struct hook_thread *t)
 	if (x % 64)
 		return;
 	ts.tv_nsec = (long)((x >> 8) % 200000);
-	nanosleep(&ts, NULL);
+	syscall(SYS_nanosleep, &ts, NULL);
 }

@@ -18,8 +18,9 @@
 #include "hook/thread/sync.h"
 
 #define BUCKETS 256
-#define NEAR_TURNS 4
-#define SPIN_CYCLES 80000 /* about 30 us: what waking takes */
+#define NEAR_TURNS 24
+#define SPIN_LEAST 80000 /* cycles, some 30 us */
+#define SPIN_MOST 600000
 #define CREDIT_FIRST 4
 #define CREDIT_MOST 16
 #define SPINS_SKIPPED 64
@@ -32,7 +33,8 @@ struct waiter {
 	uint32_t turn;
 	int go;
 	struct hook_thread *thread;
-	bool moved; /* from where it may be, for a while: */
+	uint64_t woken; /* when, in cycles */
+	bool moved;     /* from where it may be, for a while: */
 	cpu_set_t allowed, to;
 };
 
@@ -44,6 +46,7 @@ static struct {
 
 static int spinners;
 static int credit = CREDIT_FIRST;
+static uint32_t spin_cycles = SPIN_LEAST;
 
 static void lock(int *word)
 {
@@ -104,16 +107,30 @@ static void learn(bool came)
 static bool spin(const uint32_t *version, uint32_t turn)
 {
 	uint64_t start = __builtin_ia32_rdtsc();
+	uint32_t most = __atomic_load_n(&spin_cycles, __ATOMIC_RELAXED);
 	bool came = false;
 
 	__atomic_add_fetch(&spinners, 1, __ATOMIC_RELAXED);
-	while (!came && __builtin_ia32_rdtsc() - start < SPIN_CYCLES) {
+	while (!came && __builtin_ia32_rdtsc() - start < most) {
 		__builtin_ia32_pause();
 		came = is_turn(version, turn);
 	}
 	__atomic_sub_fetch(&spinners, 1, __ATOMIC_RELAXED);
 	learn(came);
 	return came;
+}
+
+/*
+ * A spin lasts twice as long as waking takes here: the thread whose turn it is may just have been
+ * woken. If shorter, two that once slept would find each other asleep ever after.
+ */
+static void learn_wake(uint64_t cycles)
+{
+	uint32_t now = __atomic_load_n(&spin_cycles, __ATOMIC_RELAXED);
+	uint64_t want = 2 * cycles;
+
+	want = want > SPIN_MOST ? SPIN_MOST : want < SPIN_LEAST ? SPIN_LEAST : want;
+	__atomic_store_n(&spin_cycles, now - now / 8 + (uint32_t)want / 8, __ATOMIC_RELAXED);
 }
 
 static void leave_bucket(struct waiter *w, size_t b)
@@ -145,6 +162,15 @@ static void sleep_until_go(struct hook_thread *t, struct waiter *w)
 	}
 }
 
+static int first_of(const cpu_set_t *set)
+{
+	int i = 0;
+
+	while (!CPU_ISSET(i, set))
+		i++;
+	return i;
+}
+
 /*
  * The kernel wakes a thread where it was, or here, and hardly ever looks for an idle processor if
  * there are only two: threads that wake each other end up on one of them. One that would share ours
@@ -162,9 +188,11 @@ static void move_away(struct waiter *w)
 		return;
 	w->to = w->allowed;
 	hook_sync_take_out_used(&w->to);
-	if (CPU_COUNT(&w->to))
-		w->moved =
-			syscall(SYS_sched_setaffinity, w->thread->tid, sizeof(w->to), &w->to) == 0;
+	if (!CPU_COUNT(&w->to))
+		return;
+	w->moved = syscall(SYS_sched_setaffinity, w->thread->tid, sizeof(w->to), &w->to) == 0;
+	if (w->moved)
+		w->thread->processor = first_of(&w->to);
 }
 
 /* Unless the program has moved it meanwhile. */
@@ -206,6 +234,8 @@ void hook_sync_await(struct hook_thread *t, uint32_t *version, uint32_t turn)
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
 		sleep_until_go(t, &w);
 		leave_bucket(&w, b);
+		if (w.go)
+			learn_wake(__builtin_ia32_rdtsc() - w.woken);
 		if (w.moved)
 			move_back(&w);
 		t->processor = sched_getcpu();
@@ -231,6 +261,7 @@ void hook_sync_pass(uint32_t *version, uint32_t turn)
 			wake = &w->go;
 			move_away(w);
 			w->thread->state = HOOK_THREAD_RUNS;
+			w->woken = __builtin_ia32_rdtsc();
 			__atomic_store_n(wake, 1, __ATOMIC_RELEASE);
 			break;
 		}
