@@ -8,7 +8,7 @@
 
 #include "outcome.h"
 
-#define MOST 20000
+#define MOST 9000
 #define TAG 9
 
 enum { PLAIN, STRIDED, ABSOLUTE, LAYOUTS };
