@@ -198,7 +198,7 @@ static int class_of(int code)
 /* Ten bytes, or many, for a receive of four or of none. */
 static void too_long(int right, int left)
 {
-	static const int sizes[] = {10, 20000};
+	static const int sizes[] = {10, MOST};
 	MPI_Comm comm = MPI_COMM_WORLD;
 
 	for (int i = 0; i < 12; i++) {
