@@ -16,11 +16,13 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cmd/explore.h"
+#include "cmd/graph.h"
 #include "cmd/reduced.h"
 #include "cmd/show.h"
 #include "launch/job.h"
 #include "replay/evaluate.h"
 #include "replay/explore.h"
+#include "replay/front.h"
 
 #define PATIENCE 15.0
 /* How long a run may take: threads that wait for each other are no deadlock that MPI shows. */
@@ -251,8 +253,12 @@ static int explore_all(struct options *o, const struct cmd_alternatives *list)
 
 static int check_whole(const struct trace_run *run)
 {
-	char *obstacle = trace_run_obstacle(run);
+	int code = replay_check_trace(run);
+	char *obstacle;
 
+	if (code)
+		return code;
+	obstacle = trace_run_obstacle(run);
 	if (!obstacle)
 		return 0;
 	rp_say("cannot explore %s: %s", run->dir.show, obstacle);
@@ -316,7 +322,7 @@ static int explore_run(struct options *o)
 
 	if (o->force || o->cut.n)
 		code = by_hand(o, run, &list);
-	else
+	else if (!(code = cmd_graph_check_messages(run, o->recorded->dir.show)))
 		code = cmd_find_alternatives(o->recorded->dir.path, run, &o->wanted, &list);
 	if (!code && !list.n)
 		tell_none(o);

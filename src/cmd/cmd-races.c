@@ -21,22 +21,14 @@ static int check_program(const struct cmd_graph *graph, bool json)
 {
 	struct trace_run_rank sum;
 	struct trace_run run;
-	bool mpi = false;
 	int code = trace_run_open(&run, graph->dir.path);
 
 	if (code)
 		return code;
-	for (size_t i = 0; i < run.ranks; i++)
-		mpi = mpi || run.rank[i].world;
+	code = cmd_graph_check_messages(&run, graph->dir.show);
 	trace_run_total(&run, &sum);
-	if (!mpi && sum.syncs) {
-		rp_say("the run in %s sent no messages, and only races of messages are looked for:"
-		       " data that its threads share without locks are not",
-		       graph->dir.show);
-		code = RP_EXIT_BAD_INPUT;
-	} else if (sum.syncs && !json) {
+	if (!code && sum.syncs && !json)
 		printf("Only messages are looked at, not the data that threads share.\n");
-	}
 	trace_run_close(&run);
 	return code;
 }

@@ -17,6 +17,7 @@
 #include "cmd/show.h"
 #include "launch/job.h"
 #include "replay/evaluate.h"
+#include "replay/front.h"
 
 struct wanted {
 	enum graph_reduce_to to;
@@ -125,7 +126,7 @@ static int reduce(const struct trace_run *run, const struct wanted *w)
 		if (trace_dir_remove(&into))
 			rp_say("%s is not complete: remove it", into.show);
 	} else if (w->json) {
-		print_json(w, into.show, &result);
+		print_json(w, into.path, &result);
 	} else {
 		print(w, into.show, &result);
 	}
@@ -149,7 +150,9 @@ static int run(int argc, char **argv)
 	code = trace_run_open(&trace, w.trace);
 	if (code)
 		return code;
-	code = cmd_reduced_check(&trace);
+	code = replay_check_trace(&trace);
+	if (!code)
+		code = cmd_reduced_check(&trace);
 	if (!code)
 		code = replay_evaluate(trace.dir.path, NULL);
 	if (!code)

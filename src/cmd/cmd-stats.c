@@ -34,6 +34,12 @@ static double percent(uint64_t part, uint64_t whole)
 	return whole ? 100.0 * (double)part / (double)whole : 0;
 }
 
+/* With those that say how the messages of a reduced trace are held back. */
+static uint64_t traced_bytes(const struct trace_run_rank *rank)
+{
+	return rank->bytes[TRACE_STREAM_ORDER] + rank->bytes[TRACE_STREAM_GUIDE];
+}
+
 static void line(const char *name, uint64_t value, const char *words)
 {
 	printf("  %-18s %12" PRIu64 "  %s\n", name, value, words);
@@ -48,16 +54,16 @@ static void print_ranks(const struct stats *s)
 		       "\n",
 		       i, s->report.rank_received[i], s->report.rank_wildcards[i],
 		       s->report.rank_racing[i], s->run.rank[i].outcomes,
-		       s->run.rank[i].bytes[TRACE_STREAM_ORDER]);
+		       traced_bytes(&s->run.rank[i]));
 }
 
 static void print_messages(const struct stats *s)
 {
 	const struct graph_report *r = &s->report;
-	uint64_t bytes = s->sum.bytes[TRACE_STREAM_ORDER];
+	uint64_t bytes = traced_bytes(&s->sum);
 
-	line("events", r->events, "");
-	line("messages", r->messages, "");
+	line("events", r->events, "of communication");
+	line("messages", r->messages, "sent");
 	line("any source", r->wildcards, "outcomes of receives and probes of any source");
 	line("racing", r->racing, "of these that could have been others");
 	line("ways", r->pairs, "pairs of such an outcome and a message that could have come");
@@ -105,7 +111,7 @@ static json_t *ranks_json(const struct stats *s)
 		set(rank, "wildcards", s->report.rank_wildcards[i]);
 		set(rank, "racing", s->report.rank_racing[i]);
 		set(rank, "traced", s->run.rank[i].outcomes);
-		set(rank, "order_bytes", s->run.rank[i].bytes[TRACE_STREAM_ORDER]);
+		set(rank, "order_bytes", traced_bytes(&s->run.rank[i]));
 		json_array_append_new(list, rank);
 	}
 	return list;
@@ -115,7 +121,7 @@ static void print_json(const struct stats *s)
 {
 	json_t *object = json_object();
 
-	json_object_set_new(object, "trace", cmd_show_json(s->trace));
+	json_object_set_new(object, "trace", cmd_show_json(s->run.dir.path));
 	set(object, "events", s->report.events);
 	set(object, "messages", s->report.messages);
 	set(object, "wildcards", s->report.wildcards);
@@ -126,7 +132,7 @@ static void print_json(const struct stats *s)
 	set(object, "traced_wildcards", s->sum.wildcards);
 	set(object, "lower_bound", s->least.bound);
 	set(object, "matching", s->least.matching);
-	set(object, "order_bytes", s->sum.bytes[TRACE_STREAM_ORDER]);
+	set(object, "order_bytes", traced_bytes(&s->sum));
 	json_object_set_new(object, "ranks", ranks_json(s));
 	set(object, "sync_operations", s->sum.syncs);
 	set(object, "sync_bytes", s->sum.bytes[TRACE_STREAM_SYNC]);

@@ -34,7 +34,8 @@ struct source {
 	struct trace_events_reader *reader;
 	struct trace_sites sites;
 	const struct trace_modules *modules;
-	char **place; /* by site; NULL until it is asked for */
+	char **place;   /* by site; NULL until it is asked for */
+	json_t **stack; /* the same, for scripts */
 };
 
 static const char *place_of(struct source *s, uint32_t site)
@@ -49,6 +50,23 @@ static const char *place_of(struct source *s, uint32_t site)
 		s->place[site] = cmd_place_text(s->modules, address, depth);
 	}
 	return s->place[site];
+}
+
+static json_t *stack_of(struct source *s, uint32_t site)
+{
+	uint64_t address[TRACE_SITE_DEPTH];
+	char **places;
+	uint32_t depth;
+
+	if (site > s->sites.count)
+		site = 0;
+	if (!s->stack[site]) {
+		depth = trace_sites_get(&s->sites, site, address);
+		places = cmd_place_stack(s->modules, address, depth);
+		s->stack[site] = cmd_show_json_list(places);
+		rp_strings_free(places);
+	}
+	return json_incref(s->stack[site]);
 }
 
 static void print_number(int32_t value)
@@ -181,6 +199,7 @@ static void print_json(struct source *s, const struct trace_event *e)
 	else
 		json_object_set_new(object, "id", json_integer((json_int_t)e->id));
 	json_object_set_new(object, "place", cmd_show_json(place_of(s, e->site)));
+	json_object_set_new(object, "stack", stack_of(s, e->site));
 	cmd_show_json_line(object, JSON_COMPACT);
 	free(name);
 }
@@ -225,10 +244,14 @@ static int dump_stream(const struct trace_dir *dir, struct source *s, int rankfd
 		goto close_reader;
 	}
 	s->place = rp_alloc((size_t)s->sites.count + 1, sizeof(*s->place));
+	s->stack = rp_alloc((size_t)s->sites.count + 1, sizeof(*s->stack));
 	code = print_stream(dir, s, json);
-	for (uint32_t i = 0; i <= s->sites.count; i++)
+	for (uint32_t i = 0; i <= s->sites.count; i++) {
 		free(s->place[i]);
+		json_decref(s->stack[i]);
+	}
 	free(s->place);
+	free(s->stack);
 	trace_sites_close(&s->sites);
 close_reader:
 	trace_events_reader_close(s->reader);

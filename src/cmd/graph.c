@@ -45,6 +45,23 @@ void cmd_graph_close(struct cmd_graph *g)
 	trace_dir_close(&g->dir);
 }
 
+int cmd_graph_check_messages(const struct trace_run *run, const char *show)
+{
+	struct trace_run_rank sum;
+
+	trace_run_total(run, &sum);
+	for (size_t i = 0; i < run->ranks; i++) {
+		if (run->rank[i].world)
+			return 0;
+	}
+	if (!sum.syncs)
+		return 0;
+	rp_say("the run in %s sent no messages, and only races of messages are looked for:"
+	       " data that its threads share without locks are not",
+	       show);
+	return RP_EXIT_BAD_INPUT;
+}
+
 static const struct trace_modules *modules_of(struct cmd_graph *g, unsigned rank, uint32_t process)
 {
 	struct trace_modules *modules = rp_map_get(&g->modules, rank, process);
@@ -79,6 +96,15 @@ const char *cmd_graph_place(struct cmd_graph *g, unsigned rank, uint32_t thread,
 	free(text);
 	rp_map_put(&g->places, who, site, place);
 	return place;
+}
+
+char **cmd_graph_stack(struct cmd_graph *g, unsigned rank, uint32_t thread, uint32_t site)
+{
+	uint64_t address[TRACE_SITE_DEPTH];
+	uint32_t depth = graph_source_site(&g->source, rank, thread, site, address);
+
+	return cmd_place_stack(modules_of(g, rank, graph_source_process(&g->source, rank, thread)),
+			       address, depth);
 }
 
 char *cmd_graph_position(const struct cmd_graph *g, unsigned rank, uint32_t thread, uint64_t number)

@@ -8,7 +8,7 @@
 
 #include "base/map.h"
 #include "graph/source.h"
-#include "trace/dir.h"
+#include "trace/run.h"
 
 struct cmd_graph {
 	struct trace_dir dir;
@@ -21,8 +21,15 @@ struct cmd_graph {
 int cmd_graph_open(struct cmd_graph *g, const char *trace) __attribute__((warn_unused_result));
 void cmd_graph_close(struct cmd_graph *g);
 
+/* A run of threads without MPI has no races that anybody looks for: says so, the exit code. */
+int cmd_graph_check_messages(const struct trace_run *run, const char *show)
+	__attribute__((warn_unused_result));
+
 /* "file.c:12 (function)", or "?"; lives until cmd_graph_close(). */
 const char *cmd_graph_place(struct cmd_graph *g, unsigned rank, uint32_t thread, uint32_t site);
+
+/* The same of all frames that are the user's own, innermost first; rp_strings_free() frees. */
+char **cmd_graph_stack(struct cmd_graph *g, unsigned rank, uint32_t thread, uint32_t site);
 
 /* "3@1042", "3.0.1@17"; the caller frees. */
 char *cmd_graph_position(const struct cmd_graph *g, unsigned rank, uint32_t thread,

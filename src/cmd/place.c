@@ -32,6 +32,21 @@ char *cmd_place_text(const struct trace_modules *modules, const uint64_t address
 	return rp_strdup("?");
 }
 
+char **cmd_place_stack(const struct trace_modules *modules, const uint64_t address[],
+		       uint32_t depth)
+{
+	char **places = rp_alloc(depth + 1, sizeof(*places));
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < depth; i++) {
+		const struct trace_module *module = trace_modules_find(modules, address[i]);
+
+		if (module && !symbol_is_foreign(module->path))
+			places[n++] = text_of(module, address[i]);
+	}
+	return places;
+}
+
 /* Data lies behind the code of its file; a list of files knows only where code is. */
 char *cmd_place_variable(const struct trace_modules *modules, uint64_t address)
 {

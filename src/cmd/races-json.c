@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "base/mem.h"
 #include "cmd/show.h"
 
 static void set(json_t *object, const char *key, uint64_t value)
@@ -25,6 +26,15 @@ static void set_position(json_t *object, const char *key, const struct cmd_graph
 	free(position);
 }
 
+static void set_stack(json_t *object, struct cmd_graph *g, unsigned rank, uint32_t thread,
+		      uint32_t site)
+{
+	char **stack = cmd_graph_stack(g, rank, thread, site);
+
+	json_object_set_new(object, "stack", cmd_show_json_list(stack));
+	rp_strings_free(stack);
+}
+
 static json_t *message_json(struct cmd_graph *g, const struct graph_finding_message *m)
 {
 	json_t *object = json_object();
@@ -33,6 +43,7 @@ static json_t *message_json(struct cmd_graph *g, const struct graph_finding_mess
 	if (m->number) {
 		set_position(object, "sent", g, m->rank, m->thread, m->number);
 		set_text(object, "place", cmd_graph_place(g, m->rank, m->thread, m->site));
+		set_stack(object, g, m->rank, m->thread, m->site);
 		set(object, "bytes", m->bytes);
 	}
 	json_object_set_new(object, "tag", json_integer(m->tag));
@@ -44,6 +55,7 @@ static json_t *example_json(struct cmd_graph *g, const struct graph_finding *f)
 	json_t *object = json_object();
 
 	set_position(object, "at", g, f->rank, f->thread, f->number);
+	set_stack(object, g, f->rank, f->thread, f->site);
 	if (f->kind == GRAPH_FINDING_CHOICE) {
 		set_position(object, "other_request", g, f->other.rank, f->other.thread,
 			     f->other.number);

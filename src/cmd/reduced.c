@@ -111,13 +111,14 @@ static int make_arrival(const struct trace_run *run, const char *path)
 	int code = mkdir(path, 0700) ? -errno : trace_dir_enter(&into, path);
 
 	if (code) {
-		rp_say("cannot make %s: %s", path, strerror(-code));
+		rp_say("cannot make %s: %s; copy the trace to where it can be written", path,
+		       strerror(-code));
 		return RP_EXIT_FAILURE;
 	}
 	code = write_arrival(run, &into, &sum);
 	if (!code)
 		rp_say("%" PRIu64 " of %" PRIu64 " messages wait for a permit; at most %" PRIu64
-		       " will be on their way from one rank to another",
+		       " at a time will be on the way from one rank to another",
 		       sum.permits, sum.messages, sum.transit);
 	else if (trace_dir_remove(&into))
 		rp_say("%s is not complete: remove it", path);

@@ -165,7 +165,7 @@ int cmd_show_format(const char *value, bool *json)
 	*json = !strcmp(value, "json");
 	if (*json || !strcmp(value, "text"))
 		return 0;
-	rp_say("there is no format '%s': text and json are", value);
+	rp_say("there is no format '%s'; there are text and json", value);
 	return RP_EXIT_BAD_INPUT;
 }
 

@@ -176,7 +176,7 @@ static int publish(const struct replay_front *f)
 static int cannot(const struct replay_front *f, int rc)
 {
 	rp_say("cannot evaluate %s: its result is kept in the trace, and that cannot be written:"
-	       " %s; copy the trace to where there is room",
+	       " %s; copy the trace to where it can be",
 	       f->run->dir.show, strerror(-rc));
 	return RP_EXIT_FAILURE;
 }
@@ -254,14 +254,6 @@ static int watch(struct replay_front *f)
 	return code ? code : keep(f, started);
 }
 
-/* The session is elsewhere if the trace cannot be written. */
-static bool is_in_trace(const struct replay_front *f)
-{
-	size_t n = strlen(f->run->dir.path);
-
-	return strncmp(f->session, f->run->dir.path, n) == 0 && f->session[n] == '/';
-}
-
 /* A replay goes to the place and environment of the run; the caller wants to stay in its own. */
 static int evaluate(struct replay_front *f)
 {
@@ -271,7 +263,7 @@ static int evaluate(struct replay_front *f)
 
 	if (code)
 		goto close_here;
-	rc = is_in_trace(f) ? prepare(f) : -EROFS;
+	rc = f->elsewhere ? f->elsewhere : prepare(f);
 	code = rc ? cannot(f, rc) : watch(f);
 	replay_session_close(f);
 close_here:

@@ -41,7 +41,8 @@ struct replay_front {
 
 	char *session;
 	int session_fd;
-	int state_fd; /* locked while we live */
+	int elsewhere; /* -errno: why it is not in the trace; 0: it is */
+	int state_fd;  /* locked while we live */
 	struct replay_state_file *state;
 	struct replay_word *word; /* by rank */
 	size_t ranks, words;
@@ -61,6 +62,9 @@ void replay_session_close(struct replay_front *f);
 /* The launcher's command line, or NULL words and *alone for a program without a launcher. */
 int replay_plan(const struct replay_front *f, char ***words, bool *alone)
 	__attribute__((warn_unused_result));
+
+/* Says what keeps the trace from being replayed, in one sentence; 0 if nothing does. */
+int replay_check_trace(const struct trace_run *run) __attribute__((warn_unused_result));
 
 /* Can the trace be replayed, and is its program what it was? */
 int replay_check(const struct replay_front *f) __attribute__((warn_unused_result));

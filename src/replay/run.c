@@ -39,8 +39,8 @@ static bool say_damage(const struct trace_run *run, const struct trace_run_rank 
 	return rank->missing != NULL;
 }
 
-/* Says what keeps the trace from being replayed; 0 if nothing does. */
-static int check_trace(const struct trace_run *run)
+/* What is wrong with files of JSON was said when they were read. */
+int replay_check_trace(const struct trace_run *run)
 {
 	char *gap;
 
@@ -98,7 +98,7 @@ static int check_programs(const struct replay_front *f)
 
 int replay_check(const struct replay_front *f)
 {
-	int code = check_trace(f->run);
+	int code = replay_check_trace(f->run);
 
 	return code ? code : check_programs(f);
 }

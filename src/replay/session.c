@@ -198,17 +198,17 @@ static void sweep(const char *trace)
 int replay_session_open(struct replay_front *f, const char *trace)
 {
 	const char *tmp = getenv("TMPDIR");
-	int here, there;
+	int there;
 
 	sweep(trace);
-	here = open_at(f, rp_format("%s/replay-XXXXXX", trace));
-	if (here) {
+	f->elsewhere = open_at(f, rp_format("%s/replay-XXXXXX", trace));
+	if (f->elsewhere) {
 		tmp = tmp && *tmp ? tmp : "/tmp";
 		there = open_at(f, rp_format("%s/reprise-XXXXXX", tmp));
 		if (there) {
 			rp_say("there is no place for a replay to work in: %s: %s; %s: %s; "
 			       "set TMPDIR to a directory with room",
-			       trace, strerror(-here), tmp, strerror(-there));
+			       trace, strerror(-f->elsewhere), tmp, strerror(-there));
 			return RP_EXIT_FAILURE;
 		}
 	}

@@ -290,6 +290,9 @@ static int rewrite_stream(struct trace_rewrite *how, unsigned rank,
 	const char *why;
 	int rc;
 
+	/* It belongs to the old order stream. */
+	if (s->kind == TRACE_STREAM_GUIDE)
+		return 0;
 	if (s->kind != TRACE_STREAM_ORDER || (s->process != 0 && !how->outcomes))
 		return copy_file(from, to, s->name);
 	rc = trace_view_open(&view, from, s->name, &why);

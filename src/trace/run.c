@@ -274,6 +274,7 @@ static void sum_rank(struct trace_run *run, struct trace_run_rank *rank)
 		struct trace_run_stream *s = &rank->stream[rank->streams];
 
 		if (names.stream[i].kind > TRACE_STREAM_STDIN &&
+		    names.stream[i].kind != TRACE_STREAM_GUIDE &&
 		    names.stream[i].kind != TRACE_STREAM_SYNC &&
 		    names.stream[i].kind != TRACE_STREAM_HEAP)
 			continue; /* of an evaluation; it has no place here */

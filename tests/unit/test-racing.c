@@ -474,6 +474,54 @@ static void test_small_window(void **state)
 	munmap(w, pages * page);
 }
 
+static unsigned calls;
+static struct hook_outcome last_call;
+
+static void count_calls(void *arg, const struct hook_outcome *outcome)
+{
+	(void)arg;
+	calls++;
+	last_call = *outcome;
+}
+
+/*
+ * A thousand outcomes of one source take the place of one, and are one when a message races with
+ * them: the earlier ones, of which its sender knew nothing; never the later one that got it.
+ */
+static void test_block_is_one_entry(void **state)
+{
+	struct hook_window *w = calloc(1, sizeof(*w));
+
+	(void)state;
+	w->write = count_calls;
+	w->store = stored;
+	for (uint64_t i = 0; i < 1000; i++) {
+		struct hook_outcome o = {.number = i, .done = i + 1, .source = 1};
+
+		hook_window_add(w, 1, 0, &o);
+	}
+	assert_int_equal(w->used, 0);
+	assert_int_equal(w->latest.count, 1000);
+	/* The sender knew of the first 600. */
+	hook_window_message(w, 1, 0, 2, 0, 600);
+	assert_int_equal(calls, 1);
+	assert_int_equal(last_call.number, 600);
+	assert_int_equal(last_call.count, 400);
+	/* What it got does not race with itself, nor with the next one of the same source. */
+	hook_window_add(w, 1, 0, &(struct hook_outcome){.number = 1000, .done = 1001, .source = 2});
+	hook_window_message(w, 1, 0, 2, 0, 0);
+	assert_int_equal(calls, 2);
+	assert_int_equal(last_call.number, 0);
+	assert_int_equal(last_call.count, 600);
+	hook_window_message(w, 1, 0, 2, 0, 0);
+	assert_int_equal(calls, 2);
+	/* Nobody can send without knowing of it any more. */
+	hook_window_retire(w, 1001, 0, 1001);
+	assert_true(w->used == 0 && w->latest.count == 0);
+	assert_int_equal(calls, 2);
+	free(w);
+}
+
 #define MANY 32
 
 static struct hook_clock many[MANY];
@@ -562,6 +610,7 @@ int main(void)
 		cmocka_unit_test(test_nothing_races),
 		cmocka_unit_test(test_full_window),
 		cmocka_unit_test(test_small_window),
+		cmocka_unit_test(test_block_is_one_entry),
 		cmocka_unit_test(test_all_change),
 		cmocka_unit_test(test_missed),
 		cmocka_unit_test(test_sizes),

@@ -66,6 +66,20 @@ int carry_type_plain_size(MPI_Datatype type)
 }
 
 /*
+ * Where the program's data are. Of nothing at MPI_BOTTOM MPICH thinks that it lies at address 0,
+ * and refuses that; it may as well lie elsewhere. It stays in the type, which keeps the program's
+ * alive.
+ */
+static const void *place_of(const struct carry_type *t)
+{
+	int size = 1;
+
+	if (!t->buf && t->of != MPI_DATATYPE_NULL)
+		carry_mpi.Type_size(t->of, &size);
+	return size == 0 ? t->slot : t->buf;
+}
+
+/*
  * MPICH gathers a type with gaps element by element: of words it takes an eighth of the time. What
  * is received is not taken for words: MPICH refuses a message that ends within one.
  */
@@ -76,7 +90,7 @@ static int blocks_of(struct carry_block block[3], const struct carry_type *t)
 
 	block[0] = (struct carry_block){(MPI_Count)carry_head / 8, t->slot, MPI_UINT64_T};
 	if (!size || words > INT_MAX) {
-		block[1] = (struct carry_block){count, t->buf, t->of};
+		block[1] = (struct carry_block){count, place_of(t), t->of};
 		return 2;
 	}
 	block[1] = (struct carry_block){words, t->buf, MPI_UINT64_T};

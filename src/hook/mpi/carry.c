@@ -149,12 +149,13 @@ static void *fresh(size_t n)
 void *carry_pack(struct hook_mpi_exchange *x, size_t before, size_t *mapped)
 {
 	char *copy;
+	MPI_Count packed = 0;
 #ifdef HOOK_FLAVOUR_MPICH
-	MPI_Count size = 0, packed = 0;
+	MPI_Count size = 0;
 
 	carry_mpi.Pack_size_c(x->sendcount, x->sendtype, x->comm, &size);
 #else
-	int size = 0, packed = 0;
+	int size = 0;
 
 	carry_mpi.Pack_size((int)x->sendcount, x->sendtype, x->comm, &size);
 #endif
@@ -162,13 +163,7 @@ void *carry_pack(struct hook_mpi_exchange *x, size_t before, size_t *mapped)
 	copy = fresh(*mapped);
 	if (!copy)
 		return NULL;
-#ifdef HOOK_FLAVOUR_MPICH
-	carry_mpi.Pack_c(x->sendbuf, x->sendcount, x->sendtype, copy + before, size, &packed,
-			 x->comm);
-#else
-	carry_mpi.Pack(x->sendbuf, (int)x->sendcount, x->sendtype, copy + before, size, &packed,
-		       x->comm);
-#endif
+	hook_mpi_pack(&carry_mpi, x, copy + before, size, &packed);
 	x->sendbuf = copy + before;
 	x->sendcount = packed;
 	x->sendtype = MPI_PACKED;

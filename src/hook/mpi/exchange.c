@@ -83,12 +83,51 @@ int hook_mpi_do_sendrecv(struct hook_thread *t, const struct hook_mpi_exchange *
 	return rc == MPI_SUCCESS ? wait_both(requests, status) : rc;
 }
 
+#ifdef HOOK_FLAVOUR_MPICH
+/* MPICH's Pack refuses MPI_BOTTOM: the type begins as far below an address of ours. */
+static int pack_absolute(const struct hook_mpi_real *mpi, const struct hook_mpi_exchange *x,
+			 void *to, MPI_Count room, MPI_Count *packed)
+{
+	MPI_Count below = -(MPI_Count)(intptr_t)to;
+	MPI_Datatype type;
+	int rc = mpi->Type_create_struct_c(1, &x->sendcount, &below, &x->sendtype, &type);
+
+	if (rc != MPI_SUCCESS)
+		return rc;
+	mpi->Type_commit(&type);
+	rc = mpi->Pack_c(to, 1, type, to, room, packed, x->comm);
+	mpi->Type_free(&type);
+	return rc;
+}
+#endif
+
+int hook_mpi_pack(const struct hook_mpi_real *mpi, const struct hook_mpi_exchange *x, void *to,
+		  MPI_Count room, MPI_Count *packed)
+{
+	*packed = 0;
+	if (room == 0)
+		return MPI_SUCCESS;
+#ifdef HOOK_FLAVOUR_MPICH
+	if (x->sendbuf == MPI_BOTTOM)
+		return pack_absolute(mpi, x, to, room, packed);
+	return mpi->Pack_c(x->sendbuf, x->sendcount, x->sendtype, to, room, packed, x->comm);
+#else
+	int position = 0;
+	int rc = mpi->Pack(x->sendbuf, (int)x->sendcount, x->sendtype, to, (int)room, &position,
+			   x->comm);
+
+	*packed = position;
+	return rc;
+#endif
+}
+
 /* What is sent is packed first, because its place is where the receive writes. */
 static int replace_by_parts(struct hook_thread *t, const struct hook_mpi_exchange *x,
 			    MPI_Status *status)
 {
 	struct hook_mpi_exchange parts = *x;
-	int size = 0, packed = 0, rc;
+	MPI_Count packed = 0;
+	int size = 0, rc;
 	void *copy;
 
 	rc = hook_mpi_real.Pack_size((int)x->sendcount, x->sendtype, x->comm, &size);
@@ -97,8 +136,7 @@ static int replace_by_parts(struct hook_thread *t, const struct hook_mpi_exchang
 	copy = hook_mpi_scratch(t, 2, size > 0 ? (size_t)size : 1);
 	if (!copy)
 		return MPI_ERR_NO_MEM;
-	rc = hook_mpi_real.Pack(x->sendbuf, (int)x->sendcount, x->sendtype, copy, size, &packed,
-				x->comm);
+	rc = hook_mpi_pack(&hook_mpi_real, x, copy, size, &packed);
 	if (rc == MPI_SUCCESS) {
 		parts.sendbuf = copy;
 		parts.sendcount = packed;

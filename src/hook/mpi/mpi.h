@@ -224,6 +224,9 @@ int hook_mpi_do_sendrecv(struct hook_thread *t, const struct hook_mpi_exchange *
 			 MPI_Status *status);
 int hook_mpi_do_sendrecv_replace(struct hook_thread *t, const struct hook_mpi_exchange *x,
 				 MPI_Status *status);
+/* What is to be sent, to a place with so much room; that is 0 if there is nothing. */
+int hook_mpi_pack(const struct hook_mpi_real *mpi, const struct hook_mpi_exchange *x, void *to,
+		  MPI_Count room, MPI_Count *packed);
 #ifdef HOOK_FLAVOUR_MPICH
 int hook_mpi_isendrecv(const struct hook_mpi_exchange *x, bool replace, MPI_Request *request);
 #endif
