@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * web-server THREADS REQUESTS: a threaded HTTP server. Every thread accepts connections, reads requests
- * by stdio until the client closes, and answers with its number, the number of the request and the
- * time. Lines on standard output say who did what. Ends after so many requests; the port is on the
- * first line.
+ * web-server THREADS REQUESTS: a threaded HTTP server. Every thread accepts connections, reads
+ * requests by stdio until the client closes, and answers with its number, the number of the request
+ * and the time. Lines on standard output say who did what. Ends after so many requests; the port is
+ * on the first line.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
