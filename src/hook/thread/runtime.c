@@ -20,9 +20,14 @@ static unsigned long long loads_seen;
 
 static bool is_runtime(const char *path)
 {
-	static const char *const names[] = {"libmpi",   "libopen-", "mca_",      "libuc",
-					    "libpmi",   "libpmix",  "libfabric", "libhwloc",
-					    "libevent", "libgcc_s."};
+	/* Without MPI, libevent and the like are the program's. */
+	static const char *const names[] = {
+		"libgcc_s.",
+#ifndef HOOK_FLAVOUR_PLAIN
+		"libmpi",    "libopen-",  "mca_",     "libuc",    "libpmi",
+		"libpmix",   "libfabric", "libhwloc", "libevent",
+#endif
+	};
 	const char *slash = strrchr(path, '/');
 	const char *name = slash ? slash + 1 : path;
 
