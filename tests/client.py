@@ -3,7 +3,9 @@
 """client.py lines PORT CONNECTIONS REQUESTS: asks a server of lines; every answer must hold what was
 asked. client.py memcached SOCKET CONNECTIONS REQUESTS: stores, fetches and counts; what comes back
 must be what was stored. client.py files PORT CONNECTIONS REQUESTS: fetches files a, bb, ccc and dddd,
-each of the size that it is said to have. Several connections at a time."""
+each of the size that it is said to have. client.py http PORT CONNECTIONS REQUESTS: gets and posts, each
+request by a connection of its own or, every third client, by one for all. Several connections at a time."""
+import http.client
 import socket
 import sys
 import threading
@@ -61,7 +63,23 @@ def files(number):
                     wrong.append((name, size))
 
 
-converse = {"lines": lines, "memcached": memcached, "files": files}[kind]
+def web(number):
+    connection = http.client.HTTPConnection("127.0.0.1", int(place), timeout=60)
+    for i in range(int(requests)):
+        path = f"/{number}/{i}"
+        if i % 2:
+            connection.request("POST", path, body=b"x" * (i % 50))
+        else:
+            connection.request("GET", path)
+        answer = connection.getresponse()
+        if answer.status != 200 or path.encode() not in answer.read():
+            wrong.append((path, answer.status))
+        if number % 3:
+            connection.close()
+    connection.close()
+
+
+converse = {"lines": lines, "memcached": memcached, "files": files, "http": web}[kind]
 threads = [threading.Thread(target=converse, args=(n,)) for n in range(int(connections))]
 for thread in threads:
     thread.start()

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -26,6 +27,26 @@
 #define HASH_MASK 0xffffffu
 
 uint64_t trace_stream_limit = UINT64_MAX;
+
+/*
+ * What is called here is a place to cancel a thread; but the thread is in the middle of a call of
+ * the program's that may be none.
+ */
+static int no_cancel(void)
+{
+	int before;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+	return before;
+}
+
+static void cancel_as_before(const int *before)
+{
+	pthread_setcancelstate(*before, NULL);
+}
+
+#define NO_CANCEL                                                                                  \
+	const int cancel_state __attribute__((cleanup(cancel_as_before), unused)) = no_cancel()
 
 /*
  * Each step is a bijection of the state: one changed byte always changes the result. The constant
@@ -155,6 +176,7 @@ int trace_stream_create(struct trace_stream *s, int dirfd, const char *name,
 			enum trace_stream_kind kind, uint32_t rank, uint32_t process,
 			const char *thread)
 {
+	NO_CANCEL;
 	char temporary[TRACE_NAME_BYTES + 48];
 	struct trace_header *h;
 	int rc = temporary_name(temporary, sizeof(temporary), name);
@@ -221,10 +243,10 @@ static bool fd_is_ours(const struct trace_stream *s)
 	       memcmp(&on_disk, s->header, offsetof(struct trace_header, committed)) == 0;
 }
 
-int trace_stream_reserve(struct trace_stream *s, size_t n)
+static int move_window(struct trace_stream *s)
 {
-	if (s->length + n + TRACE_STREAM_SPARE <= s->window_end)
-		return 0;
+	NO_CANCEL;
+
 	if (!s->header)
 		return -EBADF;
 	if (s->window_end >= trace_stream_limit)
@@ -232,6 +254,11 @@ int trace_stream_reserve(struct trace_stream *s, size_t n)
 	if (!fd_is_ours(s))
 		return -EBADF;
 	return map_window(s, s->length & ~4095ull, NEXT_WINDOW);
+}
+
+int trace_stream_reserve(struct trace_stream *s, size_t n)
+{
+	return s->length + n + TRACE_STREAM_SPARE <= s->window_end ? 0 : move_window(s);
 }
 
 /* In program order: what a word says must hold when a kill comes right after it. */
@@ -285,6 +312,8 @@ void trace_stream_forget(struct trace_stream *s)
 
 void trace_stream_close(struct trace_stream *s)
 {
+	NO_CANCEL;
+
 	if (!s->header)
 		return;
 	if (fd_is_ours(s)) {
@@ -368,6 +397,7 @@ close_fd:
 
 int trace_view_open(struct trace_view *v, int dirfd, const char *name, const char **why)
 {
+	NO_CANCEL;
 	int rc = map_whole(v, dirfd, name, why);
 
 	if (rc)

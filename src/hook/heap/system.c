@@ -6,6 +6,7 @@
 #include "hook/heap/system.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,6 +66,19 @@ void heap_system_resolve(void)
 	heap_system_resolving = false;
 }
 
+/*
+ * A program that is linked to a fixed address and asks for the address of malloc has a stub for it,
+ * which stands for all of malloc there is, and calls the first: ours.
+ */
+static bool is_stub(const void *p)
+{
+	const ElfW(Sym) *symbol = NULL;
+	Dl_info info;
+
+	return dladdr1(p, &info, (void **)&symbol, RTLD_DL_SYMENT) && symbol &&
+	       symbol->st_shndx == SHN_UNDEF;
+}
+
 const char *heap_system_stranger(const void *ours)
 {
 	const void *first = dlsym(RTLD_DEFAULT, "malloc");
@@ -74,6 +88,8 @@ const char *heap_system_stranger(const void *ours)
 
 	if (preload && strstr(preload, "/vgpreload_"))
 		return "valgrind";
+	if (is_stub(first))
+		first = ours;
 	if (first == ours && next == dlsym(RTLD_NEXT, "__libc_malloc"))
 		return NULL;
 	if (dladdr(first != ours ? first : next, &info) && info.dli_fname)

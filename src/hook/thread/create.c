@@ -281,9 +281,7 @@ static int create_hooked(const struct creation *n, const void *site)
 	int rc;
 
 	hook_depth = HOOK_CLOSED;
-#ifndef HOOK_FLAVOUR_PLAIN
 	hook_runtime_find();
-#endif
 	if (!hook_sync_mode) {
 		hook_sync_start();
 		t->tid = (int)syscall(SYS_gettid);

@@ -3,6 +3,7 @@
  * Mutexes, spin locks and condition variables, of pthreads and of C11. A condition variable has no
  * order of its own: what a wait has waited for shows in when it takes its mutex again.
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <threads.h>
 
@@ -103,24 +104,78 @@ HOOK_EXPORT int pthread_mutex_destroy(pthread_mutex_t *m)
 	return SYNC_REAL(pthread_mutex_destroy)(m);
 }
 
-HOOK_EXPORT int pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *m)
+static int cond_wait(pthread_cond_t *cond, pthread_mutex_t *m, const void *site)
 {
-	if (!hook_sync_is_on(SITE))
+	if (!hook_sync_is_on(site))
 		return SYNC_REAL(pthread_cond_wait)(cond, m);
 	return wait((struct hook_sync_call){
-		.op = SYNC_COND_WAIT, .object = m, .cond = cond, .site = SITE});
+		.op = SYNC_COND_WAIT, .object = m, .cond = cond, .site = site});
 }
 
-HOOK_EXPORT int pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *m,
-				       const struct timespec *until)
+static int cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *m, const struct timespec *until,
+			  const void *site)
 {
-	if (!hook_sync_is_on(SITE))
+	if (!hook_sync_is_on(site))
 		return SYNC_REAL(pthread_cond_timedwait)(cond, m, until);
 	return wait((struct hook_sync_call){.op = SYNC_COND_TIMEDWAIT,
 					    .object = m,
 					    .cond = cond,
 					    .until = until,
-					    .site = SITE});
+					    .site = site});
+}
+
+/* `function` is what others know as this version of a name that libc has twice. */
+#ifdef __clang__
+#define HOOK_VERSION(name, version, function)                                                      \
+	__asm__(".symver " #function ", " #name version);                                          \
+	HOOK_EXPORT
+#else
+#define HOOK_VERSION(name, version, function) HOOK_EXPORT __attribute__((symver(#name version)))
+#endif
+
+HOOK_VERSION(pthread_cond_wait, "@@GLIBC_2.3.2", hook_cond_wait)
+int hook_cond_wait(pthread_cond_t *cond, pthread_mutex_t *m)
+{
+	return cond_wait(cond, m, SITE);
+}
+
+HOOK_VERSION(pthread_cond_timedwait, "@@GLIBC_2.3.2", hook_cond_timedwait)
+int hook_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *m, const struct timespec *until)
+{
+	return cond_timedwait(cond, m, until, SITE);
+}
+
+/*
+ * Condition variables of programs built before glibc 2.3.2 are pointers to those of today, which
+ * libc makes when they are first used, also by a signal that nobody waits for.
+ */
+static pthread_cond_t *of_today(pthread_cond_t **old)
+{
+	int (*signal_old)(void *);
+
+	if (!__atomic_load_n(old, __ATOMIC_ACQUIRE)) {
+		signal_old =
+			(int (*)(void *))dlvsym(RTLD_NEXT, "pthread_cond_signal", "GLIBC_2.2.5");
+		if (signal_old)
+			signal_old(old);
+	}
+	return __atomic_load_n(old, __ATOMIC_ACQUIRE);
+}
+
+HOOK_VERSION(pthread_cond_wait, "@GLIBC_2.2.5", hook_old_cond_wait)
+int hook_old_cond_wait(pthread_cond_t **old, pthread_mutex_t *m)
+{
+	pthread_cond_t *cond = of_today(old);
+
+	return cond ? cond_wait(cond, m, SITE) : ENOMEM;
+}
+
+HOOK_VERSION(pthread_cond_timedwait, "@GLIBC_2.2.5", hook_old_cond_timedwait)
+int hook_old_cond_timedwait(pthread_cond_t **old, pthread_mutex_t *m, const struct timespec *until)
+{
+	pthread_cond_t *cond = of_today(old);
+
+	return cond ? cond_timedwait(cond, m, until, SITE) : ENOMEM;
 }
 
 HOOK_EXPORT int pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *m, clockid_t clock,
@@ -233,10 +288,10 @@ HOOK_EXPORT int mtx_unlock(mtx_t *m)
 
 HOOK_EXPORT int cnd_wait(cnd_t *cond, mtx_t *m)
 {
-	return c11(pthread_cond_wait((pthread_cond_t *)cond, (pthread_mutex_t *)m));
+	return c11(cond_wait((pthread_cond_t *)cond, (pthread_mutex_t *)m, SITE));
 }
 
 HOOK_EXPORT int cnd_timedwait(cnd_t *cond, mtx_t *m, const struct timespec *until)
 {
-	return c11(pthread_cond_timedwait((pthread_cond_t *)cond, (pthread_mutex_t *)m, until));
+	return c11(cond_timedwait((pthread_cond_t *)cond, (pthread_mutex_t *)m, until, SITE));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A table of the code of MPI, filled anew when a thread is made after more files were loaded.
- * Invariant: entries are complete before the number that counts them grows.
+ * A table of the code of MPI and of the unwinder, filled anew when a thread is made after more
+ * files were loaded. Invariant: entries are complete before the number that counts them grows.
  */
 #include "hook/thread/runtime.h"
 
@@ -20,8 +20,14 @@ static unsigned long long loads_seen;
 
 static bool is_runtime(const char *path)
 {
-	static const char *const names[] = {"libmpi",  "libopen-",  "mca_",     "libuc",   "libpmi",
-					    "libpmix", "libfabric", "libhwloc", "libevent"};
+	/* Without MPI, libevent and the like are the program's. */
+	static const char *const names[] = {
+		"libgcc_s.",
+#ifndef HOOK_FLAVOUR_PLAIN
+		"libmpi",    "libopen-",  "mca_",     "libuc",    "libpmi",
+		"libpmix",   "libfabric", "libhwloc", "libevent",
+#endif
+	};
 	const char *slash = strrchr(path, '/');
 	const char *name = slash ? slash + 1 : path;
 

@@ -2,7 +2,8 @@
 /*
  * Code of the MPI library is not the program's, even where libc calls it on the program's behalf:
  * UCX takes locks whenever memory is mapped. Its operations depend on what the program does not
- * decide.
+ * decide. So does what the unwinder does when a thread ends by cancellation: it is in our code then
+ * or in the program's.
  */
 #ifndef HOOK_SYNC_RUNTIME_H
 #define HOOK_SYNC_RUNTIME_H
@@ -12,7 +13,7 @@
 
 extern uintptr_t hook_runtime_low, hook_runtime_size; /* all of it lies in between */
 
-/* Looks for the files of MPI among those loaded now. */
+/* Looks for the files of both among those loaded now. */
 void hook_runtime_find(void);
 
 bool hook_runtime_search(uintptr_t address);

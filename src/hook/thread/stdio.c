@@ -10,6 +10,7 @@
 
 #include "hook/thread/stdio.h"
 
+#include <err.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <string.h>
@@ -42,7 +43,7 @@ __ssize_t __getdelim(char **line, size_t *n, int delimiter, FILE *f);
 	X(vfprintf) X(__vfprintf_chk) X(puts) X(fputs) X(fputc) \
 	X(fwrite) X(fread) X(__fread_chk) X(fgets) X(__fgets_chk) X(fgetc) X(ungetc) X(fflush) \
 	X(getdelim) X(perror) X(fclose) X(pclose) X(fseek) X(fseeko) X(ftell) X(ftello) X(rewind) \
-	X(write) X(writev)
+	X(fgetpos) X(fsetpos) X(putw) X(getw) X(vwarn) X(vwarnx) X(write) X(writev)
 /* clang-format on */
 
 static struct {
@@ -160,7 +161,24 @@ WRAP_AS(int, putc, fputc, f, (int c, FILE *f), (c, f))
 WRAP_AS(int, _IO_putc, fputc, f, (int c, FILE *f), (c, f))
 WRAP_AS(int, putchar, fputc, stdout, (int c), (c, stdout))
 WRAP(size_t, fwrite, f, (const void *p, size_t size, size_t n, FILE *f), (p, size, n, f))
+WRAP(int, putw, f, (int word, FILE *f), (word, f))
 WRAP(void, perror, stderr, (const char *s), (s))
+WRAP(void, vwarn, stderr, (const char *format, va_list ap), (format, ap))
+WRAP(void, vwarnx, stderr, (const char *format, va_list ap), (format, ap))
+
+#define WRAP_WARNING(name, other)                                                                  \
+	HOOK_EXPORT void name(const char *format, ...)                                             \
+	{                                                                                          \
+		USE(stderr, SYNC_STREAM);                                                          \
+		va_list ap;                                                                        \
+                                                                                                   \
+		va_start(ap, format);                                                              \
+		REAL(other)(format, ap);                                                           \
+		va_end(ap);                                                                        \
+	}
+
+WRAP_WARNING(warn, vwarn)
+WRAP_WARNING(warnx, vwarnx)
 
 WRAP(size_t, fread, f, (void *p, size_t size, size_t n, FILE *f), (p, size, n, f))
 WRAP(size_t, __fread_chk, f, (void *p, size_t room, size_t size, size_t n, FILE *f),
@@ -171,6 +189,7 @@ WRAP(int, fgetc, f, (FILE * f), (f))
 WRAP_AS(int, getc, fgetc, f, (FILE * f), (f))
 WRAP_AS(int, _IO_getc, fgetc, f, (FILE * f), (f))
 WRAP_AS(int, getchar, fgetc, stdin, (void), (stdin))
+WRAP(int, getw, f, (FILE * f), (f))
 WRAP(int, ungetc, f, (int c, FILE *f), (c, f))
 WRAP(ssize_t, getdelim, f, (char **line, size_t *n, int delimiter, FILE *f),
      (line, n, delimiter, f))
@@ -182,6 +201,12 @@ WRAP(int, fseeko, f, (FILE * f, off_t offset, int whence), (f, offset, whence))
 WRAP(long, ftell, f, (FILE * f), (f))
 WRAP(off_t, ftello, f, (FILE * f), (f))
 WRAP(void, rewind, f, (FILE * f), (f))
+WRAP(int, fgetpos, f, (FILE * f, fpos_t *position), (f, position))
+WRAP(int, fsetpos, f, (FILE * f, const fpos_t *position), (f, position))
+HOOK_EXPORT int fseeko64(FILE *f, off64_t offset, int whence) __attribute__((alias("fseeko")));
+HOOK_EXPORT off64_t ftello64(FILE *f) __attribute__((alias("ftello")));
+HOOK_EXPORT int fgetpos64(FILE *f, fpos64_t *position) __attribute__((alias("fgetpos")));
+HOOK_EXPORT int fsetpos64(FILE *f, const fpos64_t *position) __attribute__((alias("fsetpos")));
 
 /* All streams at once stand for standard output. */
 WRAP(int, fflush, f ? f : stdout, (FILE * f), (f))
