@@ -3,9 +3,9 @@
  * Each rank has a region of the file: for each receiver the number of its first block, then blocks
  * of entries. Blocks for one receiver are a chain; one that the receiver has read to its end is
  * used again. An entry is there when it has the number that is due: those of an earlier use have
- * lower ones. Pages are made sure of before they are written, because a full disk would kill the
- * program. Clocks that are read before their messages come, because other tags are received first,
- * move to memory of our own, so that the file does not grow and none is read twice.
+ * lower ones. Pages are made sure of before they are written, because a full file system would
+ * kill the program. Clocks that are read before their messages come, because other tags are
+ * received first, move to memory of our own, so that the file does not grow and none is read twice.
  */
 #include "hook/mpi/ledger.h"
 
@@ -113,8 +113,8 @@ static bool may_be_so_long(size_t n)
 
 bool hook_ledger_open(const char *path, uint32_t rank, uint32_t of, size_t bytes)
 {
+	int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | (rank == 0 ? O_CREAT | O_EXCL : 0), fd;
 	void *p = MAP_FAILED;
-	int fd;
 
 	me = rank;
 	ranks = of;
@@ -122,10 +122,10 @@ bool hook_ledger_open(const char *path, uint32_t rank, uint32_t of, size_t bytes
 	lay_out();
 	if (region_bytes < REGION_LEAST || !may_be_so_long(map_bytes))
 		return false;
-	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	fd = open(path, flags, 0600);
 	if (fd < 0)
 		return false;
-	if (ftruncate(fd, (off_t)map_bytes) == 0)
+	if (rank != 0 || ftruncate(fd, (off_t)map_bytes) == 0)
 		p = mmap(NULL, map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	close(fd);
 	if (p == MAP_FAILED)

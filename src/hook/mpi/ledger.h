@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 /*
- * Maps the file at `path`, which the first rank makes, for clocks of so many bytes. False: it
+ * Maps the file at `path`, in memory, which rank 0 makes, for clocks of so many bytes. False: it
  * cannot be.
  */
 bool hook_ledger_open(const char *path, uint32_t rank, uint32_t ranks, size_t clock_bytes);

@@ -5,9 +5,9 @@
  * a mark in its directory, rank 0 counts the marks, and the answer is the target of a symbolic
  * link: it can be made only once, so whoever loses patience and makes it "no" does so for all.
  *
- * A mark holds the name of this boot of the host, if the rank has mapped the ledger: where all are
- * the same, clocks are there. Then the file has done its service, and whoever reads the answer
- * removes it.
+ * Rank 0 makes the ledger, in memory, because a file system is slow to give a page; a symbolic link
+ * tells where it is. A mark holds the name of this boot of the host if the rank has mapped it:
+ * where all are the same, clocks are there. Then its name has done its service.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -100,13 +100,48 @@ static const char *count_marks(int world, const struct mark *mine)
 	return alike ? "apart" : "yes";
 }
 
-static bool map_ledger(const char *path, int world)
+/* False: there is no answer yet. */
+static bool read_answer(const char *path, enum racing_ride *ride)
+{
+	char answer[8] = "";
+	ssize_t n = readlink(path, answer, sizeof(answer) - 1);
+
+	*ride = strcmp(answer, "apart") == 0 ? RACING_APART
+		: strcmp(answer, "yes") == 0 ? RACING_WITHIN
+					     : RACING_NO;
+	return n > 0;
+}
+
+static bool make_ledger(char *path, size_t size, const char *link)
 {
 	const char *fault = getenv("REPRISE_FAULT");
+	struct hook_text text = hook_text_in(path, size);
+	bool made;
 
-	if (fault && strcmp(fault, "noledger") == 0)
-		return false;
-	return hook_ledger_open(path, carry_clock.rank, (uint32_t)world, carry_head);
+	hook_text_add(&text, "/dev/shm/reprise-");
+	hook_text_number(&text, (int64_t)hook_process.pid);
+	hook_text_add(&text, "-");
+	hook_text_number(&text, (int64_t)(now() * 1e6));
+	made = !(fault && strcmp(fault, "noledger") == 0) &&
+	       hook_ledger_open(path, 0, carry_clock.ranks, carry_head);
+	return symlink(made ? path : "none", link) == 0 && made;
+}
+
+/* Waits for the link of rank 0, unless there is an answer already. */
+static bool find_ledger(const char *link, const char *answer)
+{
+	double deadline = now() + WAIT_SECONDS;
+	char path[100] = "";
+
+	while (readlink(link, path, sizeof(path) - 1) < 0) {
+		enum racing_ride ride;
+
+		if (read_answer(answer, &ride) || now() > deadline)
+			return false;
+		nap();
+	}
+	return path[0] == '/' &&
+	       hook_ledger_open(path, carry_clock.rank, carry_clock.ranks, carry_head);
 }
 
 /* It appears with all that is in it. */
@@ -120,18 +155,6 @@ static bool leave_mark(const struct mark *mark)
 	written = hook_write(fd, mark->boot, mark->bytes) == (ssize_t)mark->bytes;
 	close(fd);
 	return written && renameat(hook_process.rank_fd, NEW_MARK, hook_process.rank_fd, MARK) == 0;
-}
-
-/* False: there is no answer yet. */
-static bool read_answer(const char *path, enum racing_ride *ride)
-{
-	char answer[8] = "";
-	ssize_t n = readlink(path, answer, sizeof(answer) - 1);
-
-	*ride = strcmp(answer, "apart") == 0 ? RACING_APART
-		: strcmp(answer, "yes") == 0 ? RACING_WITHIN
-					     : RACING_NO;
-	return n > 0;
 }
 
 static enum racing_ride wait_for_answer(const char *path, bool can)
@@ -150,20 +173,28 @@ static enum racing_ride wait_for_answer(const char *path, bool can)
 
 enum racing_ride racing_agree(bool can, int world)
 {
-	char path[1200], ledger[1200];
+	char answer[1200], link[1200], ledger[100];
 	struct mark mine = {.bytes = 0};
 	enum racing_ride ride;
+	bool mapped = false;
 
-	path_in(path, sizeof(path), MARK);
-	path_in(ledger, sizeof(ledger), LEDGER);
-	if (can && map_ledger(ledger, world))
+	path_in(answer, sizeof(answer), MARK);
+	path_in(link, sizeof(link), LEDGER);
+	if (can)
+		mapped = hook_process.rank == 0 ? make_ledger(ledger, sizeof(ledger), link)
+						: find_ledger(link, answer);
+	if (mapped)
 		mine.bytes = read_all(BOOT, mine.boot, sizeof(mine.boot));
 	can = can && leave_mark(&mine);
 	if (can && hook_process.rank == 0)
-		can = symlink(count_marks(world, &mine), path) == 0;
-	ride = wait_for_answer(path, can);
+		can = symlink(count_marks(world, &mine), answer) == 0;
+	ride = wait_for_answer(answer, can);
 	unlinkat(hook_process.rank_fd, MARK, 0);
-	unlink(ledger);
+	if (hook_process.rank == 0) {
+		unlink(link);
+		if (mapped)
+			unlink(ledger);
+	}
 	if (ride != RACING_APART)
 		hook_ledger_close();
 	return ride;
