@@ -56,7 +56,6 @@ static void complete(struct carry_request *r, MPI_Status *status, int rc)
 		carry_mpi.Test_cancelled(status, &cancelled);
 	if (r->flags & CARRY_RECV && !cancelled)
 		deliver(r, status, rc);
-	carry_apart_forget(r);
 	r->flags &= ~(uint32_t)(CARRY_ACTIVE | CARRY_CANCEL | CARRY_DELIVERED);
 }
 

@@ -320,8 +320,6 @@ static void started(struct carry_request *r, MPI_Request handle, uint64_t *key)
 	if (r->flags & CARRY_RECV) {
 		r->key = *key;
 		*key += 2;
-		if (r->flags & CARRY_APART)
-			carry_apart_started(r);
 	}
 }
 

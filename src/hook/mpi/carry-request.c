@@ -149,7 +149,6 @@ static void leave_table(struct carry_request *r)
 
 static void release(struct carry_request *r)
 {
-	carry_apart_forget(r);
 	if (r->room && r->room != r->small) {
 		*(void **)r->room = rooms[r->size].free;
 		rooms[r->size].free = r->room;

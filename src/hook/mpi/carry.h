@@ -157,7 +157,6 @@ enum {
 	CARRY_ORPHAN = 64,    /* the program freed it */
 	CARRY_BOTH = 128,     /* Isendrecv */
 	CARRY_APART = 256,    /* its clock is in the ledger */
-	CARRY_OPEN = 512,     /* in the list of carry-apart.c */
 };
 
 #define CARRY_SMALL 128
@@ -170,8 +169,6 @@ struct carry_request {
 	int world;       /* of a send: where to */
 	int source, tag; /* of a receive: as the program asked */
 	uint64_t key;
-	struct carry_request *earlier, *later; /* in the list of carry-apart.c */
-	uint64_t most;                         /* no more can its message cover, if it is apart */
 	void *buf;    /* of a receive or a persistent send: the program's */
 	size_t bytes; /* that fit there, or are copied from there */
 	void *room;   /* [clock|data], if copied */
@@ -220,7 +217,7 @@ static inline void carry_apart_send(MPI_Count count, MPI_Datatype type, int dest
 	hook_ledger_wrote((uint32_t)dest, tag);
 }
 
-/* A message has come: what it covers. Where receives are open, carry_apart_came is to be called. */
+/* A message has come: what it covers. */
 static inline uint64_t carry_apart_covers(int source, int tag)
 {
 	const void *clock = hook_ledger_take((uint32_t)source, tag);
@@ -234,12 +231,9 @@ static inline uint64_t carry_apart_covers(int source, int tag)
 /* A call that blocks has returned, or a matching probe. */
 void carry_apart_came(const MPI_Status *status, int rc);
 
-/* MPI has answered to a posted receive, or one to be started; then it has been started. */
+/* MPI has answered to a posted receive, or to one to be started; it has completed. */
 void carry_apart_posted(struct carry_request *r, int source, int tag, int rc, MPI_Request handle);
-void carry_apart_started(struct carry_request *r);
-/* It has completed; or it will not, or has been told of already. */
 void carry_apart_deliver(struct carry_request *r, const MPI_Status *status, int rc);
-void carry_apart_forget(struct carry_request *r);
 
 /* --- calls, by file */
 
