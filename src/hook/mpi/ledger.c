@@ -131,6 +131,7 @@ bool hook_ledger_open(const char *path, uint32_t rank, uint32_t of, size_t bytes
 	if (p == MAP_FAILED)
 		return false;
 	map = p;
+	madvise(map, map_bytes, MADV_DONTDUMP);
 	hook_ledger_outs = fresh(ranks * sizeof(*hook_ledger_outs));
 	hook_ledger_ins = fresh(ranks * sizeof(*hook_ledger_ins));
 	if (hook_ledger_outs && hook_ledger_ins && is_there(head_bytes + block_bytes))
