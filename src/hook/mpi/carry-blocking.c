@@ -39,9 +39,14 @@ static inline int pack_short(const void *buf, MPI_Count count, MPI_Datatype type
 	static int carry_##plain(const void *buf, number count, MPI_Datatype type, int dest,       \
 				 int tag, MPI_Comm comm)                                           \
 	{                                                                                          \
-		int rc, packed = pack_short(buf, count, type, dest, comm);                         \
 		struct carry_parcel p;                                                             \
+		int rc, packed;                                                                    \
                                                                                                    \
+		if (carry_is_apart(comm)) {                                                        \
+			carry_apart_send(count, type, dest, tag);                                  \
+			return carry_mpi.plain(buf, count, type, dest, tag, comm);                 \
+		}                                                                                  \
+		packed = pack_short(buf, count, type, dest, comm);                                 \
 		if (HOOK_LIKELY(packed >= 0))                                                      \
 			return carry_mpi.name(carry_send_room, packed, MPI_BYTE, dest, tag, comm); \
 		rc = carry_wrap_send(&p, NULL, buf, count, type, dest, comm);                      \
@@ -80,11 +85,16 @@ static void received(const struct carry_parcel *p, MPI_Comm comm, MPI_Status *st
 		int rc = carry_wrap_recv(&p, NULL, buf, count, type, source, comm);                \
                                                                                                    \
 		carry_visit_orphans();                                                             \
-		if (rc <= 0)                                                                       \
-			return rc ? MPI_ERR_NO_MEM                                                 \
-				  : carry_mpi.plain(buf, count, type, source, tag, comm, status);  \
+		if (rc < 0)                                                                        \
+			return MPI_ERR_NO_MEM;                                                     \
 		if (status == MPI_STATUS_IGNORE)                                                   \
 			status = &local;                                                           \
+		if (!rc) {                                                                         \
+			rc = carry_mpi.plain(buf, count, type, source, tag, comm, status);         \
+			if (carry_is_apart(comm))                                                  \
+				carry_apart_came(status, rc);                                      \
+			return rc;                                                                 \
+		}                                                                                  \
 		carry_status_set_bytes(status, 0);                                                 \
 		rc = carry_mpi.Recv((void *)p.buf, p.count, p.type, source, tag, comm, status);    \
 		received(&p, comm, status, rc);                                                    \
@@ -121,14 +131,18 @@ static int exchange(const struct hook_mpi_exchange *x, MPI_Status *status)
 {
 	struct hook_mpi_exchange parcels = *x;
 	struct carry_parcel out, in;
-	int outgoing = carry_wrap_send(&out, NULL, x->sendbuf, x->sendcount, x->sendtype, x->dest,
-				       x->comm);
-	int incoming = carry_wrap_recv(&in, NULL, x->recvbuf, x->recvcount, x->recvtype, x->source,
-				       x->comm);
+	int outgoing = 0, incoming = 0, rc;
 	MPI_Status local;
-	int rc;
 
 	carry_visit_orphans();
+	if (carry_is_apart(x->comm)) {
+		carry_apart_send(x->sendcount, x->sendtype, x->dest, x->sendtag);
+	} else {
+		outgoing = carry_wrap_send(&out, NULL, x->sendbuf, x->sendcount, x->sendtype,
+					   x->dest, x->comm);
+		incoming = carry_wrap_recv(&in, NULL, x->recvbuf, x->recvcount, x->recvtype,
+					   x->source, x->comm);
+	}
 	if (outgoing < 0 || incoming < 0) {
 		unwanted(&out, outgoing);
 		unwanted(&in, incoming);
@@ -153,6 +167,8 @@ static int exchange(const struct hook_mpi_exchange *x, MPI_Status *status)
 		sent(&out);
 	if (incoming)
 		received(&in, x->comm, status, rc);
+	else if (carry_is_apart(x->comm))
+		carry_apart_came(status, rc);
 	return rc;
 }
 
@@ -180,12 +196,34 @@ static int replace(struct hook_mpi_exchange *x, MPI_Status *status)
 	return rc;
 }
 
+static int replace_apart(const struct hook_mpi_exchange *x, MPI_Status *status)
+{
+	MPI_Status local;
+	int rc;
+
+	carry_visit_orphans();
+	if (status == MPI_STATUS_IGNORE)
+		status = &local;
+	carry_apart_send(x->sendcount, x->sendtype, x->dest, x->sendtag);
+#ifdef HOOK_FLAVOUR_MPICH
+	rc = carry_mpi.Sendrecv_replace_c(x->recvbuf, x->recvcount, x->recvtype, x->dest,
+					  x->sendtag, x->source, x->recvtag, x->comm, status);
+#else
+	rc = carry_mpi.Sendrecv_replace(x->recvbuf, (int)x->recvcount, x->recvtype, x->dest,
+					x->sendtag, x->source, x->recvtag, x->comm, status);
+#endif
+	carry_apart_came(status, rc);
+	return rc;
+}
+
 static int carry_Sendrecv_replace(void *buf, int count, MPI_Datatype type, int dest, int sendtag,
 				  int source, int recvtag, MPI_Comm comm, MPI_Status *status)
 {
 	struct hook_mpi_exchange x = {buf,   count, type,   dest,    sendtag, buf,
 				      count, type,  source, recvtag, comm,    comm};
 
+	if (carry_is_apart(comm))
+		return replace_apart(&x, status);
 	if (!carry_comm_rides(comm) || count < 0 || type == MPI_DATATYPE_NULL)
 		return carry_mpi.Sendrecv_replace(buf, count, type, dest, sendtag, source, recvtag,
 						  comm, status);
@@ -226,7 +264,7 @@ static int carry_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Statu
 }
 
 /* Messages that were taken out of the queue and not received yet, newest last. */
-#define MATCHED 4096
+#define MATCHED 65536
 
 struct matched {
 	MPI_Message message;
@@ -238,8 +276,11 @@ struct matched {
 static struct matched matched[MATCHED];
 static int matched_count;
 
-static void match(MPI_Message message, MPI_Comm comm)
+/* Where the clock is in the ledger, the message has come now: to receive it tells nothing more. */
+static void match(MPI_Message message, MPI_Comm comm, const MPI_Status *status)
 {
+	if (carry_is_apart(comm))
+		carry_apart_came(status, MPI_SUCCESS);
 	if (matched_count == MATCHED)
 		memmove(matched, matched + 1, sizeof(matched[0]) * (size_t)--matched_count);
 	matched[matched_count++] =
@@ -248,7 +289,7 @@ static void match(MPI_Message message, MPI_Comm comm)
 
 static struct matched unmatch(MPI_Message message)
 {
-	struct matched m = {message, MPI_COMM_WORLD, true, carry_next_key(false)};
+	struct matched m = {message, MPI_COMM_WORLD, !carry_apart, carry_next_key(false)};
 	int i = matched_count - 1;
 
 	while (i >= 0 && matched[i].message != message)
@@ -263,28 +304,36 @@ static struct matched unmatch(MPI_Message message)
 static int carry_Mprobe(int source, int tag, MPI_Comm comm, MPI_Message *message,
 			MPI_Status *status)
 {
-	int rc = carry_mpi.Mprobe(source, tag, comm, message, status);
+	MPI_Status local;
+	int rc;
 
+	if (status == MPI_STATUS_IGNORE)
+		status = &local;
+	rc = carry_mpi.Mprobe(source, tag, comm, message, status);
 	carry_visit_orphans();
 	if (rc != MPI_SUCCESS)
 		return rc;
 	hide(comm, status);
 	if (source != MPI_PROC_NULL)
-		match(*message, comm);
+		match(*message, comm, status);
 	return rc;
 }
 
 static int carry_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message,
 			 MPI_Status *status)
 {
-	int rc = carry_mpi.Improbe(source, tag, comm, flag, message, status);
+	MPI_Status local;
+	int rc;
 
+	if (status == MPI_STATUS_IGNORE)
+		status = &local;
+	rc = carry_mpi.Improbe(source, tag, comm, flag, message, status);
 	carry_visit_orphans();
 	if (rc != MPI_SUCCESS || !*flag)
 		return rc;
 	hide(comm, status);
 	if (source != MPI_PROC_NULL)
-		match(*message, comm);
+		match(*message, comm, status);
 	return rc;
 }
 
@@ -348,7 +397,7 @@ static int carry_Sendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Dataty
 	struct hook_mpi_exchange x = {sendbuf,   sendcount, sendtype, dest,    sendtag, recvbuf,
 				      recvcount, recvtype,  source,   recvtag, comm,    comm};
 
-	if (!carry_comm_rides(comm) || sendcount < 0 || recvcount < 0)
+	if ((!carry_is_apart(comm) && !carry_comm_rides(comm)) || sendcount < 0 || recvcount < 0)
 		return carry_mpi.Sendrecv_c(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf,
 					    recvcount, recvtype, source, recvtag, comm, status);
 	return exchange(&x, status);
@@ -361,6 +410,8 @@ static int carry_Sendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype typ
 	struct hook_mpi_exchange x = {buf,   count, type,   dest,    sendtag, buf,
 				      count, type,  source, recvtag, comm,    comm};
 
+	if (carry_is_apart(comm))
+		return replace_apart(&x, status);
 	if (!carry_comm_rides(comm) || count < 0 || type == MPI_DATATYPE_NULL)
 		return carry_mpi.Sendrecv_replace_c(buf, count, type, dest, sendtag, source,
 						    recvtag, comm, status);

@@ -30,6 +30,10 @@ static void deliver(struct carry_request *r, MPI_Status *status, int rc)
 		.clock = r->room, .made = r->type, .home = r->buf, .bytes = r->bytes};
 	size_t bytes = carry_status_bytes(status);
 
+	if (r->flags & CARRY_APART) {
+		carry_apart_deliver(r, status, rc);
+		return;
+	}
 	if (r->flags & CARRY_BOTH && bytes < carry_head) {
 		deliver_unseen(r, rc);
 		return;

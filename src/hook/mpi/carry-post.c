@@ -3,7 +3,8 @@
  * Clocks on messages: calls that give a request. A clock is read or written while the request is
  * active; so its place belongs to the request. A persistent request has one place for good, and the
  * clock in it, and a copy of what it sends, are renewed at each start. A send is counted also where
- * MPI complains: it may have gone out.
+ * MPI complains: it may have gone out. Of sends whose clocks are in the ledger nothing is kept but
+ * of persistent ones.
  */
 #include <string.h>
 
@@ -27,17 +28,40 @@ static void posted_send(struct carry_request *r, const struct carry_parcel *p, i
 		carry_request_drop(r);
 }
 
+/* A clock is written when it is started. */
+static void made_send_apart(struct carry_request *r, MPI_Count count, MPI_Datatype type, int dest,
+			    int tag, int rc, MPI_Request handle)
+{
+	r->flags |= CARRY_SEND | CARRY_APART;
+	r->world = dest;
+	r->tag = tag;
+	if (rc == MPI_SUCCESS && dest >= 0 && count >= 0 && type != MPI_DATATYPE_NULL)
+		carry_request_insert(r, handle);
+	else
+		carry_request_drop(r);
+}
+
 #define POST_SEND(name, plain, number, kind)                                                       \
 	static int carry_##plain(const void *buf, number count, MPI_Datatype type, int dest,       \
 				 int tag, MPI_Comm comm, MPI_Request *request)                     \
 	{                                                                                          \
-		struct carry_request *r = carry_request_new();                                     \
+		struct carry_request *r;                                                           \
 		struct carry_parcel p;                                                             \
 		int rc;                                                                            \
                                                                                                    \
+		if (!kind && carry_is_apart(comm)) {                                               \
+			carry_apart_send(count, type, dest, tag);                                  \
+			return carry_mpi.plain(buf, count, type, dest, tag, comm, request);        \
+		}                                                                                  \
+		r = carry_request_new();                                                           \
 		if (!r)                                                                            \
 			return MPI_ERR_NO_MEM;                                                     \
 		r->flags = kind;                                                                   \
+		if (carry_is_apart(comm)) {                                                        \
+			rc = carry_mpi.plain(buf, count, type, dest, tag, comm, request);          \
+			made_send_apart(r, count, type, dest, tag, rc, *request);                  \
+			return rc;                                                                 \
+		}                                                                                  \
 		rc = carry_wrap_send(&p, r, buf, count, type, dest, comm);                         \
 		if (rc <= 0) {                                                                     \
 			carry_request_drop(r);                                                     \
@@ -97,6 +121,11 @@ void carry_posted_recv(struct carry_request *r, const struct carry_parcel *p, in
 		if (!r)                                                                            \
 			return MPI_ERR_NO_MEM;                                                     \
 		r->flags = kind;                                                                   \
+		if (carry_is_apart(comm) && source != MPI_PROC_NULL) {                             \
+			rc = carry_mpi.plain(buf, count, type, source, tag, comm, request);        \
+			carry_apart_posted(r, source, tag, rc, *request);                          \
+			return rc;                                                                 \
+		}                                                                                  \
 		rc = carry_wrap_recv(&p, r, buf, count, type, source, comm);                       \
 		if (rc <= 0) {                                                                     \
 			carry_request_drop(r);                                                     \
@@ -137,6 +166,46 @@ static int pack_send(const struct hook_mpi_exchange *x, struct carry_request *r,
 	out->type = MPI_BYTE;
 	*count = (MPI_Count)carry_head + packed.sendcount;
 	return 1;
+}
+
+/* Either peer may be MPI_PROC_NULL. */
+static void posted_apart(const struct hook_mpi_exchange *x, struct carry_request *r, int rc,
+			 MPI_Request handle)
+{
+	r->flags = CARRY_BOTH;
+	if (x->source == MPI_PROC_NULL)
+		carry_request_drop(r);
+	else
+		carry_apart_posted(r, x->source, x->recvtag, rc, handle);
+}
+
+static int iexchange_apart(const struct hook_mpi_exchange *x, MPI_Request *request)
+{
+	struct carry_request *r = carry_request_new();
+	int rc;
+
+	if (!r)
+		return MPI_ERR_NO_MEM;
+	carry_apart_send(x->sendcount, x->sendtype, x->dest, x->sendtag);
+	rc = carry_mpi.Isendrecv_c(x->sendbuf, x->sendcount, x->sendtype, x->dest, x->sendtag,
+				   x->recvbuf, x->recvcount, x->recvtype, x->source, x->recvtag,
+				   x->comm, request);
+	posted_apart(x, r, rc, *request);
+	return rc;
+}
+
+static int ireplace_apart(const struct hook_mpi_exchange *x, MPI_Request *request)
+{
+	struct carry_request *r = carry_request_new();
+	int rc;
+
+	if (!r)
+		return MPI_ERR_NO_MEM;
+	carry_apart_send(x->sendcount, x->sendtype, x->dest, x->sendtag);
+	rc = carry_mpi.Isendrecv_replace_c(x->recvbuf, x->recvcount, x->recvtype, x->dest,
+					   x->sendtag, x->source, x->recvtag, x->comm, request);
+	posted_apart(x, r, rc, *request);
+	return rc;
 }
 
 /* One request for two messages; either may have to go as it is. */
@@ -187,7 +256,7 @@ static int carry_Isendrecv_c(const void *sendbuf, MPI_Count sendcount, MPI_Datat
 	struct hook_mpi_exchange x = {sendbuf,   sendcount, sendtype, dest,    sendtag, recvbuf,
 				      recvcount, recvtype,  source,   recvtag, comm,    comm};
 
-	return iexchange(&x, request);
+	return carry_is_apart(comm) ? iexchange_apart(&x, request) : iexchange(&x, request);
 }
 
 static int carry_Isendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest,
@@ -205,6 +274,8 @@ static int carry_Isendrecv_replace_c(void *buf, MPI_Count count, MPI_Datatype ty
 	struct hook_mpi_exchange x = {buf,   count, type,   dest,    sendtag, buf,
 				      count, type,  source, recvtag, comm,    comm};
 
+	if (carry_is_apart(comm))
+		return ireplace_apart(&x, request);
 	if (!carry_comm_rides(comm) || count < 0 || type == MPI_DATATYPE_NULL)
 		return carry_mpi.Isendrecv_replace_c(buf, count, type, dest, sendtag, source,
 						     recvtag, comm, request);
@@ -224,6 +295,10 @@ static void renew(struct carry_request *r)
 {
 	if (!r || !(r->flags & CARRY_SEND))
 		return;
+	if (r->flags & CARRY_APART) {
+		carry_apart_send(0, MPI_BYTE, r->world, r->tag);
+		return;
+	}
 	if (r->send_type) {
 		hook_clock_stamp(&carry_clock, (uint32_t)r->world, r->send_type->slot);
 		return;
@@ -255,7 +330,7 @@ static int start(MPI_Request *request, uint64_t *key)
 
 	renew(r);
 	rc = carry_mpi.Start(request);
-	if (r && r->flags & CARRY_SEND)
+	if (r && (r->flags & (CARRY_SEND | CARRY_APART)) == CARRY_SEND)
 		hook_clock_sent(&carry_clock, (uint32_t)r->world);
 	if (rc == MPI_SUCCESS)
 		started(r, *request, key);

@@ -16,6 +16,7 @@ struct hook_mpi_real carry_mpi;
 struct hook_clock carry_clock;
 size_t carry_head;
 uint32_t *carry_counts;
+bool carry_apart;
 uint8_t *carry_send_room, *carry_recv_room;
 long carry_room;
 void (*carry_came)(MPI_Comm comm, int tag, int source, uint64_t key, uint64_t covers);
@@ -186,8 +187,9 @@ int carry_open(enum hook_clock_kind kind, int rank, int ranks)
 	return 0;
 }
 
-void carry_start(void)
+void carry_start(bool apart)
 {
+	carry_apart = apart;
 	carry_mpi = hook_mpi_real;
 	carry_install_blocking(&hook_mpi_real);
 	carry_install_buffers(&hook_mpi_real);

@@ -8,6 +8,9 @@
  * Every message begins with the same number of bytes of clock, whatever its size. Sender and
  * receiver each choose for themselves how to put them there: by a copy of the whole, or by a
  * datatype made of the clock's place and the program's buffer.
+ *
+ * Where all ranks are on one host, messages on MPI_COMM_WORLD stay as they are, and their clocks
+ * are in the ledger (hook/mpi/ledger.h): `carry_apart`.
  */
 #ifndef HOOK_MPI_CARRY_H
 #define HOOK_MPI_CARRY_H
@@ -15,6 +18,7 @@
 #include <string.h>
 
 #include "hook/mpi/clock.h"
+#include "hook/mpi/ledger.h"
 #include "hook/mpi/mpi.h"
 
 /*
@@ -44,6 +48,7 @@ extern struct hook_mpi_real carry_mpi;
 extern struct hook_clock carry_clock;
 extern size_t carry_head;      /* bytes of clock on each message */
 extern uint32_t *carry_counts; /* two per rank */
+extern bool carry_apart;       /* the same at all ranks, from carry_start on */
 
 /* [clock|data] of blocking calls, which are never two at a time, and the bytes of data it holds */
 extern uint8_t *carry_send_room, *carry_recv_room;
@@ -54,7 +59,7 @@ extern void (*carry_came)(MPI_Comm comm, int tag, int source, uint64_t key, uint
 
 /* Gets ready: -errno if memory is out. From carry_start on clocks ride. */
 int carry_open(enum hook_clock_kind kind, int rank, int ranks) __attribute__((warn_unused_result));
-void carry_start(void);
+void carry_start(bool apart);
 
 /*
  * MPI_Finalize is about to be called: true if all messages to this rank have been received.
@@ -68,13 +73,19 @@ bool carry_comm_looked_up_rides(MPI_Comm comm);
 int carry_comm_looked_up_world(MPI_Comm comm, int rank);
 int carry_comm_remembered_world(MPI_Comm comm, int rank);
 
+/* Are clocks of messages there in the ledger? */
+static inline bool carry_is_apart(MPI_Comm comm)
+{
+	return carry_apart && comm == MPI_COMM_WORLD;
+}
+
 /*
  * Do clocks ride on it? Not to processes of other launches. This and the next one ask MPI, so the
  * program must not have freed it.
  */
 static inline bool carry_comm_rides(MPI_Comm comm)
 {
-	return comm == MPI_COMM_WORLD || carry_comm_looked_up_rides(comm);
+	return comm == MPI_COMM_WORLD ? !carry_apart : carry_comm_looked_up_rides(comm);
 }
 
 /* The rank in MPI_COMM_WORLD of a peer; -1 if there is none. */
@@ -145,6 +156,7 @@ enum {
 	CARRY_DELIVERED = 32, /* the data are where the program wants them, the clock is read */
 	CARRY_ORPHAN = 64,    /* the program freed it */
 	CARRY_BOTH = 128,     /* Isendrecv */
+	CARRY_APART = 256,    /* its clock is in the ledger */
 };
 
 #define CARRY_SMALL 128
@@ -185,6 +197,43 @@ void carry_request_orphan(struct carry_request *r);
 extern uint32_t carry_request_orphans;
 /* Calls done() for each; true: it is dropped. */
 void carry_request_visit(bool (*done)(struct carry_request *r));
+
+/* --- clocks in the ledger (carry-apart.c) */
+
+/* A message is about to be sent. What MPI is going to refuse has no clock. */
+static inline void carry_apart_send(MPI_Count count, MPI_Datatype type, int dest, int tag)
+{
+	void *place;
+
+	if ((unsigned int)dest >= carry_clock.ranks || count < 0 || tag < 0 ||
+	    type == MPI_DATATYPE_NULL)
+		return;
+	place = hook_ledger_place((uint32_t)dest);
+	if (__builtin_expect(!place, 0)) {
+		hook_clock_sent(&carry_clock, (uint32_t)dest);
+		return;
+	}
+	hook_clock_send(&carry_clock, (uint32_t)dest, place, carry_head);
+	hook_ledger_wrote((uint32_t)dest, tag);
+}
+
+/* A message has come: what it covers. */
+static inline uint64_t carry_apart_covers(int source, int tag)
+{
+	const void *clock = hook_ledger_take((uint32_t)source, tag);
+
+	if (__builtin_expect(clock != NULL, 1))
+		return hook_clock_receive(&carry_clock, clock);
+	hook_clock_missed(&carry_clock, (uint32_t)source);
+	return 0;
+}
+
+/* A call that blocks has returned, or a matching probe. */
+void carry_apart_came(const MPI_Status *status, int rc);
+
+/* MPI has answered to a posted receive, or to one to be started; it has completed. */
+void carry_apart_posted(struct carry_request *r, int source, int tag, int rc, MPI_Request handle);
+void carry_apart_deliver(struct carry_request *r, const MPI_Status *status, int rc);
 
 /* --- calls, by file */
 

@@ -4,16 +4,26 @@
  * answer a message of ours, and would take ours for its own; so ranks agree by files. Each leaves
  * a mark in its directory, rank 0 counts the marks, and the answer is the target of a symbolic
  * link: it can be made only once, so whoever loses patience and makes it "no" does so for all.
+ *
+ * Rank 0 makes the ledger, in memory, because a file system is slow to give a page; a symbolic link
+ * tells where it is. A mark holds the name of this boot of the host if the rank has mapped it:
+ * where all are the same, clocks are there. Then its name has done its service.
  */
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "hook/common/text.h"
+#include "hook/mpi/carry.h"
 #include "hook/mpi/racing.h"
 
 #define MARK "rides" /* and the name of the link */
+#define NEW_MARK "rides-new"
+#define LEDGER "ledger"
+#define BOOT "/proc/sys/kernel/random/boot_id"
 #define COUNT_SECONDS 15
 #define WAIT_SECONDS 60
 
@@ -42,7 +52,23 @@ static struct hook_text path_in(char *out, size_t size, const char *name)
 	return text;
 }
 
-static bool wait_for_mark(int rank, double deadline)
+/* Bytes of a short file; none if it cannot be read. */
+static size_t read_all(const char *path, char *out, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : read(fd, out, size);
+
+	if (fd >= 0)
+		close(fd);
+	return n > 0 ? (size_t)n : 0;
+}
+
+struct mark {
+	char boot[64];
+	size_t bytes;
+};
+
+static bool wait_for_mark(int rank, double deadline, struct mark *mark)
 {
 	char path[1200];
 	struct hook_text text = path_in(path, sizeof(path), "rank-");
@@ -54,52 +80,122 @@ static bool wait_for_mark(int rank, double deadline)
 			return false;
 		nap();
 	}
+	mark->bytes = read_all(path, mark->boot, sizeof(mark->boot));
 	return true;
 }
 
-static bool all_marked(int world)
+/* The answer that rank 0 gives. */
+static const char *count_marks(int world, const struct mark *mine)
 {
 	double deadline = now() + COUNT_SECONDS;
+	bool alike = mine->bytes > 0;
+	struct mark mark;
 
 	for (int i = 0; i < world; i++) {
-		if (!wait_for_mark(i, deadline))
-			return false;
+		if (!wait_for_mark(i, deadline, &mark))
+			return "no";
+		alike = alike && mark.bytes == mine->bytes &&
+			memcmp(mark.boot, mine->boot, mark.bytes) == 0;
 	}
-	return true;
+	return alike ? "apart" : "yes";
 }
 
-static bool is_yes(const char *path, bool *answered)
+/* False: there is no answer yet. */
+static bool read_answer(const char *path, enum racing_ride *ride)
 {
 	char answer[8] = "";
 	ssize_t n = readlink(path, answer, sizeof(answer) - 1);
 
-	*answered = n > 0;
-	return n == 3 && memcmp(answer, "yes", 3) == 0;
+	*ride = strcmp(answer, "apart") == 0 ? RACING_APART
+		: strcmp(answer, "yes") == 0 ? RACING_WITHIN
+					     : RACING_NO;
+	return n > 0;
 }
 
-bool racing_agree(bool can, int world)
+static bool make_ledger(char *path, size_t size, const char *link)
 {
-	char path[1200];
-	double deadline = now() + WAIT_SECONDS;
-	bool answered = false, yes;
-	int fd;
+	const char *fault = getenv("REPRISE_FAULT");
+	struct hook_text text = hook_text_in(path, size);
+	bool made;
 
-	path_in(path, sizeof(path), MARK);
-	fd = can ? openat(hook_process.rank_fd, MARK, O_WRONLY | O_CREAT | O_CLOEXEC, 0600) : -1;
-	if (fd < 0 || (hook_process.rank == 0 && !all_marked(world)))
-		can = false;
-	else if (hook_process.rank == 0 && symlink("yes", path) != 0)
-		can = false;
-	if (fd >= 0)
-		close(fd);
-	do {
-		yes = is_yes(path, &answered);
-		if (!answered && (!can || now() > deadline) && symlink("no", path) != 0 &&
-		    access(hook_process.dir, W_OK) != 0)
+	hook_text_add(&text, "/dev/shm/reprise-");
+	hook_text_number(&text, (int64_t)hook_process.pid);
+	hook_text_add(&text, "-");
+	hook_text_number(&text, (int64_t)(now() * 1e6));
+	made = !(fault && strcmp(fault, "noledger") == 0) &&
+	       hook_ledger_open(path, 0, carry_clock.ranks, carry_head);
+	return symlink(made ? path : "none", link) == 0 && made;
+}
+
+/* Waits for the link of rank 0, unless there is an answer already. */
+static bool find_ledger(const char *link, const char *answer)
+{
+	double deadline = now() + WAIT_SECONDS;
+	char path[100] = "";
+
+	while (readlink(link, path, sizeof(path) - 1) < 0) {
+		enum racing_ride ride;
+
+		if (read_answer(answer, &ride) || now() > deadline)
 			return false;
-		if (!answered)
-			nap();
-	} while (!answered);
+		nap();
+	}
+	return path[0] == '/' &&
+	       hook_ledger_open(path, carry_clock.rank, carry_clock.ranks, carry_head);
+}
+
+/* It appears with all that is in it. */
+static bool leave_mark(const struct mark *mark)
+{
+	int fd = openat(hook_process.rank_fd, NEW_MARK, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	bool written;
+
+	if (fd < 0)
+		return false;
+	written = hook_write(fd, mark->boot, mark->bytes) == (ssize_t)mark->bytes;
+	close(fd);
+	return written && renameat(hook_process.rank_fd, NEW_MARK, hook_process.rank_fd, MARK) == 0;
+}
+
+static enum racing_ride wait_for_answer(const char *path, bool can)
+{
+	double deadline = now() + WAIT_SECONDS;
+	enum racing_ride ride;
+
+	while (!read_answer(path, &ride)) {
+		if ((!can || now() > deadline) && symlink("no", path) != 0 &&
+		    access(hook_process.dir, W_OK) != 0)
+			return RACING_NO;
+		nap();
+	}
+	return ride;
+}
+
+enum racing_ride racing_agree(bool can, int world)
+{
+	char answer[1200], link[1200], ledger[100];
+	struct mark mine = {.bytes = 0};
+	enum racing_ride ride;
+	bool mapped = false;
+
+	path_in(answer, sizeof(answer), MARK);
+	path_in(link, sizeof(link), LEDGER);
+	if (can)
+		mapped = hook_process.rank == 0 ? make_ledger(ledger, sizeof(ledger), link)
+						: find_ledger(link, answer);
+	if (mapped)
+		mine.bytes = read_all(BOOT, mine.boot, sizeof(mine.boot));
+	can = can && leave_mark(&mine);
+	if (can && hook_process.rank == 0)
+		can = symlink(count_marks(world, &mine), answer) == 0;
+	ride = wait_for_answer(answer, can);
 	unlinkat(hook_process.rank_fd, MARK, 0);
-	return yes;
+	if (hook_process.rank == 0) {
+		unlink(link);
+		if (mapped)
+			unlink(ledger);
+	}
+	if (ride != RACING_APART)
+		hook_ledger_close();
+	return ride;
 }

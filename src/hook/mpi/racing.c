@@ -259,6 +259,32 @@ static bool racing_received(struct hook_thread *t, uint32_t kind, int source, MP
 	return true;
 }
 
+static inline void came_to_recv(struct hook_thread *t, int source, int tag,
+				const MPI_Status *status, uint64_t covers)
+{
+	if (source == MPI_ANY_SOURCE)
+		came_and_saw(t, hook_requests_number_wild(), carry_next_key(false), tag, status,
+			     covers);
+	else
+		compare((uint64_t)(uintptr_t)MPI_COMM_WORLD, status->MPI_TAG, status->MPI_SOURCE,
+			carry_next_key(false), covers);
+}
+
+/* racing_recv where clocks are in the ledger. */
+static bool recv_apart(struct hook_thread *t, void *buf, int count, MPI_Datatype type, int source,
+		       int tag, MPI_Status *status, int *rc)
+{
+	*rc = carry_mpi.Recv(buf, count, type, source, tag, MPI_COMM_WORLD, status);
+	if (HOOK_LIKELY(*rc == MPI_SUCCESS)) {
+		came_to_recv(t, source, tag, status,
+			     carry_apart_covers(status->MPI_SOURCE, status->MPI_TAG));
+		return true;
+	}
+	carry_apart_came(status, *rc);
+	racing_received(t, TRACE_SRC, source, MPI_COMM_WORLD, record_told(*rc, status));
+	return true;
+}
+
 /*
  * Most receives are of short messages, by one call, while nothing else is under way: carry_Recv and
  * racing_received in one piece.
@@ -266,13 +292,15 @@ static bool racing_received(struct hook_thread *t, uint32_t kind, int source, MP
 bool racing_recv(struct hook_thread *t, void *buf, MPI_Count count, MPI_Datatype type, int source,
 		 int tag, MPI_Comm comm, MPI_Status *status, int *rc)
 {
-	uint64_t covers;
 	size_t bytes;
 	long fits;
 
 	if (record_tracing != &racing || comm != MPI_COMM_WORLD || source == MPI_PROC_NULL ||
 	    count < 0 || arrivals || carry_request_orphans || hook_requests_count())
 		return false;
+	if (carry_apart)
+		return count <= INT_MAX &&
+		       recv_apart(t, buf, (int)count, type, source, tag, status, rc);
 	fits = carry_type_copyable(buf, count, type, carry_room);
 	if (fits < 0)
 		return false;
@@ -284,13 +312,8 @@ bool racing_recv(struct hook_thread *t, void *buf, MPI_Count count, MPI_Datatype
 		bytes -= carry_head;
 		carry_copy(buf, carry_recv_room + carry_head, bytes);
 		carry_status_set_bytes(status, bytes);
-		covers = hook_clock_receive(&carry_clock, carry_recv_room);
-		if (source == MPI_ANY_SOURCE)
-			came_and_saw(t, hook_requests_number_wild(), carry_next_key(false), tag,
-				     status, covers);
-		else
-			compare((uint64_t)(uintptr_t)comm, status->MPI_TAG, status->MPI_SOURCE,
-				carry_next_key(false), covers);
+		came_to_recv(t, source, tag, status,
+			     hook_clock_receive(&carry_clock, carry_recv_room));
 		return true;
 	}
 	carry_unwrap(&(struct carry_parcel){.clock = carry_recv_room,
@@ -405,6 +428,7 @@ uint32_t racing_open(struct hook_thread *t, int world, int level)
 {
 	uint32_t mode = hook_process.trace;
 	bool threads = level >= MPI_THREAD_SERIALIZED;
+	enum racing_ride ride;
 
 	if (mode == TRACE_MODE_ORDER)
 		return mode;
@@ -412,10 +436,11 @@ uint32_t racing_open(struct hook_thread *t, int world, int level)
 		record_tracing = &all;
 		return mode;
 	}
-	if (!racing_agree(!threads && prepare(t, mode, world), world))
+	ride = racing_agree(!threads && prepare(t, mode, world), world);
+	if (ride == RACING_NO)
 		return fall_back(t, threads);
 	carry_came = message_came;
 	record_tracing = &racing;
-	carry_start();
+	carry_start(ride == RACING_APART);
 	return mode;
 }

@@ -15,7 +15,13 @@ uint32_t racing_open(struct hook_thread *t, int world, int level);
 bool racing_recv(struct hook_thread *t, void *buf, MPI_Count count, MPI_Datatype type, int source,
 		 int tag, MPI_Comm comm, MPI_Status *status, int *rc);
 
-/* True if all ranks want it and can. Every rank of the run that is recorded must ask. */
-bool racing_agree(bool can, int world);
+/*
+ * How clocks ride on messages of MPI_COMM_WORLD: in the ledger, which is open then, if all are on
+ * one host.
+ */
+enum racing_ride { RACING_NO, RACING_WITHIN, RACING_APART };
+
+/* The same in all ranks. Every rank of the run that is recorded must ask. */
+enum racing_ride racing_agree(bool can, int world);
 
 #endif
