@@ -85,7 +85,8 @@ int main(int argc, char **argv)
 		double start = now();
 
 		all[i].act(all[i].n, all[i].length);
-		printf("omp %s %.1f\n", all[i].name, (now() - start) / (double)all[i].n);
+		dprintf(STDOUT_FILENO, "omp %s %.1f\n", all[i].name,
+			(now() - start) / (double)all[i].n);
 	}
 	return 0;
 }

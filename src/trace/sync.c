@@ -329,7 +329,7 @@ void trace_sync_close(struct trace_sync_writer *w)
 	if (w->stream.header && !is_between(w)) {
 		uint32_t run = flush(w) ? (uint32_t)w->hash << 16 | w->pending : 0;
 
-		trace_stream_set_polls(&w->stream, trace_sync_end_of(w->digest), run);
+		trace_stream_set_polls(&w->stream, trace_sync_end_of(w->digest + w->also), run);
 	}
 	trace_stream_close(&w->stream);
 }

@@ -88,6 +88,7 @@ struct __attribute__((aligned(16))) trace_sync_writer {
 	uint64_t flushed; /* operations up to the last block */
 	uint32_t checks;  /* of these */
 	uint16_t hash;    /* of them */
+	uint64_t also;    /* the digest at the end is of this, too */
 	bool busy;        /* they are being put or coded: a signal handler must keep out */
 	struct trace_sync_slot slot[TRACE_SYNC_SLOTS];
 	struct trace_sync_model model;

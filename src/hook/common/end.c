@@ -8,6 +8,7 @@
 #include "hook/common/end.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <execinfo.h>
 #include <link.h>
 #include <signal.h>
@@ -204,7 +205,8 @@ static bool has_other_operations(struct hook_thread *t, struct hook_text *expect
 		return true;
 	}
 	if (!hook_sync_ends_alike(t)) {
-		hook_text_add(expected, "the recorded operations on the recorded objects");
+		hook_text_add(expected, "the recorded operations on the recorded objects, "
+					"and the recorded output");
 		return true;
 	}
 	return false;
@@ -323,6 +325,15 @@ void hook_stop_growing(struct hook_thread *t, int rc)
 	hook_stop_recording(t, TRACE_STOP_NOSPACE, (uint64_t)-rc, hook_no_room(rc));
 }
 
+/* What was printed up to here, unless another thread is about to print. */
+static void show_output(void)
+{
+	if (ftrylockfile(stdout) != 0)
+		return;
+	fflush_unlocked(stdout);
+	funlockfile(stdout);
+}
+
 void hook_diverged(struct hook_thread *t, const char *call, const char *expected, const char *found)
 {
 	char text[1024];
@@ -333,6 +344,7 @@ void hook_diverged(struct hook_thread *t, const char *call, const char *expected
 	hook_text_add(&out, expected);
 	hook_text_add(&out, ", found ");
 	hook_text_add(&out, found);
+	show_output();
 	say_word(t, REPLAY_WHY_DIVERGED, call, 0, text);
 	stay_and_leave(RP_EXIT_DIVERGED);
 }

@@ -126,6 +126,7 @@ struct hook_thread {
 	uint64_t ops_seen_running; /* the same, if one ran */
 	uint64_t looks_in_vain;    /* since then */
 	uint64_t sync_digest;
+	uint64_t output;  /* a hash of what it has printed */
 	int record_bytes; /* of the operation at work, -1 if it is a predicted one */
 	uint32_t baton;   /* its last turn to run */
 	bool whole;       /* in a call of libc that is one step: its allocations are no points */

@@ -104,6 +104,54 @@ static void use_ends(struct use *u)
 	errno = saved;
 }
 
+/*
+ * What is printed, by threads that race, may differ where all operations are as recorded: the end
+ * of the thread tells. Of a text that is long the beginning stands for it.
+ */
+static pthread_mutex_t outputs[2] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
+
+static bool is_standard(const void *object)
+{
+	return object == stdout || object == stderr || object == &outputs[0] ||
+	       object == &outputs[1];
+}
+
+static uint64_t mixed(uint64_t hash, uint64_t word)
+{
+	hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
+	return hash ^ hash >> 29;
+}
+
+static void prints(const struct use *u, const void *bytes, size_t n)
+{
+	const uint8_t *p = bytes;
+	uint64_t hash, word = 0;
+
+	if (!u->t || !is_standard(u->c.object))
+		return;
+	hash = mixed(u->t->output, n);
+	for (; n >= sizeof(word); p += sizeof(word), n -= sizeof(word)) {
+		memcpy(&word, p, sizeof(word));
+		hash = mixed(hash, word);
+	}
+	word = 0;
+	memcpy(&word, p, n);
+	u->t->output = mixed(hash, word);
+}
+
+static void prints_text(const struct use *u, const char *format, va_list ap)
+{
+	char text[512];
+	int saved = errno, n;
+
+	if (!u->t || !is_standard(u->c.object))
+		return;
+	n = vsnprintf(text, sizeof(text), format, ap);
+	if (n > 0)
+		prints(u, text, (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1);
+	errno = saved;
+}
+
 #define USE(object, op)                                                                            \
 	struct use use_at_work __attribute__((cleanup(use_ends), unused)) =                        \
 		use_begins(object, op, __builtin_return_address(0))
@@ -123,6 +171,43 @@ static void use_ends(struct use *u)
 		return REAL(other) arguments;                                                      \
 	}
 
+/* The same for one that puts `length` bytes. */
+#define WRAP_PUT(type, name, other, stream, parameters, arguments, bytes, length)                  \
+	HOOK_EXPORT type name parameters                                                           \
+	{                                                                                          \
+		USE(stream, SYNC_STREAM);                                                          \
+		prints(&use_at_work, bytes, length);                                               \
+		return REAL(other) arguments;                                                      \
+	}
+
+#define WRAP_TEXT(name, other, stream, parameters, arguments)                                      \
+	HOOK_EXPORT int name parameters                                                            \
+	{                                                                                          \
+		USE(stream, SYNC_STREAM);                                                          \
+		va_list again;                                                                     \
+                                                                                                   \
+		va_copy(again, ap);                                                                \
+		prints_text(&use_at_work, format, again);                                          \
+		va_end(again);                                                                     \
+		return REAL(other) arguments;                                                      \
+	}
+
+#define WRAP_PRINTF(name, other, stream, parameters, arguments)                                    \
+	HOOK_EXPORT int name parameters                                                            \
+	{                                                                                          \
+		USE(stream, SYNC_STREAM);                                                          \
+		va_list ap;                                                                        \
+		int n;                                                                             \
+                                                                                                   \
+		va_start(ap, format);                                                              \
+		prints_text(&use_at_work, format, ap);                                             \
+		va_end(ap);                                                                        \
+		va_start(ap, format);                                                              \
+		n = REAL(other) arguments;                                                         \
+		va_end(ap);                                                                        \
+		return n;                                                                          \
+	}
+
 #define WRAP_VARIADIC(name, other, stream, parameters, arguments)                                  \
 	HOOK_EXPORT int name parameters                                                            \
 	{                                                                                          \
@@ -136,31 +221,32 @@ static void use_ends(struct use *u)
 		return n;                                                                          \
 	}
 
-WRAP_VARIADIC(printf, vfprintf, stdout, (const char *format, ...), (stdout, format, ap))
-WRAP_VARIADIC(fprintf, vfprintf, f, (FILE * f, const char *format, ...), (f, format, ap))
-WRAP_VARIADIC(__printf_chk, __vfprintf_chk, stdout, (int flag, const char *format, ...),
-	      (stdout, flag, format, ap))
-WRAP_VARIADIC(__fprintf_chk, __vfprintf_chk, f, (FILE * f, int flag, const char *format, ...),
-	      (f, flag, format, ap))
+WRAP_PRINTF(printf, vfprintf, stdout, (const char *format, ...), (stdout, format, ap))
+WRAP_PRINTF(fprintf, vfprintf, f, (FILE * f, const char *format, ...), (f, format, ap))
+WRAP_PRINTF(__printf_chk, __vfprintf_chk, stdout, (int flag, const char *format, ...),
+	    (stdout, flag, format, ap))
+WRAP_PRINTF(__fprintf_chk, __vfprintf_chk, f, (FILE * f, int flag, const char *format, ...),
+	    (f, flag, format, ap))
 WRAP_VARIADIC(scanf, vfscanf, stdin, (const char *format, ...), (stdin, format, ap))
 WRAP_VARIADIC(fscanf, vfscanf, f, (FILE * f, const char *format, ...), (f, format, ap))
-WRAP(int, vfprintf, f, (FILE * f, const char *format, va_list ap), (f, format, ap))
-WRAP(int, __vfprintf_chk, f, (FILE * f, int flag, const char *format, va_list ap),
-     (f, flag, format, ap))
-WRAP_AS(int, vprintf, vfprintf, stdout, (const char *format, va_list ap), (stdout, format, ap))
-WRAP_AS(int, __vprintf_chk, __vfprintf_chk, stdout, (int flag, const char *format, va_list ap),
-	(stdout, flag, format, ap))
+WRAP_TEXT(vfprintf, vfprintf, f, (FILE * f, const char *format, va_list ap), (f, format, ap))
+WRAP_TEXT(__vfprintf_chk, __vfprintf_chk, f, (FILE * f, int flag, const char *format, va_list ap),
+	  (f, flag, format, ap))
+WRAP_TEXT(vprintf, vfprintf, stdout, (const char *format, va_list ap), (stdout, format, ap))
+WRAP_TEXT(__vprintf_chk, __vfprintf_chk, stdout, (int flag, const char *format, va_list ap),
+	  (stdout, flag, format, ap))
 WRAP(int, vfscanf, f, (FILE * f, const char *format, va_list ap), (f, format, ap))
 WRAP_AS(int, vscanf, vfscanf, stdin, (const char *format, va_list ap), (stdin, format, ap))
 
-WRAP(int, puts, stdout, (const char *s), (s))
-WRAP_AS(int, _IO_puts, puts, stdout, (const char *s), (s))
-WRAP(int, fputs, f, (const char *s, FILE *f), (s, f))
-WRAP(int, fputc, f, (int c, FILE *f), (c, f))
-WRAP_AS(int, putc, fputc, f, (int c, FILE *f), (c, f))
-WRAP_AS(int, _IO_putc, fputc, f, (int c, FILE *f), (c, f))
-WRAP_AS(int, putchar, fputc, stdout, (int c), (c, stdout))
-WRAP(size_t, fwrite, f, (const void *p, size_t size, size_t n, FILE *f), (p, size, n, f))
+WRAP_PUT(int, puts, puts, stdout, (const char *s), (s), s, strlen(s))
+WRAP_PUT(int, _IO_puts, puts, stdout, (const char *s), (s), s, strlen(s))
+WRAP_PUT(int, fputs, fputs, f, (const char *s, FILE *f), (s, f), s, strlen(s))
+WRAP_PUT(int, fputc, fputc, f, (int c, FILE *f), (c, f), &c, sizeof(c))
+WRAP_PUT(int, putc, fputc, f, (int c, FILE *f), (c, f), &c, sizeof(c))
+WRAP_PUT(int, _IO_putc, fputc, f, (int c, FILE *f), (c, f), &c, sizeof(c))
+WRAP_PUT(int, putchar, fputc, stdout, (int c), (c, stdout), &c, sizeof(c))
+WRAP_PUT(size_t, fwrite, fwrite, f, (const void *p, size_t size, size_t n, FILE *f),
+	 (p, size, n, f), p, size *n)
 WRAP(int, putw, f, (int word, FILE *f), (word, f))
 WRAP(void, perror, stderr, (const char *s), (s))
 WRAP(void, vwarn, stderr, (const char *format, va_list ap), (format, ap))
@@ -285,8 +371,6 @@ HOOK_EXPORT void funlockfile(FILE *f)
 	hook_sync_leave(t);
 }
 
-static pthread_mutex_t outputs[2] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
-
 const char *hook_stdio_name(const void *object)
 {
 	if (object == stdin)
@@ -303,20 +387,30 @@ static bool is_output(int fd)
 
 HOOK_EXPORT ssize_t write(int fd, const void *p, size_t n)
 {
+	ssize_t done;
+
 	if (hook_channel_has(fd, __builtin_return_address(0)))
 		return hook_channel_write(fd, p, n);
 	if (!is_output(fd))
 		return REAL(write)(fd, p, n);
 	USE(&outputs[fd - STDOUT_FILENO], SYNC_WRITE);
-	return REAL(write)(fd, p, n);
+	done = REAL(write)(fd, p, n);
+	if (done >= 0)
+		prints(&use_at_work, p, n);
+	return done;
 }
 
 HOOK_EXPORT ssize_t writev(int fd, const struct iovec *parts, int n)
 {
+	ssize_t done;
+
 	if (n > 0 && hook_channel_has(fd, __builtin_return_address(0)))
 		return hook_channel_writev(fd, parts, n);
 	if (!is_output(fd))
 		return REAL(writev)(fd, parts, n);
 	USE(&outputs[fd - STDOUT_FILENO], SYNC_WRITE);
-	return REAL(writev)(fd, parts, n);
+	done = REAL(writev)(fd, parts, n);
+	for (int i = 0; i < n && done >= 0; i++)
+		prints(&use_at_work, parts[i].iov_base, parts[i].iov_len);
+	return done;
 }

@@ -14,6 +14,7 @@
 #include "hook/thread/replay.h"
 
 #define SAME_OPERATIONS "the recorded operations on the recorded objects"
+#define SAME_END SAME_OPERATIONS ", and the recorded output"
 
 static void record_open(struct hook_thread *t)
 {
@@ -61,12 +62,19 @@ void hook_sync_open(struct hook_thread *t)
 		replay_open(t);
 }
 
+/* What was printed counts at the end: it changes nothing of what comes next. */
+static bool is_digest(const struct hook_thread *t, const struct trace_sync_rec *rec)
+{
+	return trace_sync_is_digest(rec, rec->kind == TRACE_SYNC_END ? t->sync_digest + t->output
+								     : t->sync_digest);
+}
+
 bool hook_sync_ends_alike(struct hook_thread *t)
 {
 	struct trace_sync_rec rec;
 
 	while (trace_sync_next(&t->sync_reader, TRACE_SYNC_PLAIN, &rec) == 2) {
-		if (rec.kind != TRACE_SYNC_STOP && !trace_sync_is_digest(&rec, t->sync_digest))
+		if (rec.kind != TRACE_SYNC_STOP && !is_digest(t, &rec))
 			return false;
 	}
 	return true;
@@ -91,6 +99,7 @@ void hook_sync_close(struct hook_thread *t)
 	struct hook_text out = hook_text_in(text, sizeof(text));
 
 	if (hook_process.mode == HOOK_RECORD) {
+		t->sync.also = t->output;
 		trace_sync_close(&t->sync);
 		return;
 	}
@@ -100,7 +109,7 @@ void hook_sync_close(struct hook_thread *t)
 		diverged(t, "end of the thread", text, "its end");
 	}
 	if (!t->passive && !hook_sync_ends_alike(t))
-		diverged(t, "end of the thread", SAME_OPERATIONS, "others");
+		diverged(t, "end of the thread", SAME_END, "others");
 	hook_account_close(t);
 	trace_view_close(&t->sync_view);
 }
@@ -117,7 +126,7 @@ void hook_sync_wrote(struct hook_thread *t, int rc)
 static void check(struct hook_thread *t, const struct hook_sync_call *c,
 		  const struct trace_sync_rec *rec)
 {
-	if (!trace_sync_is_digest(rec, t->sync_digest))
+	if (!is_digest(t, rec))
 		diverged(t, hook_sync_name(c->op), SAME_OPERATIONS, "others");
 }
 
