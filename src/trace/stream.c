@@ -246,14 +246,15 @@ static bool fd_is_ours(const struct trace_stream *s)
 static int move_window(struct trace_stream *s)
 {
 	NO_CANCEL;
+	int error = errno, rc;
 
 	if (!s->header)
 		return -EBADF;
 	if (s->window_end >= trace_stream_limit)
 		return -ENOSPC;
-	if (!fd_is_ours(s))
-		return -EBADF;
-	return map_window(s, s->length & ~4095ull, NEXT_WINDOW);
+	rc = fd_is_ours(s) ? map_window(s, s->length & ~4095ull, NEXT_WINDOW) : -EBADF;
+	errno = error;
+	return rc;
 }
 
 int trace_stream_reserve(struct trace_stream *s, size_t n)

@@ -164,7 +164,7 @@ static int flush(struct trace_sync_writer *w)
 
 void trace_sync_make_room(struct trace_sync_writer *w)
 {
-	(void)flush(w);
+	w->no_room = flush(w) != 0;
 }
 
 static void put_plain(struct trace_sync_writer *w, const struct trace_sync_rec *rec)

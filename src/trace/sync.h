@@ -90,6 +90,7 @@ struct __attribute__((aligned(16))) trace_sync_writer {
 	uint16_t hash;    /* of them */
 	uint64_t also;    /* the digest at the end is of this, too */
 	bool busy;        /* they are being put or coded: a signal handler must keep out */
+	bool no_room;     /* none could be made: the next record will tell */
 	struct trace_sync_slot slot[TRACE_SYNC_SLOTS];
 	struct trace_sync_model model;
 	uint8_t block[TRACE_SYNC_GROWS * TRACE_SYNC_PENDING_BYTES];
@@ -137,7 +138,7 @@ int trace_sync_put_new(struct trace_sync_writer *w, uint32_t op, enum trace_sync
  */
 static inline bool trace_sync_is_short(const struct trace_sync_writer *w)
 {
-	return w->pending > TRACE_SYNC_PENDING_BYTES / 4 * 3;
+	return w->pending > TRACE_SYNC_PENDING_BYTES / 4 * 3 && !w->no_room;
 }
 
 /* Whether that worked will show when it is needed. */

@@ -328,9 +328,13 @@ void hook_stop_growing(struct hook_thread *t, int rc)
 /* What was printed up to here, unless another thread is about to print. */
 static void show_output(void)
 {
+	int before;
+
 	if (ftrylockfile(stdout) != 0)
 		return;
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
 	fflush_unlocked(stdout);
+	pthread_setcancelstate(before, NULL);
 	funlockfile(stdout);
 }
 

@@ -285,6 +285,7 @@ static int create_hooked(const struct creation *n, const void *site)
 	if (!hook_sync_mode) {
 		hook_sync_start();
 		t->tid = (int)syscall(SYS_gettid);
+		t->handle = (uint64_t)pthread_self();
 		pthread_setspecific(key, t);
 		hook_sync_list_add(t);
 	}

@@ -129,6 +129,8 @@ static int cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *m, const struct
 #define HOOK_VERSION(name, version, function)                                                      \
 	__asm__(".symver " #function ", " #name version);                                          \
 	HOOK_EXPORT
+#elif !__has_attribute(symver)
+#error "gcc 10 or clang is needed"
 #else
 #define HOOK_VERSION(name, version, function) HOOK_EXPORT __attribute__((symver(#name version)))
 #endif

@@ -134,12 +134,9 @@ static int record_lock(pthread_mutex_t *m, const void *site)
 {
 	struct hook_sync_spot spot = hook_sync_mutex_spot(m);
 	struct hook_thread *t = hook_sync_enter();
-	int rc;
+	int rc = hook_sync_real.pthread_mutex_lock(m);
 
 	(void)site;
-	if (trace_sync_is_short(&t->sync))
-		trace_sync_make_room(&t->sync);
-	rc = hook_sync_real.pthread_mutex_lock(m);
 	hook_depth = HOOK_CLOSED;
 	if (rc == 0 && hook_sync_mutex_is_plain(m) &&
 	    trace_sync_step(&t->sync, SYNC_MUTEX_LOCK, *spot.id, *spot.version + 1))

@@ -257,19 +257,34 @@ void hook_sync_await_others(struct hook_thread *t)
 	}
 }
 
-bool hook_sync_put_off_cancel(uint64_t handle)
+/* 1: it has operations to come, 0: it has none, or is none of ours; -1: some do not run yet. */
+static int find_cancelled(uint64_t handle)
 {
-	bool put_off = false;
+	int found = 0;
 
 	list_lock();
+	for (struct hook_thread *p = first; p; p = p->next_thread) {
+		if (!p->handle)
+			found = -1;
+	}
 	for (struct hook_thread *p = first; p; p = p->next_thread) {
 		if (p->handle != handle)
 			continue;
 		__atomic_store_n(&p->cancel_at_end, 1, __ATOMIC_SEQ_CST);
-		put_off = p->sync_reader.ops < p->sync_reader.total;
+		found = p->sync_reader.ops < p->sync_reader.total;
 	}
 	list_unlock();
-	return put_off;
+	return found;
+}
+
+bool hook_sync_put_off_cancel(uint64_t handle)
+{
+	const struct timespec ts = {0, NAP_NS};
+	int found;
+
+	while ((found = find_cancelled(handle)) < 0)
+		syscall(SYS_nanosleep, &ts, NULL);
+	return found;
 }
 
 int hook_sync_real_tid(int given)
