@@ -218,7 +218,7 @@ static enum racing_ride wait_for_answer(const char *path, bool can, double deadl
 	return ride;
 }
 
-/* What others call the launcher's rank may be a world of its own, if MPI is not the launcher's. */
+/* With the launcher of another MPI each rank is a world of its own. */
 static bool is_in_world(void)
 {
 	return carry_clock.rank == hook_process.rank;
