@@ -21,7 +21,10 @@
 #define TAGS 3
 #define CLOCK 24
 
+#define WORD 0x0123456789abcdefu
+
 static char path[64];
+static int ledger;
 
 static void fill(uint64_t *clock, uint32_t from, uint32_t to, int tag, uint32_t n)
 {
@@ -54,12 +57,17 @@ static bool take(uint32_t from, uint32_t to, int tag, uint32_t n)
 	return clock != NULL;
 }
 
-static void open_ledger(uint32_t ranks)
+static void make_ledger(uint32_t ranks)
 {
-	static int count;
+	ledger = hook_ledger_make(WORD, ranks, CLOCK);
+	assert_true(ledger >= 0);
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)getpid(), ledger);
+}
 
-	snprintf(path, sizeof(path), "/dev/shm/reprise-test-%d-%d", (int)getpid(), count++);
-	assert_true(hook_ledger_open(path, 0, ranks, CLOCK));
+static void end_ledger(void)
+{
+	close(ledger);
+	hook_ledger_close();
 }
 
 /* Each tag from each rank is taken in turns of its own: sometimes long after others. */
@@ -98,13 +106,13 @@ static void test_all_talk_to_all(void **state)
 	int status;
 
 	(void)state;
-	open_ledger(RANKS);
+	make_ledger(RANKS);
 	alarm(100);
 	for (int i = 1; i < RANKS; i++) {
 		child[i] = fork();
 		if (child[i] == 0) {
 			hook_ledger_close();
-			if (!hook_ledger_open(path, (uint32_t)i, RANKS, CLOCK))
+			if (!hook_ledger_join(path, WORD, (uint32_t)i, RANKS, CLOCK))
 				_exit(1);
 			talk((uint32_t)i, RANKS, MESSAGES);
 			_exit(0);
@@ -115,19 +123,18 @@ static void test_all_talk_to_all(void **state)
 		assert_int_equal(waitpid(child[i], &status, 0), child[i]);
 		assert_int_equal(status, 0);
 	}
-	unlink(path);
-	hook_ledger_close();
+	end_ledger();
 	alarm(0);
 }
 
-/* With so many ranks, each has a megabyte. */
-#define CROWD 4096
+/* With so many ranks, each has 8 megabytes. */
+#define CROWD 512
 
 /* What is read makes room, also where something else was left behind. */
 static void test_room_is_used_again(void **state)
 {
 	(void)state;
-	open_ledger(CROWD);
+	make_ledger(CROWD);
 	assert_true(put(0, 0, 5, 0));
 	for (uint32_t i = 0; i < 300000; i++) {
 		assert_true(put(0, 0, 6, i));
@@ -135,8 +142,7 @@ static void test_room_is_used_again(void **state)
 	}
 	assert_true(take(0, 0, 5, 0));
 	assert_false(take(0, 0, 5, 1));
-	unlink(path);
-	hook_ledger_close();
+	end_ledger();
 }
 
 /* Where one is left out, so are all that follow: they would be taken for it. */
@@ -145,7 +151,7 @@ static void test_full(void **state)
 	uint32_t n = 0;
 
 	(void)state;
-	open_ledger(CROWD);
+	make_ledger(CROWD);
 	while (put(0, 0, 1, n))
 		n++;
 	assert_true(n > 1000);
@@ -154,8 +160,35 @@ static void test_full(void **state)
 	assert_false(put(0, 0, 1, n));
 	assert_false(take(0, 0, 1, n));
 	assert_false(put(0, 1, 1, 0));
-	unlink(path);
+	end_ledger();
+}
+
+/* What is at the path may be anything. */
+static void test_only_the_right_one(void **state)
+{
+	FILE *other = tmpfile();
+
+	(void)state;
+	assert_non_null(other);
+	make_ledger(2);
 	hook_ledger_close();
+	assert_true(hook_ledger_join(path, WORD, 1, 2, CLOCK));
+	hook_ledger_close();
+	assert_false(hook_ledger_join(path, WORD + 1, 1, 2, CLOCK));
+	assert_false(hook_ledger_join(path, WORD, 1, 3, CLOCK));
+	assert_false(hook_ledger_join("/dev/null", WORD, 1, 2, CLOCK));
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fileno(other));
+	assert_false(hook_ledger_join(path, WORD, 1, 2, CLOCK));
+	fclose(other);
+	end_ledger();
+}
+
+/* So many that some could not send to all. */
+static void test_too_many_ranks(void **state)
+{
+	(void)state;
+	assert_int_equal(hook_ledger_make(WORD, 600, CLOCK), -1);
+	assert_int_equal(hook_ledger_make(WORD, 1 << 20, CLOCK), -1);
 }
 
 int main(void)
@@ -164,6 +197,8 @@ int main(void)
 		cmocka_unit_test(test_all_talk_to_all),
 		cmocka_unit_test(test_room_is_used_again),
 		cmocka_unit_test(test_full),
+		cmocka_unit_test(test_only_the_right_one),
+		cmocka_unit_test(test_too_many_ranks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -264,7 +264,7 @@ static int carry_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Statu
 }
 
 /* Messages that were taken out of the queue and not received yet, newest last. */
-#define MATCHED 65536
+#define MATCHED 4096
 
 struct matched {
 	MPI_Message message;
@@ -279,8 +279,10 @@ static int matched_count;
 /* Where the clock is in the ledger, the message has come now: to receive it tells nothing more. */
 static void match(MPI_Message message, MPI_Comm comm, const MPI_Status *status)
 {
-	if (carry_is_apart(comm))
+	if (carry_is_apart(comm)) {
 		carry_apart_came(status, MPI_SUCCESS);
+		return;
+	}
 	if (matched_count == MATCHED)
 		memmove(matched, matched + 1, sizeof(matched[0]) * (size_t)--matched_count);
 	matched[matched_count++] =

@@ -1,29 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each rank has a region of the file: for each receiver the number of its first block, then blocks
- * of entries. Blocks for one receiver are a chain; one that the receiver has read to its end is
- * used again. An entry is there when it has the number that is due: those of an earlier use have
- * lower ones. Pages are made sure of before they are written, because a full file system would
- * kill the program. Clocks that are read before their messages come, because other tags are
- * received first, move to memory of our own, so that the file does not grow and none is read twice.
+ * A page with the word; then each rank has a region: for each receiver the number of its first
+ * block, then blocks of entries. Blocks for one receiver are a chain; one that the receiver has
+ * read to its end is used again. An entry is there when it has the number that is due: those of an
+ * earlier use have lower ones. The memory has no name, so it ends with the last process, and takes
+ * nothing from what /dev/shm has for MPI. Clocks that are read before their messages come, because
+ * other tags are received first, move to memory of our own, so that regions do not grow and none is
+ * read twice.
  */
 #include "hook/mpi/ledger.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 8 /* Linux 6.3, where a system may insist on it */
 #endif
 
 #define PAGE 4096
 #define REGION_MOST ((size_t)64 << 20)
 #define ALL_REGIONS_MOST ((size_t)4 << 30) /* of address space */
-#define REGION_LEAST ((size_t)1 << 20)
-#define GROW ((size_t)64 << 10)
+#define BLOCKS_LEAST 3   /* for each receiver: two in turn, and one that is left behind */
 #define ENTRIES_LEAST 16 /* in a block */
 #define BUCKETS 4096
 #define EARLY_BYTES ((size_t)256 << 10) /* memory for early ones, got at a time */
@@ -47,7 +49,7 @@ struct hook_ledger_in *hook_ledger_ins;
 size_t hook_ledger_stride;
 
 static char *map;
-static size_t map_bytes, region_bytes, head_bytes, block_bytes, clock_bytes, have_bytes;
+static size_t map_bytes, region_bytes, head_bytes, block_bytes, clock_bytes;
 static uint32_t me, ranks, per_block, blocks;
 static struct {
 	struct early *first, **end;
@@ -66,7 +68,8 @@ static size_t up(size_t n, size_t to)
 	return (n + to - 1) / to * to;
 }
 
-static void lay_out(void)
+/* False: so many ranks have no room for what they all may send to each other. */
+static bool lay_out(void)
 {
 	size_t share = ALL_REGIONS_MOST / ranks / PAGE * PAGE;
 
@@ -75,32 +78,19 @@ static void lay_out(void)
 	per_block = (uint32_t)((block_bytes - sizeof(struct block) - 16) / hook_ledger_stride);
 	head_bytes = up(ranks * sizeof(uint32_t), PAGE);
 	region_bytes = share < REGION_MOST ? share : REGION_MOST;
-	map_bytes = region_bytes * ranks;
+	map_bytes = PAGE + region_bytes * ranks;
+	return region_bytes >= head_bytes + BLOCKS_LEAST * ranks * block_bytes;
 }
 
 /* The region of a rank: first blocks by receiver. */
 static uint32_t *region_of(uint32_t rank)
 {
-	return (uint32_t *)(map + rank * region_bytes);
+	return (uint32_t *)(map + PAGE + rank * region_bytes);
 }
 
 static struct block *block_of(uint32_t rank, uint32_t number)
 {
 	return (struct block *)((char *)region_of(rank) + head_bytes + (number - 1) * block_bytes);
-}
-
-/* Makes sure of the first n bytes of our region. */
-static bool is_there(size_t n)
-{
-	size_t wanted = up(n, GROW);
-
-	if (n <= have_bytes)
-		return true;
-	if (wanted > region_bytes ||
-	    madvise((char *)region_of(me) + have_bytes, wanted - have_bytes, MADV_POPULATE_WRITE))
-		return false;
-	have_bytes = wanted;
-	return true;
 }
 
 static bool may_be_so_long(size_t n)
@@ -111,33 +101,71 @@ static bool may_be_so_long(size_t n)
 	       (limit.rlim_cur == RLIM_INFINITY || n <= limit.rlim_cur);
 }
 
-bool hook_ledger_open(const char *path, uint32_t rank, uint32_t of, size_t bytes)
+static bool map_it(int fd)
 {
-	int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | (rank == 0 ? O_CREAT | O_EXCL : 0), fd;
-	void *p = MAP_FAILED;
+	void *p = mmap(NULL, map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
 
-	me = rank;
-	ranks = of;
-	clock_bytes = bytes;
-	lay_out();
-	if (region_bytes < REGION_LEAST || !may_be_so_long(map_bytes))
-		return false;
-	fd = open(path, flags, 0600);
-	if (fd < 0)
-		return false;
-	if (rank != 0 || ftruncate(fd, (off_t)map_bytes) == 0)
-		p = mmap(NULL, map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	close(fd);
 	if (p == MAP_FAILED)
 		return false;
 	map = p;
 	madvise(map, map_bytes, MADV_DONTDUMP);
 	hook_ledger_outs = fresh(ranks * sizeof(*hook_ledger_outs));
 	hook_ledger_ins = fresh(ranks * sizeof(*hook_ledger_ins));
-	if (hook_ledger_outs && hook_ledger_ins && is_there(head_bytes + block_bytes))
+	if (hook_ledger_outs && hook_ledger_ins)
 		return true;
 	hook_ledger_close();
 	return false;
+}
+
+static bool is_for(uint32_t rank, uint32_t of, size_t bytes)
+{
+	me = rank;
+	ranks = of;
+	clock_bytes = bytes;
+	return lay_out();
+}
+
+int hook_ledger_make(uint64_t word, uint32_t of, size_t bytes)
+{
+	int fd;
+
+	if (!is_for(0, of, bytes) || !may_be_so_long(map_bytes))
+		return -1;
+	fd = memfd_create("reprise-ledger", MFD_CLOEXEC);
+	if (fd < 0 && (errno == EACCES || errno == EPERM))
+		fd = memfd_create("reprise-ledger", MFD_CLOEXEC | MFD_NOEXEC_SEAL);
+	if (fd < 0)
+		return -1;
+	if (ftruncate(fd, (off_t)map_bytes) == 0 &&
+	    pwrite(fd, &word, sizeof(word), 0) == (ssize_t)sizeof(word) && map_it(fd))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* Where ranks do not see the same processes, anything may be at the path. */
+static bool is_it(int fd, uint64_t word)
+{
+	uint64_t found;
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && (size_t)st.st_size == map_bytes &&
+	       pread(fd, &found, sizeof(found), 0) == (ssize_t)sizeof(found) && found == word;
+}
+
+bool hook_ledger_join(const char *path, uint64_t word, uint32_t rank, uint32_t of, size_t bytes)
+{
+	bool joined;
+	int fd;
+
+	if (!is_for(rank, of, bytes))
+		return false;
+	fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return false;
+	joined = is_it(fd, word) && map_it(fd);
+	close(fd);
+	return joined;
 }
 
 void hook_ledger_close(void)
@@ -151,7 +179,6 @@ void hook_ledger_close(void)
 	map = NULL;
 	hook_ledger_outs = NULL;
 	hook_ledger_ins = NULL;
-	have_bytes = 0;
 	blocks = 0;
 }
 
@@ -169,7 +196,7 @@ static uint32_t free_block(struct hook_ledger_out *out)
 			return number;
 		}
 	}
-	if (!is_there(head_bytes + (blocks + 1) * block_bytes))
+	if (head_bytes + (blocks + 1) * block_bytes > region_bytes)
 		return 0;
 	return ++blocks;
 }

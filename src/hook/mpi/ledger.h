@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Clocks beside messages: a file that all ranks of one host have mapped, in which a sender writes
+ * Clocks beside messages: memory that all ranks of one host have mapped, in which a sender writes
  * the clock of each message just before it sends it. The receiver of a message takes the oldest
  * clock from that sender with that tag that it has not taken yet: messages of one sender with one
  * tag do not overtake each other. Nothing of MPI is in here.
@@ -17,10 +17,14 @@
 #include <stdint.h>
 
 /*
- * Maps the file at `path`, in memory, which rank 0 makes, for clocks of so many bytes. False: it
- * cannot be.
+ * Makes and maps the memory, for rank 0 and clocks of so many bytes. The descriptor, by which
+ * others find it in /proc until it is closed, or -1. They know it by the word, which nobody else
+ * shall have.
  */
-bool hook_ledger_open(const char *path, uint32_t rank, uint32_t ranks, size_t clock_bytes);
+int hook_ledger_make(uint64_t word, uint32_t ranks, size_t clock_bytes);
+/* Maps what another rank has made, if it is at `path`. */
+bool hook_ledger_join(const char *path, uint64_t word, uint32_t rank, uint32_t ranks,
+		      size_t clock_bytes);
 void hook_ledger_close(void);
 
 struct hook_ledger_entry {

@@ -4,25 +4,29 @@
  * answer a message of ours, and would take ours for its own; so ranks agree by files. Each leaves
  * a mark in its directory, rank 0 counts the marks, and the answer is the target of a symbolic
  * link: it can be made only once, so whoever loses patience and makes it "no" does so for all.
+ * A rank may run MPI programs one after the other. Each takes a number of its own, which is part of
+ * all names: an answer other than "no" with that number has counted the mark of this very process.
  *
- * Rank 0 makes the ledger, in memory, because a file system is slow to give a page; a symbolic link
- * tells where it is. A mark holds the name of this boot of the host if the rank has mapped it:
- * where all are the same, clocks are there. Then its name has done its service.
+ * Rank 0 makes the ledger, in memory; a symbolic link tells where it is. A mark holds the name of
+ * this boot of the host if the rank has mapped it: where all are the same, clocks are there.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "hook/common/process.h"
 #include "hook/common/text.h"
 #include "hook/mpi/carry.h"
 #include "hook/mpi/racing.h"
 
-#define MARK "rides" /* and the name of the link */
-#define NEW_MARK "rides-new"
+#define MARK "rides" /* and the name of the answer */
 #define LEDGER "ledger"
+#define NOT_MAPPED "none\n"
 #define BOOT "/proc/sys/kernel/random/boot_id"
 #define COUNT_SECONDS 15
 #define WAIT_SECONDS 60
@@ -42,13 +46,23 @@ static void nap(void)
 	nanosleep(&ts, NULL);
 }
 
-static struct hook_text path_in(char *out, size_t size, const char *name)
+static uint32_t number; /* of this process among those of its rank that got here */
+
+static void add_name(struct hook_text *text, const char *name)
+{
+	hook_text_add(text, name);
+	if (number > 0) {
+		hook_text_add(text, "-");
+		hook_text_number(text, number);
+	}
+}
+
+static struct hook_text dir_in(char *out, size_t size)
 {
 	struct hook_text text = hook_text_in(out, size);
 
 	hook_text_add(&text, hook_process.dir);
 	hook_text_add(&text, "/");
-	hook_text_add(&text, name);
 	return text;
 }
 
@@ -64,24 +78,28 @@ static size_t read_all(const char *path, char *out, size_t size)
 }
 
 struct mark {
-	char boot[64];
-	size_t bytes;
+	char text[64];
+	size_t bytes; /* none: of a rank that has not mapped the ledger */
 };
 
+/* A mark ends with its line. */
 static bool wait_for_mark(int rank, double deadline, struct mark *mark)
 {
 	char path[1200];
-	struct hook_text text = path_in(path, sizeof(path), "rank-");
+	struct hook_text text = dir_in(path, sizeof(path));
 
+	hook_text_add(&text, "rank-");
 	hook_text_padded(&text, (uint64_t)rank, 4);
-	hook_text_add(&text, "/" MARK);
-	while (access(path, F_OK) != 0) {
+	hook_text_add(&text, "/");
+	add_name(&text, MARK);
+	for (;;) {
+		mark->bytes = read_all(path, mark->text, sizeof(mark->text));
+		if (mark->bytes > 0 && mark->text[mark->bytes - 1] == '\n')
+			return true;
 		if (now() > deadline)
 			return false;
 		nap();
 	}
-	mark->bytes = read_all(path, mark->boot, sizeof(mark->boot));
-	return true;
 }
 
 /* The answer that rank 0 gives. */
@@ -95,7 +113,7 @@ static const char *count_marks(int world, const struct mark *mine)
 		if (!wait_for_mark(i, deadline, &mark))
 			return "no";
 		alike = alike && mark.bytes == mine->bytes &&
-			memcmp(mark.boot, mine->boot, mark.bytes) == 0;
+			memcmp(mark.text, mine->text, mark.bytes) == 0;
 	}
 	return alike ? "apart" : "yes";
 }
@@ -112,54 +130,83 @@ static bool read_answer(const char *path, enum racing_ride *ride)
 	return n > 0;
 }
 
-static bool make_ledger(char *path, size_t size, const char *link)
+/* Of rank 0: its descriptor, or -1. */
+static int make_ledger(const char *link)
 {
 	const char *fault = getenv("REPRISE_FAULT");
-	struct hook_text text = hook_text_in(path, size);
-	bool made;
+	bool may = !(fault && strcmp(fault, "noledger") == 0);
+	char target[100] = "none";
+	struct hook_text text;
+	uint64_t word;
+	int fd = -1;
 
-	hook_text_add(&text, "/dev/shm/reprise-");
-	hook_text_number(&text, (int64_t)hook_process.pid);
-	hook_text_add(&text, "-");
-	hook_text_number(&text, (int64_t)(now() * 1e6));
-	made = !(fault && strcmp(fault, "noledger") == 0) &&
-	       hook_ledger_open(path, 0, carry_clock.ranks, carry_head);
-	return symlink(made ? path : "none", link) == 0 && made;
+	if (may && getrandom(&word, sizeof(word), GRND_NONBLOCK) == (ssize_t)sizeof(word))
+		fd = hook_ledger_make(word, carry_clock.ranks, carry_head);
+	if (fd >= 0) {
+		fd = hook_high_fd(fd);
+		text = hook_text_in(target, sizeof(target));
+		hook_text_add(&text, "/proc/");
+		hook_text_number(&text, hook_process.pid);
+		hook_text_add(&text, "/fd/");
+		hook_text_number(&text, fd);
+		hook_text_add(&text, " ");
+		hook_text_hex(&text, word);
+	}
+	if (symlink(target, link) == 0 || fd < 0)
+		return fd;
+	close(fd);
+	hook_ledger_close();
+	return -1;
 }
 
 /* Waits for the link of rank 0, unless there is an answer already. */
-static bool find_ledger(const char *link, const char *answer)
+static bool find_ledger(const char *link, const char *answer, double deadline)
 {
-	double deadline = now() + WAIT_SECONDS;
-	char path[100] = "";
+	char target[100] = "", *word;
 
-	while (readlink(link, path, sizeof(path) - 1) < 0) {
+	while (readlink(link, target, sizeof(target) - 1) < 0) {
 		enum racing_ride ride;
 
 		if (read_answer(answer, &ride) || now() > deadline)
 			return false;
 		nap();
 	}
-	return path[0] == '/' &&
-	       hook_ledger_open(path, carry_clock.rank, carry_clock.ranks, carry_head);
-}
-
-/* It appears with all that is in it. */
-static bool leave_mark(const struct mark *mark)
-{
-	int fd = openat(hook_process.rank_fd, NEW_MARK, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-	bool written;
-
-	if (fd < 0)
+	word = strchr(target, ' ');
+	if (!word)
 		return false;
-	written = hook_write(fd, mark->boot, mark->bytes) == (ssize_t)mark->bytes;
-	close(fd);
-	return written && renameat(hook_process.rank_fd, NEW_MARK, hook_process.rank_fd, MARK) == 0;
+	*word++ = 0;
+	return hook_ledger_join(target, strtoull(word, NULL, 16), carry_clock.rank,
+				carry_clock.ranks, carry_head);
 }
 
-static enum racing_ride wait_for_answer(const char *path, bool can)
+/* The file of the mark, still empty; it stays, so that no later process gets the same number. */
+static int take_number(void)
 {
-	double deadline = now() + WAIT_SECONDS;
+	char name[32];
+	int fd = -1;
+
+	for (number = 0; fd < 0; number++) {
+		struct hook_text text = hook_text_in(name, sizeof(name));
+
+		add_name(&text, MARK);
+		fd = openat(hook_process.rank_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+			    0600);
+		if (fd >= 0 || errno != EEXIST)
+			break;
+	}
+	return fd;
+}
+
+static bool leave_mark(int fd, const struct mark *mark)
+{
+	const char *text = mark->bytes ? mark->text : NOT_MAPPED;
+	size_t bytes = mark->bytes ? mark->bytes : sizeof(NOT_MAPPED) - 1;
+
+	return hook_write(fd, text, bytes) == (ssize_t)bytes;
+}
+
+static enum racing_ride wait_for_answer(const char *path, bool can, double deadline)
+{
 	enum racing_ride ride;
 
 	while (!read_answer(path, &ride)) {
@@ -171,30 +218,46 @@ static enum racing_ride wait_for_answer(const char *path, bool can)
 	return ride;
 }
 
+/* With the launcher of another MPI each rank is a world of its own. */
+static bool is_in_world(void)
+{
+	return carry_clock.rank == hook_process.rank;
+}
+
 enum racing_ride racing_agree(bool can, int world)
 {
-	char answer[1200], link[1200], ledger[100];
+	double deadline = now() + WAIT_SECONDS;
+	int mark_fd = take_number(), ledger_fd = -1;
+	char answer[1200], link[1200];
+	struct hook_text text = dir_in(answer, sizeof(answer));
 	struct mark mine = {.bytes = 0};
 	enum racing_ride ride;
 	bool mapped = false;
 
-	path_in(answer, sizeof(answer), MARK);
-	path_in(link, sizeof(link), LEDGER);
-	if (can)
-		mapped = hook_process.rank == 0 ? make_ledger(ledger, sizeof(ledger), link)
-						: find_ledger(link, answer);
+	add_name(&text, MARK);
+	text = dir_in(link, sizeof(link));
+	add_name(&text, LEDGER);
+	can = can && is_in_world() && mark_fd >= 0;
+	if (can && hook_process.rank == 0) {
+		ledger_fd = make_ledger(link);
+		mapped = ledger_fd >= 0;
+	} else if (can) {
+		mapped = find_ledger(link, answer, deadline);
+	}
 	if (mapped)
-		mine.bytes = read_all(BOOT, mine.boot, sizeof(mine.boot));
-	can = can && leave_mark(&mine);
+		mine.bytes = read_all(BOOT, mine.text, sizeof(mine.text));
+	can = can && leave_mark(mark_fd, &mine);
+	if (mark_fd >= 0)
+		close(mark_fd);
 	if (can && hook_process.rank == 0)
 		can = symlink(count_marks(world, &mine), answer) == 0;
-	ride = wait_for_answer(answer, can);
-	unlinkat(hook_process.rank_fd, MARK, 0);
-	if (hook_process.rank == 0) {
+	ride = wait_for_answer(answer, can, deadline);
+	if (hook_process.rank == 0)
 		unlink(link);
-		if (mapped)
-			unlink(ledger);
-	}
+	if (ledger_fd >= 0)
+		close(ledger_fd);
+	if (!can)
+		ride = RACING_NO;
 	if (ride != RACING_APART)
 		hook_ledger_close();
 	return ride;
