@@ -123,6 +123,7 @@ struct hook_thread {
 	uint32_t version_wanted;
 	int processor;             /* where it was when it waited last */
 	uint64_t ops_at_last_look; /* of all threads, if none ran; see hook/thread/stuck.c */
+	uint64_t looks_alike;      /* in a row */
 	uint64_t ops_seen_running; /* the same, if one ran */
 	uint64_t looks_in_vain;    /* since then */
 	uint64_t sync_digest;

@@ -78,7 +78,7 @@ void hook_sync_list_each(void (*act)(struct hook_thread *t))
 }
 
 struct overview {
-	uint64_t ops;      /* of all threads */
+	uint64_t ops;      /* of all threads, and their events */
 	size_t running;    /* threads */
 	size_t unfinished; /* other threads that have operations before them */
 	struct hook_thread *speaker;
@@ -96,7 +96,7 @@ static struct overview look_around(const struct hook_thread *t)
 	for (struct hook_thread *p = first; p; p = p->next_thread) {
 		bool at_end = p->state == HOOK_THREAD_AT_END;
 
-		all.ops += p->sync_reader.ops + 1;
+		all.ops += p->sync_reader.ops + p->events + 1;
 		all.running += p->state == HOOK_THREAD_RUNS;
 		all.unfinished += p != t && !at_end && p->sync_reader.ops < p->sync_reader.total;
 		if (at_end || (p->state == HOOK_THREAD_WAITS &&
@@ -217,7 +217,9 @@ void hook_sync_look(struct hook_thread *t)
 	t->ops_at_last_look = all.running ? 0 : all.ops;
 	if (all.running)
 		look_at_running(t, all.ops);
-	if (all.running || before != all.ops || all.speaker != t)
+	/* A thread that was woken still counts as one that waits until it has a processor. */
+	t->looks_alike = all.running || before != all.ops ? 0 : t->looks_alike + 1;
+	if (t->looks_alike < LOOKS_PER_SECOND || all.speaker != t)
 		return;
 	if (hook_slot->flags & REPLAY_CUT)
 		hook_end_speak(t, t->waits_in);
