@@ -295,15 +295,19 @@ static void destroy(void *arg)
 	pthread_mutex_lock(&mutex[0]);
 	mix(&data[0]);
 	pthread_mutex_unlock(&mutex[0]);
-	if (rounds > 1)
+	if (rounds > 1) {
 		pthread_setspecific(key, (void *)(uintptr_t)(rounds - 1));
+		return;
+	}
+	pthread_mutex_lock(&mutex[1]);
+	left--;
+	pthread_mutex_unlock(&mutex[1]);
 }
 
 static void clean(void *arg)
 {
 	pthread_mutex_lock(&mutex[1]);
 	mix(arg);
-	left--;
 	pthread_mutex_unlock(&mutex[1]);
 }
 
