@@ -151,6 +151,7 @@ static int flush(struct trace_sync_writer *w)
 	int rc = w->pending ? trace_stream_reserve(&w->stream, sizeof(w->block)) : 0;
 	bool busy = w->busy;
 
+	w->no_room = rc != 0;
 	if (rc || !w->pending)
 		return rc;
 	set_busy(w, true);
@@ -164,7 +165,7 @@ static int flush(struct trace_sync_writer *w)
 
 void trace_sync_make_room(struct trace_sync_writer *w)
 {
-	w->no_room = flush(w) != 0;
+	(void)flush(w);
 }
 
 static void put_plain(struct trace_sync_writer *w, const struct trace_sync_rec *rec)
@@ -324,12 +325,12 @@ static bool is_between(const struct trace_sync_writer *w)
 }
 
 /* What cannot be flushed is read from where it is. */
-void trace_sync_close(struct trace_sync_writer *w)
+void trace_sync_close(struct trace_sync_writer *w, uint64_t also)
 {
 	if (w->stream.header && !is_between(w)) {
 		uint32_t run = flush(w) ? (uint32_t)w->hash << 16 | w->pending : 0;
 
-		trace_stream_set_polls(&w->stream, trace_sync_end_of(w->digest + w->also), run);
+		trace_stream_set_polls(&w->stream, trace_sync_end_of(w->digest + also), run);
 	}
 	trace_stream_close(&w->stream);
 }

@@ -88,7 +88,6 @@ struct __attribute__((aligned(16))) trace_sync_writer {
 	uint64_t flushed; /* operations up to the last block */
 	uint32_t checks;  /* of these */
 	uint16_t hash;    /* of them */
-	uint64_t also;    /* the digest at the end is of this, too */
 	bool busy;        /* they are being put or coded: a signal handler must keep out */
 	bool no_room;     /* none could be made: the next record will tell */
 	struct trace_sync_slot slot[TRACE_SYNC_SLOTS];
@@ -99,8 +98,11 @@ struct __attribute__((aligned(16))) trace_sync_writer {
 /* The stream is created by the caller; all else is zero. */
 void trace_sync_writer_init(struct trace_sync_writer *w);
 
-/* The thread ends. Also in a signal handler, whatever it has come between. */
-void trace_sync_close(struct trace_sync_writer *w);
+/*
+ * The thread ends. Also in a signal handler, whatever it has come between. The digest at the end is
+ * of `also`, too.
+ */
+void trace_sync_close(struct trace_sync_writer *w, uint64_t also);
 
 int trace_sync_put_check(struct trace_sync_writer *w) __attribute__((warn_unused_result, cold));
 
@@ -134,8 +136,7 @@ int trace_sync_put_new(struct trace_sync_writer *w, uint32_t op, enum trace_sync
 		       uint64_t id, const struct trace_sync_outcome *out)
 	__attribute__((warn_unused_result));
 
-/* Soon there is no room for records: it is made before an object is taken, not while others wait.
- */
+/* Little room is left for records: it is made before an object is taken, not while others wait. */
 static inline bool trace_sync_is_short(const struct trace_sync_writer *w)
 {
 	return w->pending > TRACE_SYNC_PENDING_BYTES / 4 * 3 && !w->no_room;

@@ -3,11 +3,11 @@
  * Four threads of C11 use mutexes of every type, conditions, call_once, thread-specific storage,
  * detached threads and thrd_exit. What they print depends on the order, and on which tries failed.
  */
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <threads.h>
-#include <time.h>
+
+#include "mix.h"
 
 #define THREADS 4
 #define STEPS 300
@@ -19,37 +19,12 @@ static tss_t storage;
 static uint64_t data[4];
 static int queue, detached, at_gate;
 
-static thread_local uint64_t x;
-
-static uint64_t next(void)
-{
-	x ^= x << 13;
-	x ^= x >> 7;
-	x ^= x << 17;
-	return x * 0x2545f4914f6cdd1dull >> 20;
-}
-
-static void mix(uint64_t *value)
-{
-	volatile uint64_t busy = next() % 3000;
-
-	*value = (*value ^ x) * 0x9e3779b97f4a7c15ull + 1;
-	x ^= *value >> 29;
-	while (busy)
-		busy--;
-}
-
-static struct timespec soon(void)
+static struct timespec soon_by_c11(void)
 {
 	struct timespec ts;
 
 	timespec_get(&ts, TIME_UTC);
-	ts.tv_nsec += (long)(next() % 100000);
-	if (ts.tv_nsec >= 1000000000) {
-		ts.tv_sec++;
-		ts.tv_nsec -= 1000000000;
-	}
-	return ts;
+	return later(ts);
 }
 
 static void run_once(void)
@@ -68,7 +43,7 @@ static void use_mutexes(void)
 		mix(&data[0]);
 		mtx_unlock(&plain);
 	}
-	ts = soon();
+	ts = soon_by_c11();
 	rc = mtx_timedlock(&timed, &ts);
 	x += (uint64_t)rc;
 	if (rc == thrd_success) {
@@ -84,7 +59,7 @@ static void use_mutexes(void)
 
 static void use_condition(void)
 {
-	struct timespec ts = soon();
+	struct timespec ts = soon_by_c11();
 	int rc = thrd_success;
 
 	mtx_lock(&plain);

@@ -6,10 +6,11 @@
  * that one that is given out twice is noticed.
  */
 #include <pthread.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "mix.h"
 
 #define SHELVES 6
 #define PLACES 64
@@ -24,15 +25,6 @@ static struct {
 static int threads, steps;
 static pthread_key_t key;
 static pthread_barrier_t barrier;
-static __thread uint64_t x;
-
-static uint64_t next(void)
-{
-	x ^= x << 13;
-	x ^= x >> 7;
-	x ^= x << 17;
-	return x * 0x2545f4914f6cdd1dull >> 20;
-}
 
 static void see(const void *p)
 {

@@ -6,10 +6,10 @@
  */
 #include <pthread.h>
 #include <semaphore.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
+
+#include "mix.h"
 
 #define OLD(name, version) __asm__(".symver " #name "," #name "@" version)
 
@@ -52,39 +52,6 @@ static sem_t sem;
 static uint64_t data[6];
 static int queue, open_gate;
 
-static __thread uint64_t x;
-
-static uint64_t next(void)
-{
-	x ^= x << 13;
-	x ^= x >> 7;
-	x ^= x << 17;
-	return x * 0x2545f4914f6cdd1dull >> 20;
-}
-
-static void mix(uint64_t *value)
-{
-	volatile uint64_t busy = next() % 3000;
-
-	*value = (*value ^ x) * 0x9e3779b97f4a7c15ull + 1;
-	x ^= *value >> 29;
-	while (busy)
-		busy--;
-}
-
-static struct timespec soon(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	ts.tv_nsec += (long)(next() % 200000);
-	if (ts.tv_nsec >= 1000000000) {
-		ts.tv_sec++;
-		ts.tv_nsec -= 1000000000;
-	}
-	return ts;
-}
-
 static void first(void)
 {
 	mix(&data[5]);
@@ -92,7 +59,7 @@ static void first(void)
 
 static void use_condition(void)
 {
-	struct timespec ts = soon();
+	struct timespec ts = soon(CLOCK_REALTIME);
 	int rc = 0;
 
 	pthread_mutex_lock(&lock);
@@ -111,7 +78,7 @@ static void use_condition(void)
 
 static void use_others(void)
 {
-	struct timespec ts = soon();
+	struct timespec ts = soon(CLOCK_REALTIME);
 	int rc = next() % 2 ? pthread_mutex_trylock(&tried) : pthread_mutex_timedlock(&tried, &ts);
 
 	x += (uint64_t)rc;

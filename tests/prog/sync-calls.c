@@ -9,12 +9,12 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "mix.h"
 
 #define THREADS 4
 #define STEPS 400
@@ -30,39 +30,6 @@ static pthread_key_t key;
 static sem_t unnamed[2], *sem[4];
 static uint64_t data[KINDS];
 static int left, owners_dead;
-
-static __thread uint64_t x;
-
-static uint64_t next(void)
-{
-	x ^= x << 13;
-	x ^= x >> 7;
-	x ^= x << 17;
-	return x * 0x2545f4914f6cdd1dull >> 20;
-}
-
-static void mix(uint64_t *value)
-{
-	volatile uint64_t busy = next() % 4000;
-
-	*value = (*value ^ x) * 0x9e3779b97f4a7c15ull + 1;
-	x ^= *value >> 29;
-	while (busy)
-		busy--;
-}
-
-static struct timespec soon(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	ts.tv_nsec += (long)(next() % 100000);
-	if (ts.tv_nsec >= 1000000000) {
-		ts.tv_sec++;
-		ts.tv_nsec -= 1000000000;
-	}
-	return ts;
-}
 
 static clockid_t some_clock(void)
 {

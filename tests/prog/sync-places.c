@@ -7,13 +7,14 @@
  */
 #include <pthread.h>
 #include <semaphore.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "mix.h"
 
 #define THREADS 4
 #define ROUNDS 40
@@ -46,26 +47,6 @@ struct shared {
 static struct place copies[ROUNDS + 1], *heap, *on_stack;
 static struct shared *shared;
 static uint64_t by_fixed[5];
-
-static __thread uint64_t x;
-
-static uint64_t next(void)
-{
-	x ^= x << 13;
-	x ^= x >> 7;
-	x ^= x << 17;
-	return x * 0x2545f4914f6cdd1dull >> 20;
-}
-
-static void mix(uint64_t *value)
-{
-	volatile uint64_t busy = next() % 3000;
-
-	*value = (*value ^ x) * 0x9e3779b97f4a7c15ull + 1;
-	x ^= *value >> 29;
-	while (busy)
-		busy--;
-}
 
 static void use_fixed(void)
 {

@@ -8,10 +8,10 @@
 #include "hook/common/end.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <execinfo.h>
 #include <link.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -205,8 +205,7 @@ static bool has_other_operations(struct hook_thread *t, struct hook_text *expect
 		return true;
 	}
 	if (!hook_sync_ends_alike(t)) {
-		hook_text_add(expected, "the recorded operations on the recorded objects, "
-					"and the recorded output");
+		hook_text_add(expected, HOOK_SYNC_SAME_END);
 		return true;
 	}
 	return false;

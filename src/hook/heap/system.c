@@ -67,10 +67,10 @@ void heap_system_resolve(void)
 }
 
 /*
- * A program that is linked to a fixed address and asks for the address of malloc has a stub for it,
- * which stands for all of malloc there is, and calls the first: ours.
+ * The address that a program linked to a fixed one has for malloc is that of its own jump to it,
+ * which goes to the first malloc there is: ours.
  */
-static bool is_stub(const void *p)
+static bool is_jump(const void *p)
 {
 	const ElfW(Sym) *symbol = NULL;
 	Dl_info info;
@@ -88,7 +88,7 @@ const char *heap_system_stranger(const void *ours)
 
 	if (preload && strstr(preload, "/vgpreload_"))
 		return "valgrind";
-	if (is_stub(first))
+	if (is_jump(first))
 		first = ours;
 	if (first == ours && next == dlsym(RTLD_NEXT, "__libc_malloc"))
 		return NULL;

@@ -335,8 +335,7 @@ static bool is_comeback(const siginfo_t *info)
 
 static void on_signal(int sig, siginfo_t *info, void *context)
 {
-	/* In sigsuspend and the like that is the mask from before the call; this one has just come.
-	 */
+	/* In sigsuspend and its kin that is the mask from before; this one has just come. */
 	sigset_t blocked = ((ucontext_t *)context)->uc_sigmask;
 	struct hook_thread *t = hook_self;
 	int depth = hook_depth, error = errno;

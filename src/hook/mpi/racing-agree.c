@@ -183,18 +183,17 @@ static bool find_ledger(const char *link, const char *answer, double deadline)
 static int take_number(void)
 {
 	char name[32];
-	int fd = -1;
+	int fd;
 
-	for (number = 0; fd < 0; number++) {
+	for (number = 0;; number++) {
 		struct hook_text text = hook_text_in(name, sizeof(name));
 
 		add_name(&text, MARK);
 		fd = openat(hook_process.rank_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
 			    0600);
 		if (fd >= 0 || errno != EEXIST)
-			break;
+			return fd;
 	}
-	return fd;
 }
 
 static bool leave_mark(int fd, const struct mark *mark)

@@ -104,10 +104,7 @@ static void use_ends(struct use *u)
 	errno = saved;
 }
 
-/*
- * What is printed, by threads that race, may differ where all operations are as recorded: the end
- * of the thread tells. Of a text that is long the beginning stands for it.
- */
+/* Around write(2) to standard output and error. */
 static pthread_mutex_t outputs[2] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
 
 static bool is_standard(const void *object)
@@ -122,6 +119,10 @@ static uint64_t mixed(uint64_t hash, uint64_t word)
 	return hash ^ hash >> 29;
 }
 
+/*
+ * What is printed, by threads that race, may differ where all operations are as recorded: the end
+ * of the thread tells.
+ */
 static void prints(const struct use *u, const void *bytes, size_t n)
 {
 	const uint8_t *p = bytes;
@@ -139,6 +140,7 @@ static void prints(const struct use *u, const void *bytes, size_t n)
 	u->t->output = mixed(hash, word);
 }
 
+/* Of a text that is long the beginning stands for it. */
 static void prints_text(const struct use *u, const char *format, va_list ap)
 {
 	char text[512];
@@ -192,7 +194,13 @@ static void prints_text(const struct use *u, const char *format, va_list ap)
 		return REAL(other) arguments;                                                      \
 	}
 
-#define WRAP_PRINTF(name, other, stream, parameters, arguments)                                    \
+/* What a call that reads does with its format is its own business. */
+static inline void reads_text(const struct use *u, const char *format, va_list ap)
+{
+	(void)u, (void)format, (void)ap;
+}
+
+#define WRAP_VARIADIC(name, other, looks, stream, parameters, arguments)                           \
 	HOOK_EXPORT int name parameters                                                            \
 	{                                                                                          \
 		USE(stream, SYNC_STREAM);                                                          \
@@ -200,7 +208,7 @@ static void prints_text(const struct use *u, const char *format, va_list ap)
 		int n;                                                                             \
                                                                                                    \
 		va_start(ap, format);                                                              \
-		prints_text(&use_at_work, format, ap);                                             \
+		looks(&use_at_work, format, ap);                                                   \
 		va_end(ap);                                                                        \
 		va_start(ap, format);                                                              \
 		n = REAL(other) arguments;                                                         \
@@ -208,27 +216,16 @@ static void prints_text(const struct use *u, const char *format, va_list ap)
 		return n;                                                                          \
 	}
 
-#define WRAP_VARIADIC(name, other, stream, parameters, arguments)                                  \
-	HOOK_EXPORT int name parameters                                                            \
-	{                                                                                          \
-		USE(stream, SYNC_STREAM);                                                          \
-		va_list ap;                                                                        \
-		int n;                                                                             \
-                                                                                                   \
-		va_start(ap, format);                                                              \
-		n = REAL(other) arguments;                                                         \
-		va_end(ap);                                                                        \
-		return n;                                                                          \
-	}
-
-WRAP_PRINTF(printf, vfprintf, stdout, (const char *format, ...), (stdout, format, ap))
-WRAP_PRINTF(fprintf, vfprintf, f, (FILE * f, const char *format, ...), (f, format, ap))
-WRAP_PRINTF(__printf_chk, __vfprintf_chk, stdout, (int flag, const char *format, ...),
-	    (stdout, flag, format, ap))
-WRAP_PRINTF(__fprintf_chk, __vfprintf_chk, f, (FILE * f, int flag, const char *format, ...),
-	    (f, flag, format, ap))
-WRAP_VARIADIC(scanf, vfscanf, stdin, (const char *format, ...), (stdin, format, ap))
-WRAP_VARIADIC(fscanf, vfscanf, f, (FILE * f, const char *format, ...), (f, format, ap))
+WRAP_VARIADIC(printf, vfprintf, prints_text, stdout, (const char *format, ...),
+	      (stdout, format, ap))
+WRAP_VARIADIC(fprintf, vfprintf, prints_text, f, (FILE * f, const char *format, ...),
+	      (f, format, ap))
+WRAP_VARIADIC(__printf_chk, __vfprintf_chk, prints_text, stdout,
+	      (int flag, const char *format, ...), (stdout, flag, format, ap))
+WRAP_VARIADIC(__fprintf_chk, __vfprintf_chk, prints_text, f,
+	      (FILE * f, int flag, const char *format, ...), (f, flag, format, ap))
+WRAP_VARIADIC(scanf, vfscanf, reads_text, stdin, (const char *format, ...), (stdin, format, ap))
+WRAP_VARIADIC(fscanf, vfscanf, reads_text, f, (FILE * f, const char *format, ...), (f, format, ap))
 WRAP_TEXT(vfprintf, vfprintf, f, (FILE * f, const char *format, va_list ap), (f, format, ap))
 WRAP_TEXT(__vfprintf_chk, __vfprintf_chk, f, (FILE * f, int flag, const char *format, va_list ap),
 	  (f, flag, format, ap))

@@ -13,9 +13,6 @@
 #include "hook/thread/real.h"
 #include "hook/thread/replay.h"
 
-#define SAME_OPERATIONS "the recorded operations on the recorded objects"
-#define SAME_END SAME_OPERATIONS ", and the recorded output"
-
 static void record_open(struct hook_thread *t)
 {
 	char name[TRACE_NAME_BYTES + 16];
@@ -99,8 +96,7 @@ void hook_sync_close(struct hook_thread *t)
 	struct hook_text out = hook_text_in(text, sizeof(text));
 
 	if (hook_process.mode == HOOK_RECORD) {
-		t->sync.also = t->output;
-		trace_sync_close(&t->sync);
+		trace_sync_close(&t->sync, t->output);
 		return;
 	}
 	if (!t->passive && t->sync_reader.ops < t->sync_reader.total) {
@@ -109,7 +105,7 @@ void hook_sync_close(struct hook_thread *t)
 		diverged(t, "end of the thread", text, "its end");
 	}
 	if (!t->passive && !hook_sync_ends_alike(t))
-		diverged(t, "end of the thread", SAME_END, "others");
+		diverged(t, "end of the thread", HOOK_SYNC_SAME_END, "others");
 	hook_account_close(t);
 	trace_view_close(&t->sync_view);
 }
@@ -119,7 +115,7 @@ void hook_sync_wrote(struct hook_thread *t, int rc)
 	if (__builtin_expect(!rc, 1))
 		return;
 	trace_sync_put_stop(&t->sync, TRACE_STOP_NOSPACE, (uint32_t)-rc);
-	trace_sync_close(&t->sync);
+	trace_sync_close(&t->sync, 0);
 	hook_stop_growing(t, rc);
 }
 
@@ -127,7 +123,7 @@ static void check(struct hook_thread *t, const struct hook_sync_call *c,
 		  const struct trace_sync_rec *rec)
 {
 	if (!is_digest(t, rec))
-		diverged(t, hook_sync_name(c->op), SAME_OPERATIONS, "others");
+		diverged(t, hook_sync_name(c->op), HOOK_SYNC_SAME, "others");
 }
 
 /* The record of this operation; true if it is a predicted one. */

@@ -25,4 +25,8 @@ void hook_sync_expect(struct hook_thread *t, const struct hook_sync_call *c, uin
 void hook_sync_done(struct hook_thread *t, const struct hook_sync_call *c, uint64_t id,
 		    const struct trace_sync_outcome *out);
 
+/* What the end of a thread's recording tells. */
+#define HOOK_SYNC_SAME "the recorded operations on the recorded objects"
+#define HOOK_SYNC_SAME_END HOOK_SYNC_SAME ", and the recorded output"
+
 #endif
