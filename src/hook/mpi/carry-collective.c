@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Collective operations of MPI_COMM_WORLD in which every rank waits for all others are counted: who
- * has n of them behind it knows what all had seen before their n-th. All other collective
- * operations are left out, which is safe; so is Alltoallv, whose counts no rank knows all of. Now
- * and then, and at the end, ranks tell each other how many messages they have sent: without it,
- * nothing could ever be forgotten because of a rank that sends none.
+/* Clocks on messages: collective operations, of which carry-flow.c says who learns what; the end.
  */
 #include "hook/mpi/carry.h"
 
 #include <sched.h>
-
-#define TELL_EVERY 64
 
 /* MPICH waits without ever letting go of the core, which others may need to come here. */
 #ifdef HOOK_FLAVOUR_MPICH
@@ -54,8 +47,7 @@ static int add_up(uint32_t mine, uint32_t *sum)
 #endif
 }
 
-/* Afterwards the first half of carry_counts is what the others have sent us. */
-static bool tell(void)
+bool carry_exchange_counts(void)
 {
 	uint32_t n = carry_clock.ranks;
 	uint32_t *out = carry_counts + n;
@@ -65,110 +57,104 @@ static bool tell(void)
 	return exchange(out, carry_counts) == MPI_SUCCESS;
 }
 
-static void synced(MPI_Comm comm, int rc, MPI_Count count, MPI_Datatype type)
+/* All of these are the same at every rank. */
+static void all_to_all(struct carry_flow *f, bool moves)
 {
-	int size = 0;
-
-	if (comm != MPI_COMM_WORLD || rc != MPI_SUCCESS || count <= 0)
-		return;
-	carry_mpi.Type_size(type, &size);
-	if (!size)
-		return;
-	hook_clock_sync(&carry_clock);
-	if (carry_clock.syncs % TELL_EVERY || !tell())
-		return;
-	for (uint32_t i = 0; i < carry_clock.ranks; i++)
-		hook_clock_told(&carry_clock, i, carry_counts[i]);
+	f->kind = CARRY_FLOW_ALL;
+	f->gives = f->takes = f->global = moves;
 }
 
-static int carry_Barrier(MPI_Comm comm)
+/* Of counts by member; `counts` of them all, if every rank knows these. */
+static void all_to_some(struct carry_flow *f, const void *counts, bool moves)
 {
-	int rc = carry_mpi.Barrier(comm);
+	all_to_all(f, moves);
+	f->global = moves && counts && carry_flow_every(f, counts);
+}
 
-	synced(comm, rc, 1, MPI_BYTE);
-	return rc;
+static void with_root(struct carry_flow *f, enum carry_flow_kind kind, int root, bool moves)
+{
+	f->kind = kind;
+	f->root = root;
+	f->gives = f->takes = moves;
 }
 
 /*
- * A rank may use the call for large counts where another does not: both count. An array of counts
- * is the same at all ranks; where one of them is 0 some need not wait for others.
+ * What each of them is, from its parameters. Some of these mean nothing at some ranks; where
+ * MPI_IN_PLACE may stand for what is sent, what is received tells.
  */
-#define COLLECTIVES(suffix, number, place)                                                         \
-	static int carry_Allreduce##suffix(const void *sendbuf, void *recvbuf, number count,       \
-					   MPI_Datatype type, MPI_Op op, MPI_Comm comm)            \
+#define MOVES(which) carry_flow_moves(which##count, which##type)
+#define AT_ROOT (f.team.rank == root)
+
+#define FLOW_Barrier all_to_all(&f, true)
+#define FLOW_Allreduce all_to_all(&f, carry_flow_moves(count, datatype))
+#define FLOW_Reduce_scatter_block all_to_all(&f, carry_flow_moves(recvcount, datatype))
+#define FLOW_Allgather all_to_all(&f, MOVES(recv))
+#define FLOW_Alltoall all_to_all(&f, MOVES(recv))
+#define FLOW_Bcast with_root(&f, CARRY_FLOW_FROM_ROOT, root, carry_flow_moves(count, datatype))
+#define FLOW_Reduce with_root(&f, CARRY_FLOW_TO_ROOT, root, carry_flow_moves(count, datatype))
+#define FLOW_Gather with_root(&f, CARRY_FLOW_TO_ROOT, root, AT_ROOT ? MOVES(recv) : MOVES(send))
+#define FLOW_Scatter with_root(&f, CARRY_FLOW_FROM_ROOT, root, AT_ROOT ? MOVES(send) : MOVES(recv))
+#define FLOW_Gatherv                                                                               \
+	with_root(&f, CARRY_FLOW_TO_ROOT, root,                                                    \
+		  AT_ROOT ? carry_flow_moves(1, recvtype) : MOVES(send));                          \
+	f.from = AT_ROOT ? recvcounts : NULL
+#define FLOW_Scatterv                                                                              \
+	with_root(&f, CARRY_FLOW_FROM_ROOT, root,                                                  \
+		  AT_ROOT ? carry_flow_moves(1, sendtype) : MOVES(recv));                          \
+	f.to = AT_ROOT ? sendcounts : NULL
+#define FLOW_Scan with_root(&f, CARRY_FLOW_UP, 0, carry_flow_moves(count, datatype))
+#define FLOW_Exscan FLOW_Scan
+#define FLOW_Allgatherv                                                                            \
+	all_to_some(&f, recvcounts, carry_flow_moves(1, recvtype));                                \
+	f.gives = f.gives && carry_flow_some(&f, recvcounts, f.team.rank);                         \
+	f.from = recvcounts
+#define FLOW_Reduce_scatter                                                                        \
+	all_to_some(&f, recvcounts, carry_flow_moves(1, datatype));                                \
+	f.takes = f.takes && carry_flow_some(&f, recvcounts, f.team.rank);                         \
+	f.to = recvcounts
+#define FLOW_Alltoallv                                                                             \
+	all_to_some(&f, NULL, carry_flow_moves(1, recvtype));                                      \
+	f.to = sendbuf == MPI_IN_PLACE ? recvcounts : sendcounts;                                  \
+	f.from = recvcounts
+#define FLOW_Alltoallw                                                                             \
+	all_to_some(&f, NULL, true);                                                               \
+	f.to = sendbuf == MPI_IN_PLACE ? recvcounts : sendcounts;                                  \
+	f.to_type = sendbuf == MPI_IN_PLACE ? recvtypes : sendtypes;                               \
+	f.from = recvcounts;                                                                       \
+	f.from_type = recvtypes
+
+#define BLOCKING(name, flow, large, parameters, arguments)                                         \
+	static int carry_##name parameters                                                         \
 	{                                                                                          \
-		int rc = carry_mpi.Allreduce##suffix(sendbuf, recvbuf, count, type, op, comm);     \
+		struct carry_flow f = {.wide = large};                                             \
+		int rc;                                                                            \
                                                                                                    \
-		synced(comm, rc, count, type);                                                     \
-		return rc;                                                                         \
-	}                                                                                          \
-                                                                                                   \
-	static int carry_Reduce_scatter_block##suffix(const void *sendbuf, void *recvbuf,          \
-						      number count, MPI_Datatype type, MPI_Op op,  \
-						      MPI_Comm comm)                               \
-	{                                                                                          \
-		int rc = carry_mpi.Reduce_scatter_block##suffix(sendbuf, recvbuf, count, type, op, \
-								comm);                             \
-                                                                                                   \
-		synced(comm, rc, count, type);                                                     \
-		return rc;                                                                         \
-	}                                                                                          \
-                                                                                                   \
-	static int carry_Allgather##suffix(const void *sendbuf, number sendcount,                  \
-					   MPI_Datatype sendtype, void *recvbuf, number recvcount, \
-					   MPI_Datatype recvtype, MPI_Comm comm)                   \
-	{                                                                                          \
-		int rc = carry_mpi.Allgather##suffix(sendbuf, sendcount, sendtype, recvbuf,        \
-						     recvcount, recvtype, comm);                   \
-                                                                                                   \
-		synced(comm, rc, recvcount, recvtype);                                             \
-		return rc;                                                                         \
-	}                                                                                          \
-                                                                                                   \
-	static int carry_Alltoall##suffix(const void *sendbuf, number sendcount,                   \
-					  MPI_Datatype sendtype, void *recvbuf, number recvcount,  \
-					  MPI_Datatype recvtype, MPI_Comm comm)                    \
-	{                                                                                          \
-		int rc = carry_mpi.Alltoall##suffix(sendbuf, sendcount, sendtype, recvbuf,         \
-						    recvcount, recvtype, comm);                    \
-                                                                                                   \
-		synced(comm, rc, recvcount, recvtype);                                             \
-		return rc;                                                                         \
-	}                                                                                          \
-                                                                                                   \
-	static int carry_Allgatherv##suffix(const void *sendbuf, number sendcount,                 \
-					    MPI_Datatype sendtype, void *recvbuf,                  \
-					    const number recvcounts[], const place displs[],       \
-					    MPI_Datatype recvtype, MPI_Comm comm)                  \
-	{                                                                                          \
-		int rc = carry_mpi.Allgatherv##suffix(sendbuf, sendcount, sendtype, recvbuf,       \
-						      recvcounts, displs, recvtype, comm);         \
-		bool all = comm == MPI_COMM_WORLD;                                                 \
-                                                                                                   \
-		for (uint32_t i = 0; all && i < carry_clock.ranks; i++)                            \
-			all = recvcounts[i] > 0;                                                   \
-		synced(comm, rc, all, recvtype);                                                   \
-		return rc;                                                                         \
-	}                                                                                          \
-                                                                                                   \
-	static int carry_Reduce_scatter##suffix(const void *sendbuf, void *recvbuf,                \
-						const number recvcounts[], MPI_Datatype type,      \
-						MPI_Op op, MPI_Comm comm)                          \
-	{                                                                                          \
-		int rc = carry_mpi.Reduce_scatter##suffix(sendbuf, recvbuf, recvcounts, type, op,  \
-							  comm);                                   \
-		bool all = comm == MPI_COMM_WORLD;                                                 \
-                                                                                                   \
-		for (uint32_t i = 0; all && i < carry_clock.ranks; i++)                            \
-			all = recvcounts[i] > 0;                                                   \
-		synced(comm, rc, all, type);                                                       \
+		if (carry_flow_open(&f, comm)) {                                                   \
+			FLOW_##flow;                                                               \
+			carry_flow_begin(&f);                                                      \
+		}                                                                                  \
+		rc = carry_mpi.name arguments;                                                     \
+		carry_flow_end(&f, comm, rc);                                                      \
 		return rc;                                                                         \
 	}
 
-COLLECTIVES(, int, int)
-#ifdef HOOK_FLAVOUR_MPICH
-COLLECTIVES(_c, MPI_Count, MPI_Aint)
-#endif
+#define POSTED(name, flow, large, parameters, arguments)                                           \
+	static int carry_##name parameters                                                         \
+	{                                                                                          \
+		struct carry_flow f = {.wide = large, .posted = true};                             \
+		int rc;                                                                            \
+                                                                                                   \
+		if (carry_flow_open(&f, comm)) {                                                   \
+			FLOW_##flow;                                                               \
+			carry_flow_begin(&f);                                                      \
+		}                                                                                  \
+		rc = carry_mpi.name arguments;                                                     \
+		carry_flow_post(&f, rc, request);                                                  \
+		return rc;                                                                         \
+	}
+
+HOOK_MPI_BLOCKING_FLOWS(BLOCKING)
+HOOK_MPI_POSTED_FLOWS(POSTED)
 
 static bool closed;
 
@@ -190,7 +176,7 @@ bool carry_close(void)
 		return false;
 	if (!missing)
 		return true;
-	if (!tell())
+	if (!carry_exchange_counts())
 		return false;
 	for (uint32_t i = 0; i < carry_clock.ranks; i++)
 		all = all && carry_counts[i] == carry_clock.peer[i].received;
@@ -205,22 +191,11 @@ static int carry_Finalize(void)
 	return carry_mpi.Finalize();
 }
 
-#define INSTALL(suffix)                                                                            \
-	do {                                                                                       \
-		mpi->Allreduce##suffix = carry_Allreduce##suffix;                                  \
-		mpi->Reduce_scatter##suffix = carry_Reduce_scatter##suffix;                        \
-		mpi->Reduce_scatter_block##suffix = carry_Reduce_scatter_block##suffix;            \
-		mpi->Allgather##suffix = carry_Allgather##suffix;                                  \
-		mpi->Allgatherv##suffix = carry_Allgatherv##suffix;                                \
-		mpi->Alltoall##suffix = carry_Alltoall##suffix;                                    \
-	} while (0)
+#define INSTALL(name, flow, large, parameters, arguments) mpi->name = carry_##name;
 
 void carry_install_collectives(struct hook_mpi_real *mpi)
 {
-	mpi->Barrier = carry_Barrier;
+	HOOK_MPI_BLOCKING_FLOWS(INSTALL)
+	HOOK_MPI_POSTED_FLOWS(INSTALL)
 	mpi->Finalize = carry_Finalize;
-	INSTALL();
-#ifdef HOOK_FLAVOUR_MPICH
-	INSTALL(_c);
-#endif
 }

@@ -16,7 +16,8 @@
 struct known {
 	MPI_Comm comm; /* valid if size is not 0 */
 	int size;      /* of the peers' group */
-	bool rides, freed;
+	int rank;      /* ours, there */
+	bool inter, rides, freed;
 	int *world; /* ranks in MPI_COMM_WORLD; NULL: not yet */
 	size_t bytes;
 };
@@ -121,7 +122,9 @@ static void learn(struct known *k, MPI_Comm comm)
 	has_keyval = true;
 	carry_mpi.Comm_set_attr(comm, keyval, NULL);
 	k->comm = comm;
+	carry_mpi.Comm_rank(comm, &k->rank);
 	carry_mpi.Comm_test_inter(comm, &inter);
+	k->inter = inter;
 	if (inter)
 		carry_mpi.Comm_remote_group(comm, &peers);
 	else
@@ -162,4 +165,18 @@ int carry_comm_remembered_world(MPI_Comm comm, int rank)
 	if (!k->size || k->comm != comm || !k->rides || rank < 0 || rank >= k->size)
 		return -1;
 	return k->world[rank];
+}
+
+bool carry_comm_team(MPI_Comm comm, struct carry_team *team)
+{
+	const struct known *k;
+
+	*team = (struct carry_team){NULL, (int)carry_clock.ranks, (int)carry_clock.rank};
+	if (comm == MPI_COMM_WORLD)
+		return true;
+	if (comm == MPI_COMM_NULL)
+		return false;
+	k = look_up(comm);
+	*team = (struct carry_team){k->world, k->size, k->rank};
+	return k->rides && !k->inter;
 }

@@ -56,6 +56,8 @@ static void complete(struct carry_request *r, MPI_Status *status, int rc)
 		carry_mpi.Test_cancelled(status, &cancelled);
 	if (r->flags & CARRY_RECV && !cancelled)
 		deliver(r, status, rc);
+	if (r->flags & CARRY_FLOW)
+		carry_flow_heard(r, rc);
 	r->flags &= ~(uint32_t)(CARRY_ACTIVE | CARRY_CANCEL | CARRY_DELIVERED);
 }
 

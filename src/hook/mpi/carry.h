@@ -47,7 +47,7 @@
 extern struct hook_mpi_real carry_mpi;
 extern struct hook_clock carry_clock;
 extern size_t carry_head;      /* bytes of clock on each message */
-extern uint32_t *carry_counts; /* two per rank */
+extern uint32_t *carry_counts; /* two per rank: messages that it has sent us, and we to it */
 extern bool carry_apart;       /* the same at all ranks, from carry_start on */
 
 /* [clock|data] of blocking calls, which are never two at a time, and the bytes of data it holds */
@@ -104,6 +104,15 @@ static inline int carry_comm_sender(MPI_Comm comm, int rank)
 	return carry_comm_remembered_world(comm, rank);
 }
 
+/* The members of an intracommunicator, all of which are in MPI_COMM_WORLD. */
+struct carry_team {
+	const int *world; /* their ranks there; NULL: they are the same */
+	int size, rank;   /* of it, and ours in it */
+};
+
+/* False: it is none. The team is valid until another communicator is looked up. */
+bool carry_comm_team(MPI_Comm comm, struct carry_team *team);
+
 /* --- datatypes (carry-type.c) */
 
 /* A predefined type without gaps, and its size; it is never freed. */
@@ -157,6 +166,7 @@ enum {
 	CARRY_ORPHAN = 64,    /* the program freed it */
 	CARRY_BOTH = 128,     /* Isendrecv */
 	CARRY_APART = 256,    /* its clock is in the ledger */
+	CARRY_FLOW = 512,     /* a collective operation: see carry_flow_heard */
 };
 
 #define CARRY_SMALL 128
@@ -235,6 +245,45 @@ void carry_apart_came(const MPI_Status *status, int rc);
 void carry_apart_posted(struct carry_request *r, int source, int tag, int rc, MPI_Request handle);
 void carry_apart_deliver(struct carry_request *r, const MPI_Status *status, int rc);
 
+/* --- collective operations (carry-flow.c) */
+
+enum carry_flow_kind {
+	CARRY_FLOW_NONE,
+	CARRY_FLOW_ALL, /* from all to all */
+	CARRY_FLOW_FROM_ROOT,
+	CARRY_FLOW_TO_ROOT,
+	CARRY_FLOW_UP, /* to higher ranks */
+};
+
+/* Who gets something from whom, as this rank sees it. Both sides of a pair must see the same. */
+struct carry_flow {
+	enum carry_flow_kind kind;
+	struct carry_team team;
+	int root;
+	bool gives, takes; /* this rank does, as far as counts below do not say otherwise */
+	bool global;       /* it is known that every rank gets something from every other */
+	bool posted;       /* its end is that of a request */
+	bool tells;        /* it is in the ledger */
+	bool wide;         /* counts are MPI_Count */
+	/* by member, or NULL: what this rank gives to it, or takes from it */
+	const void *to, *from;
+	const MPI_Datatype *to_type, *from_type;
+};
+
+/* False: nobody learns anything by collective operations there. */
+bool carry_flow_open(struct carry_flow *f, MPI_Comm comm);
+/* Is anything moved? */
+bool carry_flow_moves(MPI_Count count, MPI_Datatype type);
+/* Of counts by member: is there any of it; of every one? */
+bool carry_flow_some(const struct carry_flow *f, const void *counts, int i);
+bool carry_flow_every(const struct carry_flow *f, const void *counts);
+/* The call is made between these. */
+void carry_flow_begin(struct carry_flow *f);
+void carry_flow_end(struct carry_flow *f, MPI_Comm comm, int rc);
+/* The end of one whose call has just begun it. */
+void carry_flow_post(const struct carry_flow *f, int rc, const MPI_Request *request);
+void carry_flow_heard(struct carry_request *r, int rc);
+
 /* --- calls, by file */
 
 /* A message on its way between the program and MPI. */
@@ -311,6 +360,12 @@ void carry_install_buffers(struct hook_mpi_real *mpi);
 void carry_install_posts(struct hook_mpi_real *mpi);
 void carry_install_completion(struct hook_mpi_real *mpi);
 void carry_install_collectives(struct hook_mpi_real *mpi);
+
+/*
+ * Every rank tells every other how many messages it has sent to it. Collective on MPI_COMM_WORLD;
+ * false: it failed.
+ */
+bool carry_exchange_counts(void);
 
 /* Looks after requests that the program has freed; before anything it could learn from. */
 void carry_visit_all_orphans(void);

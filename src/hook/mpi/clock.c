@@ -118,18 +118,25 @@ static void stamp_changes(struct hook_clock *c, uint32_t dest, struct hook_clock
 	out->own = c->known[c->rank];
 	out->yours = c->known[dest];
 	out->bytes = 0;
-	if (to->sent % 2 ? put_oldest(c, dest, out) : put_newest(c, dest, out))
+	to->newest_next = !to->newest_next;
+	if (to->newest_next ? put_newest(c, dest, out) : put_oldest(c, dest, out))
 		to->told = c->tick;
 }
 
-void hook_clock_stamp(struct hook_clock *c, uint32_t dest, void *out)
+void hook_clock_tell(struct hook_clock *c, uint32_t dest, void *out)
 {
 	struct hook_clock_head *head = out;
 
 	memcpy(head, c->image, c->changes ? sizeof(*head) : whole_bytes(c->ranks));
-	head->sequence = c->peer[dest].sent + 1;
+	head->sequence = c->peer[dest].sent;
 	if (c->changes)
 		stamp_changes(c, dest, (struct hook_clock_changes *)head->known);
+}
+
+void hook_clock_stamp(struct hook_clock *c, uint32_t dest, void *out)
+{
+	hook_clock_tell(c, dest, out);
+	((struct hook_clock_head *)out)->sequence++;
 }
 
 void hook_clock_sent(struct hook_clock *c, uint32_t dest)
@@ -188,6 +195,29 @@ void hook_clock_learn_changes(struct hook_clock *c, uint32_t sender,
 	}
 }
 
+static void raise_floor(struct hook_clock_peer *p, uint64_t covers)
+{
+	if (covers > p->floor)
+		p->floor = covers;
+}
+
+/* What is sent after the message of this number covers as much; all up to it must have come. */
+void hook_clock_hear(struct hook_clock *c, const void *bytes)
+{
+	const struct hook_clock_head *head = bytes;
+	struct hook_clock_peer *from;
+
+	if (head->sender >= c->ranks)
+		return;
+	from = &c->peer[head->sender];
+	if (from->received == (from->latest > head->sequence ? from->latest : head->sequence))
+		raise_floor(from, hook_clock_covers(c, head));
+	if (c->changes)
+		hook_clock_learn_changes(c, head->sender, (const void *)head->known);
+	else
+		hook_clock_learn_all(c, head->known);
+}
+
 void hook_clock_missed(struct hook_clock *c, uint32_t sender)
 {
 	c->peer[sender].received++;
@@ -210,11 +240,8 @@ void hook_clock_sync(struct hook_clock *c)
 
 void hook_clock_told(struct hook_clock *c, uint32_t rank, uint32_t n)
 {
-	struct hook_clock_peer *p = &c->peer[rank];
-	uint64_t covers = hook_clock_own_at(c, c->syncs);
-
-	if (p->received >= n && covers > p->floor)
-		p->floor = covers;
+	if (c->peer[rank].received >= n)
+		raise_floor(&c->peer[rank], hook_clock_own_at(c, c->syncs));
 }
 
 /* What we send to ourselves next will know everything. */

@@ -20,6 +20,7 @@
 #define HOOK_MPI_CLOCK_H
 
 #include <stddef.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -52,6 +53,7 @@ struct hook_clock_peer {
 	/* where changes travel: */
 	uint64_t changed;      /* tick of the last change of what is known of it */
 	uint64_t told;         /* changes up to this tick were sent to it */
+	bool newest_next;      /* of changes that do not all fit: which were not tried last */
 	uint32_t newer, older; /* ranks in the order of their changes */
 };
 
@@ -110,21 +112,37 @@ static inline uint64_t hook_clock_own_at(const struct hook_clock *c, uint32_t n)
 void hook_clock_learn_changes(struct hook_clock *c, uint32_t sender,
 			      const struct hook_clock_changes *changes);
 
+/* How many of our outcomes the sender knew of. */
+static inline uint64_t hook_clock_covers(const struct hook_clock *c,
+					 const struct hook_clock_head *head)
+{
+	const struct hook_clock_changes *changes = (const void *)head->known;
+	uint64_t by_sync = hook_clock_own_at(c, head->syncs);
+	uint64_t covers = c->changes ? changes->yours : head->known[c->rank];
+
+	return covers < by_sync ? by_sync : covers;
+}
+
+/* Most messages tell nothing new: a branch is faster than a maximum. */
+static inline void hook_clock_learn_all(struct hook_clock *c, const uint32_t *known)
+{
+	for (uint32_t i = 0; i < c->ranks; i++) {
+		if (__builtin_expect(known[i] > c->known[i], 0) && i != c->rank)
+			c->known[i] = known[i];
+	}
+}
+
 /* A message came: how many of our outcomes it covers. 0 if the bytes make no sense. */
 static inline uint64_t hook_clock_receive(struct hook_clock *c, const void *bytes)
 {
 	const struct hook_clock_head *head = bytes;
-	const struct hook_clock_changes *changes = (const void *)head->known;
 	struct hook_clock_peer *from;
-	uint64_t covers, by_sync;
+	uint64_t covers;
 
 	if (head->sender >= c->ranks)
 		return 0;
 	from = &c->peer[head->sender];
-	by_sync = hook_clock_own_at(c, head->syncs);
-	covers = c->changes ? changes->yours : head->known[c->rank];
-	if (covers < by_sync)
-		covers = by_sync;
+	covers = hook_clock_covers(c, head);
 	from->received++;
 	if (head->sequence > from->latest) {
 		from->latest = head->sequence;
@@ -132,17 +150,19 @@ static inline uint64_t hook_clock_receive(struct hook_clock *c, const void *byte
 	}
 	if (from->received == from->latest && from->covers > from->floor)
 		from->floor = from->covers;
-	if (c->changes) {
-		hook_clock_learn_changes(c, head->sender, changes);
-		return covers;
-	}
-	/* Most messages tell nothing new: a branch is faster than a maximum. */
-	for (uint32_t i = 0; i < c->ranks; i++) {
-		if (__builtin_expect(head->known[i] > c->known[i], 0) && i != c->rank)
-			c->known[i] = head->known[i];
-	}
+	if (c->changes)
+		hook_clock_learn_changes(c, head->sender, (const void *)head->known);
+	else
+		hook_clock_learn_all(c, head->known);
 	return covers;
 }
+
+/*
+ * What `dest` learns by a collective operation, not by a message: it is written before that begins,
+ * and read when `dest` has got from it what this rank gave.
+ */
+void hook_clock_tell(struct hook_clock *c, uint32_t dest, void *out);
+void hook_clock_hear(struct hook_clock *c, const void *bytes);
 
 /* A message of that rank came, but not what it carried: it covers nothing. */
 void hook_clock_missed(struct hook_clock *c, uint32_t sender);

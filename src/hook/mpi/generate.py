@@ -16,6 +16,11 @@ SILENT = ("Pready", "Pready_list", "Pready_range", "Buffer_detach")
 BY_MEMBERS = ("Comm_create_group", "Intercomm_create")
 # Calls that have a short way of their own, in quick.h.
 HOT = ("Recv", "Send")
+# Collective operations by which a rank learns of others: carry-collective.c. Each also as a call
+# that only begins it, and for large counts.
+FLOWS = ("Barrier", "Bcast", "Gather", "Gatherv", "Scatter", "Scatterv", "Allgather", "Allgatherv",
+         "Alltoall", "Alltoallv", "Alltoallw", "Allreduce", "Reduce", "Reduce_scatter",
+         "Reduce_scatter_block", "Scan", "Exscan")
 NONBLOCKING = {"Send": "Isend", "Ssend": "Issend", "Rsend": "Irsend", "Bsend": "Ibsend"}
 
 
@@ -43,6 +48,13 @@ class Call:
         if self.name == "Startall" or "array_of_requests" in params:
             params = self.params
         return params
+
+    def flow(self):
+        """Which of FLOWS it is, or None."""
+        name = self.mode_name()
+        if "request" in self.names and name[0] == "I":
+            name = name[1:].capitalize()
+        return name if name in FLOWS else None
 
     def pick(self, names, default):
         found = [n for n in names if n in self.names]
@@ -261,7 +273,16 @@ def header(calls):
         if call.kind == "mode" and not call.name.endswith("_c"):
             out.append(f"\t{call.result} (*{call.name})(struct hook_thread *t, "
                        f"{call.mode_params()}); \\")
-    out += ["", "#endif", ""]
+    out += ["", "/* X(name, what it is, for large counts, parameters, arguments): collective operations. */"]
+    for kind, posts in (("BLOCKING", False), ("POSTED", True)):
+        out.append(f"#define HOOK_MPI_{kind}_FLOWS(X) \\")
+        for call in calls:
+            if call.flow() and ("request" in call.names) == posts:
+                wide = "true" if call.name.endswith("_c") else "false"
+                out.append(f"\tX({call.name}, {call.flow()}, {wide}, ({call.params}), "
+                           f"({call.args()})) \\")
+        out.append("")
+    out += ["#endif", ""]
     return "\n".join(out)
 
 
