@@ -59,8 +59,6 @@ static inline int hook_sync_fast_lock(pthread_mutex_t *m, const void *site)
 	struct hook_sync_spot spot = hook_sync_mutex_spot(m);
 	struct hook_thread *t = hook_self;
 
-	/* It comes on its way while we look up the rest; a bad address does not matter here. */
-	__asm__ volatile("prefetchw %0" : : "m"(m->__data.__lock));
 	/* Who faults here, and leaves by a jump, has done nothing yet. */
 	if (__atomic_load_n(&m->__data.__kind, __ATOMIC_RELAXED) != PTHREAD_MUTEX_TIMED_NP)
 		return hook_sync_slow_lock(m, site);

@@ -34,10 +34,14 @@ static inline bool hook_sync_mutex_is_plain(const pthread_mutex_t *m)
 	return !(m->__data.__kind & (MUTEX_KIND_ROBUST | MUTEX_KIND_SHARED));
 }
 
+/*
+ * The version changes with every operation: it is beside the words that libc changes, in the same
+ * cache line wherever possible. What comes after the mutex is other data of the program.
+ */
 static inline struct hook_sync_spot hook_sync_mutex_spot(pthread_mutex_t *m)
 {
-	return (struct hook_sync_spot){(uint64_t *)&m->__data.__list.__prev,
-				       (uint32_t *)&m->__data.__list.__next};
+	return (struct hook_sync_spot){(uint64_t *)&m->__data.__list.__next,
+				       (uint32_t *)&m->__data.__list.__prev};
 }
 
 /* Of any object an operation of SYNC_MUTEX_LOCK … SYNC_SEM_GETVALUE or on a stream can have. */
