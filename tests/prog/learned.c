@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * learned world|dup|some|zero OPERATION...: in each of 5 rounds rank 0 receives from any rank,
+ * learned ROUNDS world|dup|some|zero OPERATION...: in each round rank 0 receives from any rank,
  * first what rank 1 sends, then what the last rank sends. That one knows of the first only by a
  * collective operation of all ranks, of the same on a copy of the communicator, or of all but rank
  * 1; with zero nothing is moved by it, and the two race. An operation that begins with i is waited
@@ -14,12 +14,11 @@
 #include <string.h>
 
 #define MOST 64
-#define ROUNDS 5
 
-static int rank, ranks, count;
+static int rank, ranks, rounds, count;
 static MPI_Comm comm = MPI_COMM_WORLD;
 static int in[MOST], out[MOST], counts[MOST], from_first[MOST], to_last[MOST], places[MOST];
-static MPI_Datatype types[MOST];
+static MPI_Datatype types[MOST], nothing;
 static MPI_Request request;
 static const int first;
 static int last; /* in the communicator */
@@ -39,8 +38,8 @@ static int last; /* in the communicator */
 	  (out, from_first[me], MPI_INT, in, from_first, places, MPI_INT, comm more))              \
 	X(Alltoall, alltoall, (out, count, MPI_INT, in, count, MPI_INT, comm more))                \
 	X(Alltoallv, alltoallv,                                                                    \
-	  (out, me == first ? to_last : counts, places, MPI_INT, in,                               \
-	   me == last ? from_first : counts, places, MPI_INT, comm more))                          \
+	  (out, me == first ? to_last : counts, places, me == first ? MPI_INT : nothing, in,       \
+	   me == last ? from_first : counts, places, me == last ? MPI_INT : nothing, comm more))   \
 	X(Alltoallw, alltoallw,                                                                    \
 	  (out, me == first ? to_last : counts, places, types, in,                                 \
 	   me == last ? from_first : counts, places, types, comm more))                            \
@@ -83,6 +82,8 @@ static void choose(const char *where)
 		MPI_Comm_dup(MPI_COMM_WORLD, &comm);
 	else if (strcmp(where, "some") == 0)
 		MPI_Comm_split(MPI_COMM_WORLD, rank == 1, rank, &comm);
+	MPI_Type_contiguous(0, MPI_INT, &nothing);
+	MPI_Type_commit(&nothing);
 	MPI_Comm_size(comm, &last);
 	last--;
 	for (int i = 0; i < MOST; i++) {
@@ -106,7 +107,7 @@ static uint64_t in_turn(const char *operation, bool takes_part, int me)
 	uint64_t sum = 0;
 	int x = rank;
 
-	for (int i = 0; i < ROUNDS; i++) {
+	for (int i = 0; i < rounds; i++) {
 		if (rank == 1)
 			MPI_Send(&x, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
 		if (rank == 0)
@@ -132,12 +133,13 @@ int main(int argc, char **argv)
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-	if (argc < 3 || ranks < 3 || ranks > MOST)
+	if (argc < 4 || ranks < 3 || ranks > MOST)
 		MPI_Abort(MPI_COMM_WORLD, 2);
-	choose(argv[1]);
+	rounds = atoi(argv[1]);
+	choose(argv[2]);
 	MPI_Comm_rank(comm, &me);
-	for (int i = 2; i < argc; i++) {
-		uint64_t sum = in_turn(argv[i], rank != 1 || strcmp(argv[1], "some") != 0, me);
+	for (int i = 3; i < argc; i++) {
+		uint64_t sum = in_turn(argv[i], rank != 1 || strcmp(argv[2], "some") != 0, me);
 
 		if (rank == 0)
 			printf("%s %llx\n", argv[i], (unsigned long long)sum);

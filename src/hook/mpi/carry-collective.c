@@ -64,14 +64,22 @@ static void all_to_all(struct carry_flow *f, bool moves)
 	f->gives = f->takes = f->global = moves;
 }
 
-/* Of counts by member; `counts` of them all, if every rank knows these. */
-static void all_to_some(struct carry_flow *f, const void *counts, bool moves)
+/* The same if counts, which every rank has, are not 0. */
+static void all_by_counts(struct carry_flow *f, const void *counts, bool moves)
 {
 	all_to_all(f, moves);
-	f->global = moves && counts && carry_flow_every(f, counts);
+	f->global = moves && carry_flow_every(f, counts);
 }
 
-static void with_root(struct carry_flow *f, enum carry_flow_kind kind, int root, bool moves)
+/* By counts of which no rank knows all. */
+static void each_to_each(struct carry_flow *f, bool gives, bool takes)
+{
+	f->kind = CARRY_FLOW_ALL;
+	f->gives = gives;
+	f->takes = takes;
+}
+
+static void one_way(struct carry_flow *f, enum carry_flow_kind kind, int root, bool moves)
 {
 	f->kind = kind;
 	f->root = root;
@@ -79,47 +87,49 @@ static void with_root(struct carry_flow *f, enum carry_flow_kind kind, int root,
 }
 
 /*
- * What each of them is, from its parameters. Some of these mean nothing at some ranks; where
- * MPI_IN_PLACE may stand for what is sent, what is received tells.
+ * What each of them is, from its parameters, as statements that fill `f`. Some of these mean
+ * nothing at some ranks; where MPI_IN_PLACE may stand for what is sent, what is received tells.
  */
 #define MOVES(which) carry_flow_moves(which##count, which##type)
 #define AT_ROOT (f.team.rank == root)
+#define IN_PLACE (sendbuf == MPI_IN_PLACE)
 
 #define FLOW_Barrier all_to_all(&f, true)
 #define FLOW_Allreduce all_to_all(&f, carry_flow_moves(count, datatype))
 #define FLOW_Reduce_scatter_block all_to_all(&f, carry_flow_moves(recvcount, datatype))
 #define FLOW_Allgather all_to_all(&f, MOVES(recv))
 #define FLOW_Alltoall all_to_all(&f, MOVES(recv))
-#define FLOW_Bcast with_root(&f, CARRY_FLOW_FROM_ROOT, root, carry_flow_moves(count, datatype))
-#define FLOW_Reduce with_root(&f, CARRY_FLOW_TO_ROOT, root, carry_flow_moves(count, datatype))
-#define FLOW_Gather with_root(&f, CARRY_FLOW_TO_ROOT, root, AT_ROOT ? MOVES(recv) : MOVES(send))
-#define FLOW_Scatter with_root(&f, CARRY_FLOW_FROM_ROOT, root, AT_ROOT ? MOVES(send) : MOVES(recv))
+#define FLOW_Bcast one_way(&f, CARRY_FLOW_FROM_ROOT, root, carry_flow_moves(count, datatype))
+#define FLOW_Reduce one_way(&f, CARRY_FLOW_TO_ROOT, root, carry_flow_moves(count, datatype))
+#define FLOW_Gather one_way(&f, CARRY_FLOW_TO_ROOT, root, AT_ROOT ? MOVES(recv) : MOVES(send))
+#define FLOW_Scatter one_way(&f, CARRY_FLOW_FROM_ROOT, root, AT_ROOT ? MOVES(send) : MOVES(recv))
 #define FLOW_Gatherv                                                                               \
-	with_root(&f, CARRY_FLOW_TO_ROOT, root,                                                    \
-		  AT_ROOT ? carry_flow_moves(1, recvtype) : MOVES(send));                          \
+	one_way(&f, CARRY_FLOW_TO_ROOT, root,                                                      \
+		AT_ROOT ? carry_flow_moves(1, recvtype) : MOVES(send));                            \
 	f.from = AT_ROOT ? recvcounts : NULL
 #define FLOW_Scatterv                                                                              \
-	with_root(&f, CARRY_FLOW_FROM_ROOT, root,                                                  \
-		  AT_ROOT ? carry_flow_moves(1, sendtype) : MOVES(recv));                          \
+	one_way(&f, CARRY_FLOW_FROM_ROOT, root,                                                    \
+		AT_ROOT ? carry_flow_moves(1, sendtype) : MOVES(recv));                            \
 	f.to = AT_ROOT ? sendcounts : NULL
-#define FLOW_Scan with_root(&f, CARRY_FLOW_UP, 0, carry_flow_moves(count, datatype))
+#define FLOW_Scan one_way(&f, CARRY_FLOW_UP, 0, carry_flow_moves(count, datatype))
 #define FLOW_Exscan FLOW_Scan
 #define FLOW_Allgatherv                                                                            \
-	all_to_some(&f, recvcounts, carry_flow_moves(1, recvtype));                                \
+	all_by_counts(&f, recvcounts, carry_flow_moves(1, recvtype));                              \
 	f.gives = f.gives && carry_flow_some(&f, recvcounts, f.team.rank);                         \
 	f.from = recvcounts
 #define FLOW_Reduce_scatter                                                                        \
-	all_to_some(&f, recvcounts, carry_flow_moves(1, datatype));                                \
+	all_by_counts(&f, recvcounts, carry_flow_moves(1, datatype));                              \
 	f.takes = f.takes && carry_flow_some(&f, recvcounts, f.team.rank);                         \
 	f.to = recvcounts
 #define FLOW_Alltoallv                                                                             \
-	all_to_some(&f, NULL, carry_flow_moves(1, recvtype));                                      \
-	f.to = sendbuf == MPI_IN_PLACE ? recvcounts : sendcounts;                                  \
+	each_to_each(&f, carry_flow_moves(1, IN_PLACE ? recvtype : sendtype),                      \
+		     carry_flow_moves(1, recvtype));                                               \
+	f.to = IN_PLACE ? recvcounts : sendcounts;                                                 \
 	f.from = recvcounts
 #define FLOW_Alltoallw                                                                             \
-	all_to_some(&f, NULL, true);                                                               \
-	f.to = sendbuf == MPI_IN_PLACE ? recvcounts : sendcounts;                                  \
-	f.to_type = sendbuf == MPI_IN_PLACE ? recvtypes : sendtypes;                               \
+	each_to_each(&f, true, true);                                                              \
+	f.to = IN_PLACE ? recvcounts : sendcounts;                                                 \
+	f.to_type = IN_PLACE ? recvtypes : sendtypes;                                              \
 	f.from = recvcounts;                                                                       \
 	f.from_type = recvtypes
 

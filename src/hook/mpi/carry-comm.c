@@ -91,6 +91,8 @@ static bool learn_peers(struct known *k, MPI_Group peers)
 		k->world = translate(peers, k->size, &k->bytes);
 	else
 		k->size = 1;
+	if (k->size > 0 && !k->world)
+		carry_flow_give_up(); /* others know who is in it */
 	carry_mpi.Group_free(&peers);
 	return k->world && all_in_world(k->world, k->size);
 }
@@ -115,7 +117,7 @@ static bool locals_in_world(MPI_Comm comm)
 static void learn(struct known *k, MPI_Comm comm)
 {
 	MPI_Group peers;
-	int inter = 0;
+	int inter = 0, rc;
 
 	if (!has_keyval)
 		carry_mpi.Comm_create_keyval(not_copied, freed, &keyval, NULL);
@@ -125,11 +127,8 @@ static void learn(struct known *k, MPI_Comm comm)
 	carry_mpi.Comm_rank(comm, &k->rank);
 	carry_mpi.Comm_test_inter(comm, &inter);
 	k->inter = inter;
-	if (inter)
-		carry_mpi.Comm_remote_group(comm, &peers);
-	else
-		carry_mpi.Comm_group(comm, &peers);
-	k->rides = learn_peers(k, peers) && (!inter || locals_in_world(comm));
+	rc = inter ? carry_mpi.Comm_remote_group(comm, &peers) : carry_mpi.Comm_group(comm, &peers);
+	k->rides = rc == MPI_SUCCESS && learn_peers(k, peers) && (!inter || locals_in_world(comm));
 }
 
 static struct known *look_up(MPI_Comm comm)

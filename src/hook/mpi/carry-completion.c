@@ -317,7 +317,7 @@ static int carry_Request_free(MPI_Request *request)
 
 	if (!r)
 		return carry_mpi.Request_free(request);
-	if (r->flags & CARRY_ACTIVE) {
+	if (r->flags & CARRY_ACTIVE && !(r->flags & CARRY_FLOW)) {
 		carry_request_orphan(r);
 		*request = MPI_REQUEST_NULL;
 		carry_visit_orphans();

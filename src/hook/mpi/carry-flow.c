@@ -7,13 +7,29 @@
  * are left out, which is safe. The n-th of a pair to end gets the n-th clock; see racing.md for why
  * that is never one that knows too much.
  *
- * Without being told how many messages there were, nothing could ever be forgotten because of a
- * rank that sends none: each TELL_EVERY-th that is counted tells that, too.
+ * Nothing could ever be forgotten because of a rank that sends no messages: so at each COUNT_EVERY-
+ * th that is counted ranks tell each other how many they have sent.
+ *
+ * Invariant: what a rank counts or leaves in the ledger is never more than what others count or
+ * take there. One that cannot be sure of it any more gives up: it counts and tells nothing.
  */
 #include "hook/mpi/carry.h"
 
-#define TELL_EVERY 64
-#define FLOW_TAG (-1) /* no message has it */
+#define COUNT_EVERY 64
+#define UNKNOWN UINT32_MAX /* messages: never so many have come */
+
+static bool given_up;
+
+void carry_flow_give_up(void)
+{
+	given_up = true;
+	for (unsigned int turn = 0; carry_apart && turn < 2; turn++) {
+		uint32_t *row = hook_ledger_row(turn, carry_clock.rank);
+
+		for (uint32_t i = 0; i < carry_clock.ranks; i++)
+			__atomic_store_n(&row[i], UNKNOWN, __ATOMIC_RELAXED);
+	}
+}
 
 bool carry_flow_open(struct carry_flow *f, MPI_Comm comm)
 {
@@ -92,22 +108,62 @@ static uint32_t world_of(const struct carry_flow *f, int i)
 	return (uint32_t)(f->team.world ? f->team.world[i] : i);
 }
 
-static void tell(uint32_t dest)
+/*
+ * No message has it. Different operations have different ones, so that in a program where two ranks
+ * differ in what they give and take, against the rules, one takes at least nothing of another kind.
+ */
+static int32_t tag_of(const struct carry_flow *f)
+{
+	uint32_t what = (uint32_t)f->team.size * 4096 + (uint32_t)f->root * 8 + f->kind;
+
+	return -1 - (int32_t)(what & INT32_MAX);
+}
+
+static void tell(uint32_t dest, int32_t tag)
 {
 	void *place = hook_ledger_place(dest);
 
 	if (!place)
 		return;
 	hook_clock_tell(&carry_clock, dest, place);
-	hook_ledger_wrote(dest, FLOW_TAG);
+	hook_ledger_wrote(dest, tag);
 }
 
-static void hear(uint32_t source)
+static void hear(uint32_t source, int32_t tag)
 {
-	const void *clock = hook_ledger_take(source, FLOW_TAG);
+	const void *clock = hook_ledger_take(source, tag);
 
 	if (clock)
 		hook_clock_hear(&carry_clock, clock);
+}
+
+static bool counts_messages(void)
+{
+	return carry_apart && (carry_clock.syncs + 1) % COUNT_EVERY == 0;
+}
+
+/* Which of the tables in the ledger is written, or has been written, for the next one counted. */
+static unsigned int turn(void)
+{
+	return carry_clock.syncs / COUNT_EVERY % 2;
+}
+
+static void write_counts(void)
+{
+	uint32_t *row = hook_ledger_row(turn(), carry_clock.rank);
+
+	for (uint32_t i = 0; i < carry_clock.ranks; i++)
+		__atomic_store_n(&row[i], carry_clock.peer[i].sent, __ATOMIC_RELAXED);
+}
+
+static void read_counts(unsigned int from_turn)
+{
+	for (uint32_t i = 0; i < carry_clock.ranks; i++) {
+		const uint32_t *row = hook_ledger_row(from_turn, i);
+
+		hook_clock_told(&carry_clock, i,
+				__atomic_load_n(&row[carry_clock.rank], __ATOMIC_RELAXED));
+	}
 }
 
 void carry_flow_begin(struct carry_flow *f)
@@ -116,36 +172,62 @@ void carry_flow_begin(struct carry_flow *f)
 		return;
 	if (f->posted || f->team.size != (int)carry_clock.ranks)
 		f->global = false;
-	f->tells = carry_apart && (!f->global || (carry_clock.syncs + 1) % TELL_EVERY == 0);
+	f->tells = carry_apart && !f->global;
+	if (given_up)
+		return;
+	if (f->global && counts_messages())
+		write_counts();
 	for (int i = 0; f->tells && i < f->team.size; i++) {
 		if (goes_to(f, i))
-			tell(world_of(f, i));
+			tell(world_of(f, i), tag_of(f));
 	}
 }
 
-/* The same by messages of MPI, where there is no ledger. */
-static void tell_counts(void)
+/*
+ * The same by messages of MPI, where there is no ledger. Only where the program itself is in an
+ * operation of MPI_COMM_WORLD: one that it began there before and has not waited for may come after
+ * this one at another rank.
+ */
+static void exchange_counts(MPI_Comm comm)
 {
 	static uint32_t times;
 
-	if (++times % TELL_EVERY || !carry_exchange_counts())
+	if (carry_apart || comm != MPI_COMM_WORLD || ++times % COUNT_EVERY ||
+	    !carry_exchange_counts() || given_up)
 		return;
 	for (uint32_t i = 0; i < carry_clock.ranks; i++)
 		hook_clock_told(&carry_clock, i, carry_counts[i]);
 }
 
+static void synchronised(MPI_Comm comm)
+{
+	bool counts = counts_messages();
+	unsigned int from_turn = turn();
+
+	if (!given_up) {
+		hook_clock_sync(&carry_clock);
+		if (counts)
+			read_counts(from_turn);
+	}
+	exchange_counts(comm);
+}
+
+/* One that failed here may have been counted by others. */
 void carry_flow_end(struct carry_flow *f, MPI_Comm comm, int rc)
 {
-	if (f->kind == CARRY_FLOW_NONE || rc != MPI_SUCCESS)
+	if (f->kind == CARRY_FLOW_NONE)
 		return;
+	if (rc != MPI_SUCCESS) {
+		if (f->global)
+			carry_flow_give_up();
+		return;
+	}
 	if (f->global)
-		hook_clock_sync(&carry_clock);
+		synchronised(comm);
 	for (int i = 0; f->tells && i < f->team.size; i++) {
 		if (comes_from(f, i))
-			hear(world_of(f, i));
+			hear(world_of(f, i), tag_of(f));
 	}
-	if (f->global && !carry_apart && comm == MPI_COMM_WORLD)
-		tell_counts();
 }
 
 /* Those to be heard are kept: the communicator may be gone when the request completes. */
@@ -166,6 +248,7 @@ void carry_flow_post(const struct carry_flow *f, int rc, const MPI_Request *requ
 		return;
 	}
 	r->flags = CARRY_FLOW | CARRY_ACTIVE;
+	r->tag = tag_of(f);
 	for (int i = 0; i < f->team.size; i++) {
 		if (comes_from(f, i))
 			from[r->bytes++] = world_of(f, i);
@@ -178,5 +261,5 @@ void carry_flow_heard(struct carry_request *r, int rc)
 	const uint32_t *from = r->room;
 
 	for (size_t i = 0; rc == MPI_SUCCESS && i < r->bytes; i++)
-		hear(from[i]);
+		hear(from[i], r->tag);
 }

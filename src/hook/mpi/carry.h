@@ -180,8 +180,8 @@ struct carry_request {
 	int source, tag; /* of a receive: as the program asked */
 	uint64_t key;
 	void *buf;    /* of a receive or a persistent send: the program's */
-	size_t bytes; /* that fit there, or are copied from there */
-	void *room;   /* [clock|data], if copied */
+	size_t bytes; /* that fit there, or are copied from there; of a flow: ranks to be heard */
+	void *room;   /* [clock|data], if copied; these ranks */
 	int size;     /* of the room, see carry-request.c */
 	void *copy;   /* of what Isendrecv sends, mapped */
 	size_t copy_mapped;
@@ -274,7 +274,7 @@ struct carry_flow {
 bool carry_flow_open(struct carry_flow *f, MPI_Comm comm);
 /* Is anything moved? */
 bool carry_flow_moves(MPI_Count count, MPI_Datatype type);
-/* Of counts by member: is there any of it; of every one? */
+/* Of counts by member: is there any of it, or of every one? */
 bool carry_flow_some(const struct carry_flow *f, const void *counts, int i);
 bool carry_flow_every(const struct carry_flow *f, const void *counts);
 /* The call is made between these. */
@@ -283,6 +283,8 @@ void carry_flow_end(struct carry_flow *f, MPI_Comm comm, int rc);
 /* The end of one whose call has just begun it. */
 void carry_flow_post(const struct carry_flow *f, int rc, const MPI_Request *request);
 void carry_flow_heard(struct carry_request *r, int rc);
+/* What others count of this rank may not be what it counts. */
+void carry_flow_give_up(void);
 
 /* --- calls, by file */
 

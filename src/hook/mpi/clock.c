@@ -72,10 +72,11 @@ static bool put_change(const struct hook_clock *c, struct hook_clock_changes *ou
 	return true;
 }
 
-/* From the newest change on; true if all fit. */
-static bool put_newest(const struct hook_clock *c, uint32_t dest, struct hook_clock_changes *out)
+/* From the newest change on, back to that tick; true if all fit. */
+static bool put_newest(const struct hook_clock *c, uint32_t dest, uint64_t since,
+		       struct hook_clock_changes *out)
 {
-	for (uint32_t i = c->newest; i && c->peer[i - 1].changed > c->peer[dest].told;
+	for (uint32_t i = c->newest; i && c->peer[i - 1].changed > since;
 	     i = c->peer[i - 1].older) {
 		if (i - 1 != dest && !put_change(c, out, i - 1))
 			return false;
@@ -115,28 +116,38 @@ static void stamp_changes(struct hook_clock *c, uint32_t dest, struct hook_clock
 {
 	struct hook_clock_peer *to = &c->peer[dest];
 
-	out->own = c->known[c->rank];
-	out->yours = c->known[dest];
-	out->bytes = 0;
-	to->newest_next = !to->newest_next;
-	if (to->newest_next ? put_newest(c, dest, out) : put_oldest(c, dest, out))
+	if (to->sent % 2 ? put_oldest(c, dest, out) : put_newest(c, dest, to->told, out))
 		to->told = c->tick;
 }
 
-void hook_clock_tell(struct hook_clock *c, uint32_t dest, void *out)
+/* All but changes of other ranks; where to put these, or NULL: there are none to put. */
+static struct hook_clock_changes *stamp(const struct hook_clock *c, uint32_t dest, uint32_t number,
+					struct hook_clock_head *out)
 {
-	struct hook_clock_head *head = out;
+	struct hook_clock_changes *changes = (struct hook_clock_changes *)out->known;
 
-	memcpy(head, c->image, c->changes ? sizeof(*head) : whole_bytes(c->ranks));
-	head->sequence = c->peer[dest].sent;
-	if (c->changes)
-		stamp_changes(c, dest, (struct hook_clock_changes *)head->known);
+	memcpy(out, c->image, c->changes ? sizeof(*out) : whole_bytes(c->ranks));
+	out->sequence = number;
+	if (!c->changes)
+		return NULL;
+	*changes = (struct hook_clock_changes){.own = c->known[c->rank], .yours = c->known[dest]};
+	return changes;
 }
 
 void hook_clock_stamp(struct hook_clock *c, uint32_t dest, void *out)
 {
-	hook_clock_tell(c, dest, out);
-	((struct hook_clock_head *)out)->sequence++;
+	struct hook_clock_changes *changes = stamp(c, dest, c->peer[dest].sent + 1, out);
+
+	if (changes)
+		stamp_changes(c, dest, changes);
+}
+
+void hook_clock_tell(struct hook_clock *c, uint32_t dest, void *out)
+{
+	struct hook_clock_changes *changes = stamp(c, dest, c->peer[dest].sent, out);
+
+	if (changes)
+		(void)put_newest(c, dest, 0, changes);
 }
 
 void hook_clock_sent(struct hook_clock *c, uint32_t dest)

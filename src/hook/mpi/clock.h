@@ -53,7 +53,6 @@ struct hook_clock_peer {
 	/* where changes travel: */
 	uint64_t changed;      /* tick of the last change of what is known of it */
 	uint64_t told;         /* changes up to this tick were sent to it */
-	bool newest_next;      /* of changes that do not all fit: which were not tried last */
 	uint32_t newer, older; /* ranks in the order of their changes */
 };
 
@@ -159,7 +158,8 @@ static inline uint64_t hook_clock_receive(struct hook_clock *c, const void *byte
 
 /*
  * What `dest` learns by a collective operation, not by a message: it is written before that begins,
- * and read when `dest` has got from it what this rank gave.
+ * and read when `dest` has got from it what this rank gave. That may be long after messages that
+ * are sent later, so these tell it as well.
  */
 void hook_clock_tell(struct hook_clock *c, uint32_t dest, void *out);
 void hook_clock_hear(struct hook_clock *c, const void *bytes);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A page with the word; then each rank has a region: for each receiver the number of its first
- * block, then blocks of entries. Blocks for one receiver are a chain; one that the receiver has
- * read to its end is used again. An entry is there when it has the number that is due: those of an
- * earlier use have lower ones. The memory has no name, so it ends with the last process, and takes
- * nothing from what /dev/shm has for MPI. Clocks that are read before their messages come, because
- * other tags are received first, move to memory of our own, so that regions do not grow and none is
- * read twice.
+ * A page with the word, and two tables of numbers; then each rank has a region: for each receiver
+ * the number of its first block, then blocks of entries. Blocks for one receiver are a chain; one
+ * that the receiver has read to its end is used again. An entry is there when it has the number
+ * that is due: those of an earlier use have lower ones. The memory has no name, so it ends with the
+ * last process, and takes nothing from what /dev/shm has for MPI. Clocks that are read before their
+ * messages come, because other tags are received first, move to memory of our own, so that regions
+ * do not grow and none is read twice.
  */
 #include "hook/mpi/ledger.h"
 
@@ -49,7 +49,7 @@ struct hook_ledger_in *hook_ledger_ins;
 size_t hook_ledger_stride;
 
 static char *map;
-static size_t map_bytes, region_bytes, head_bytes, block_bytes, clock_bytes;
+static size_t map_bytes, rows_bytes, region_bytes, head_bytes, block_bytes, clock_bytes;
 static uint32_t me, ranks, per_block, blocks;
 static struct {
 	struct early *first, **end;
@@ -78,14 +78,20 @@ static bool lay_out(void)
 	per_block = (uint32_t)((block_bytes - sizeof(struct block) - 16) / hook_ledger_stride);
 	head_bytes = up(ranks * sizeof(uint32_t), PAGE);
 	region_bytes = share < REGION_MOST ? share : REGION_MOST;
-	map_bytes = PAGE + region_bytes * ranks;
+	rows_bytes = up(2 * sizeof(uint32_t) * ranks * ranks, PAGE);
+	map_bytes = PAGE + rows_bytes + region_bytes * ranks;
 	return region_bytes >= head_bytes + BLOCKS_LEAST * ranks * block_bytes;
 }
 
 /* The region of a rank: first blocks by receiver. */
 static uint32_t *region_of(uint32_t rank)
 {
-	return (uint32_t *)(map + PAGE + rank * region_bytes);
+	return (uint32_t *)(map + PAGE + rows_bytes + rank * region_bytes);
+}
+
+uint32_t *hook_ledger_row(unsigned int turn, uint32_t from)
+{
+	return (uint32_t *)(map + PAGE) + ((size_t)(turn & 1) * ranks + from) * ranks;
 }
 
 static struct block *block_of(uint32_t rank, uint32_t number)

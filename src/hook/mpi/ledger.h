@@ -27,6 +27,12 @@ bool hook_ledger_join(const char *path, uint64_t word, uint32_t rank, uint32_t r
 		      size_t clock_bytes);
 void hook_ledger_close(void);
 
+/*
+ * Numbers that each rank has for each other: a row for rank `from`. There are two tables, used in
+ * turns by whoever knows that all have read the one before last.
+ */
+uint32_t *hook_ledger_row(unsigned int turn, uint32_t from);
+
 struct hook_ledger_entry {
 	uint32_t number; /* from 1 on, per sender and receiver; written last */
 	int32_t tag;

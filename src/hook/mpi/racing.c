@@ -127,14 +127,28 @@ static void message_came(MPI_Comm comm, int tag, int source, uint64_t key, uint6
 
 static uint32_t sweep_at = SWEEP_FIRST;
 
-static void make_room(void)
+/*
+ * Forgets what no message to come can race with, nor one that has come in this call: they are
+ * compared when all of its outcomes are in the window.
+ */
+static void forget(void)
 {
 	uint64_t lowest, second;
 	uint32_t who;
 
-	settle();
 	hook_clock_floor(&carry_clock, &lowest, &who, &second);
+	for (uint32_t i = 0; i < arrivals; i++) {
+		if (arrival[i].covers < lowest)
+			lowest = arrival[i].covers;
+		if (arrival[i].covers < second)
+			second = arrival[i].covers;
+	}
 	hook_window_retire(&window, lowest, who, second);
+}
+
+static void make_room(void)
+{
+	forget();
 	if (hook_window_is_full(&window))
 		hook_window_evict(&window, WINDOW_ENTRIES / 8);
 	sweep_at = 2 * window.used;
