@@ -87,12 +87,13 @@ static bool all_in_world(const int *world, int size)
 static bool learn_peers(struct known *k, MPI_Group peers)
 {
 	carry_mpi.Group_size(peers, &k->size);
-	if (k->size > 0)
-		k->world = translate(peers, k->size, &k->bytes);
-	else
+	if (k->size == 0) {
 		k->size = 1;
-	if (k->size > 0 && !k->world)
-		carry_flow_give_up(); /* others know who is in it */
+	} else {
+		k->world = translate(peers, k->size, &k->bytes);
+		if (!k->world)
+			carry_flow_give_up(); /* others know who is in it */
+	}
 	carry_mpi.Group_free(&peers);
 	return k->world && all_in_world(k->world, k->size);
 }
@@ -104,8 +105,7 @@ static bool locals_in_world(MPI_Comm comm)
 	MPI_Group group;
 	bool all;
 
-	carry_mpi.Comm_group(comm, &group);
-	all = learn_peers(&locals, group);
+	all = carry_mpi.Comm_group(comm, &group) == MPI_SUCCESS && learn_peers(&locals, group);
 	forget(&locals);
 	return all;
 }
@@ -127,6 +127,7 @@ static void learn(struct known *k, MPI_Comm comm)
 	carry_mpi.Comm_rank(comm, &k->rank);
 	carry_mpi.Comm_test_inter(comm, &inter);
 	k->inter = inter;
+	/* Where that fails nothing else can be done with it either. */
 	rc = inter ? carry_mpi.Comm_remote_group(comm, &peers) : carry_mpi.Comm_group(comm, &peers);
 	k->rides = rc == MPI_SUCCESS && learn_peers(k, peers) && (!inter || locals_in_world(comm));
 }

@@ -72,6 +72,15 @@ static void completed(MPI_Request before, MPI_Status *status, int rc)
 		carry_request_drop(r);
 }
 
+int carry_ask(MPI_Request request, int *flag, MPI_Status *status)
+{
+	const struct hook_mpi_real *mpi =
+		carry_mpi.Request_get_status ? &carry_mpi : &hook_mpi_real;
+
+	return mpi->Request_get_status(request, flag, status);
+}
+
+/* The program does not get to know of it. */
 static bool orphan_done(struct carry_request *r)
 {
 	MPI_Status status;
@@ -79,7 +88,9 @@ static bool orphan_done(struct carry_request *r)
 
 	if (carry_mpi.Request_get_status(r->handle, &flag, &status) != MPI_SUCCESS || !flag)
 		return false;
+	carry_clock.deaf = true;
 	complete(r, &status, MPI_SUCCESS);
+	carry_clock.deaf = false;
 	carry_mpi.Request_free(&r->handle);
 	return true;
 }

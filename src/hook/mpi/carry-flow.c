@@ -212,14 +212,41 @@ static void synchronised(MPI_Comm comm)
 	exchange_counts(comm);
 }
 
+/* Has MPI refused to begin, because of an argument? Then no other rank can have ended it. */
+static bool is_refused(int rc)
+{
+	int class = rc;
+
+	carry_mpi.Error_class(rc, &class);
+	switch (class) {
+	case MPI_ERR_BUFFER:
+	case MPI_ERR_COUNT:
+	case MPI_ERR_TYPE:
+	case MPI_ERR_COMM:
+	case MPI_ERR_ROOT:
+	case MPI_ERR_OP:
+	case MPI_ERR_ARG:
+		return true;
+	default:
+		return false;
+	}
+}
+
 /* One that failed here may have been counted by others. */
+static void failed(const struct carry_flow *f, MPI_Comm comm, int rc)
+{
+	if (!f->global || is_refused(rc))
+		return;
+	carry_flow_give_up();
+	exchange_counts(comm);
+}
+
 void carry_flow_end(struct carry_flow *f, MPI_Comm comm, int rc)
 {
 	if (f->kind == CARRY_FLOW_NONE)
 		return;
 	if (rc != MPI_SUCCESS) {
-		if (f->global)
-			carry_flow_give_up();
+		failed(f, comm, rc);
 		return;
 	}
 	if (f->global)

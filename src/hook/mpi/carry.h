@@ -369,6 +369,12 @@ void carry_install_collectives(struct hook_mpi_real *mpi);
  */
 bool carry_exchange_counts(void);
 
+/*
+ * MPI_Request_get_status for ourselves: the program does not see the answer, so it gets nothing,
+ * and nobody learns anything, before it asks itself. Also if no clocks ride.
+ */
+int carry_ask(MPI_Request request, int *flag, MPI_Status *status);
+
 /* Looks after requests that the program has freed; before anything it could learn from. */
 void carry_visit_all_orphans(void);
 

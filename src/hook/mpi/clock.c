@@ -251,7 +251,7 @@ void hook_clock_sync(struct hook_clock *c)
 
 void hook_clock_told(struct hook_clock *c, uint32_t rank, uint32_t n)
 {
-	if (c->peer[rank].received >= n)
+	if (c->peer[rank].received == n)
 		raise_floor(&c->peer[rank], hook_clock_own_at(c, c->syncs));
 }
 

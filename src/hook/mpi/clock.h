@@ -59,6 +59,7 @@ struct hook_clock_peer {
 struct hook_clock {
 	uint32_t rank, ranks;
 	uint32_t changes; /* bytes of changes that a message carries; 0: a whole vector */
+	bool deaf; /* messages come that the program does not see: nothing is learnt by them */
 	uint64_t own;
 	uint32_t syncs;
 	uint64_t tick;
@@ -149,6 +150,8 @@ static inline uint64_t hook_clock_receive(struct hook_clock *c, const void *byte
 	}
 	if (from->received == from->latest && from->covers > from->floor)
 		from->floor = from->covers;
+	if (__builtin_expect(c->deaf, 0))
+		return covers;
 	if (c->changes)
 		hook_clock_learn_changes(c, head->sender, (const void *)head->known);
 	else

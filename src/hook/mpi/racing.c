@@ -252,7 +252,7 @@ static void older(struct hook_thread *t, MPI_Comm comm, const MPI_Status *of, ui
 			continue;
 		if (r->flags & REQUEST_DONE)
 			continue; /* it will be in the window when the messages are compared */
-		hook_mpi_real.Request_get_status(r->handle, &flag, &status);
+		carry_ask(r->handle, &flag, &status);
 		if (flag && status.MPI_SOURCE == of->MPI_SOURCE)
 			continue;
 		if (!record_ask(t, r))
@@ -368,8 +368,10 @@ static void racing_closing(struct hook_thread *t)
 {
 	char name[TRACE_NAME_BYTES + 16];
 
+	bool all = carry_close();
+
 	settle();
-	if (!carry_close())
+	if (!all)
 		return;
 	hook_stream_name(t, "window", name, sizeof(name));
 	unlinkat(hook_process.rank_fd, name, 0);

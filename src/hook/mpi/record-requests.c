@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/varint.h"
+#include "hook/mpi/carry.h"
 
 void record_fate(struct hook_thread *t, const struct hook_request *r, uint64_t code)
 {
@@ -60,7 +61,7 @@ bool record_ask(struct hook_thread *t, struct hook_request *r)
 
 	if (r->flags & (REQUEST_BUSY | REQUEST_DONE))
 		return false;
-	if (hook_mpi_real.Request_get_status(handle, &flag, &status) != MPI_SUCCESS || !flag)
+	if (carry_ask(handle, &flag, &status) != MPI_SUCCESS || !flag)
 		return false;
 	note_fate(t, r, &status);
 	if (r->flags & REQUEST_ORPHAN) {
