@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * late-flood FILE PACED MESSAGES [posted | named | any | held]: rank 1 sends PACED messages slowly;
- * rank 2 polls and looks at the clock until these are long gone and then floods rank 0, which takes
- * what comes. In replay the clock does not make rank 2 wait: its flood comes first, and somebody
- * has to keep it. Rank 0 appends to FILE the most memory it ever had, in kB. posted: rank 2 does
- * not wait, its messages have a tag of their own, and rank 0 posts receives from anyone, first for
- * those of rank 1: no message races with another. named, any: rank 0 first posts as many receives,
- * from rank 2 or from anyone, and cancels them.
+ * late-flood FILE PACED MESSAGES [posted | named | any | held | BYTES]: rank 1 sends PACED messages
+ * slowly; rank 2 polls and looks at the clock until these are long gone and then floods rank 0,
+ * which takes what comes. In replay the clock does not make rank 2 wait: its flood comes first, and
+ * somebody has to keep it. Rank 0 appends to FILE the most memory it ever had, in kB. posted: rank
+ * 2 does not wait, its messages have a tag of their own, and rank 0 posts receives from anyone,
+ * first for those of rank 1: no message races with another. named, any: rank 0 first posts as many
+ * receives, from rank 2 or from anyone, and cancels them. BYTES: of a message, instead of 4000.
  */
 #include <time.h>
 
 #include "outcome.h"
 
-#define BYTES 4000
+#define MOST_BYTES 65536
+
+static int bytes = 4000;
 
 static long peak_kb(void)
 {
@@ -46,7 +48,7 @@ static void cancel(int source, int times)
 
 static void receive(int paced, int messages, const char *path)
 {
-	static char data[BYTES];
+	static char data[MOST_BYTES];
 	int from[3] = {0};
 	long before = peak_kb();
 	FILE *file;
@@ -54,7 +56,7 @@ static void receive(int paced, int messages, const char *path)
 	for (int i = 0; i < paced + messages; i++) {
 		MPI_Status status;
 
-		MPI_Recv(data, BYTES, MPI_CHAR, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, &status);
+		MPI_Recv(data, bytes, MPI_CHAR, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, &status);
 		from[status.MPI_SOURCE]++;
 		if (status.MPI_SOURCE == 2 && from[2] == 1)
 			outcome(" %d", from[1]);
@@ -68,14 +70,14 @@ static void receive(int paced, int messages, const char *path)
 
 static void receive_posted(int paced, int messages, const char *path)
 {
-	static char data[BYTES];
+	static char data[MOST_BYTES];
 	long before = peak_kb();
 	FILE *file;
 
 	for (int i = 0; i < paced + messages; i++) {
 		MPI_Request request;
 
-		MPI_Irecv(data, BYTES, MPI_CHAR, MPI_ANY_SOURCE, i < paced ? 0 : 1, MPI_COMM_WORLD,
+		MPI_Irecv(data, bytes, MPI_CHAR, MPI_ANY_SOURCE, i < paced ? 0 : 1, MPI_COMM_WORLD,
 			  &request);
 		MPI_Wait(&request, MPI_STATUS_IGNORE);
 	}
@@ -87,11 +89,11 @@ static void receive_posted(int paced, int messages, const char *path)
 
 static void held(int me, int messages)
 {
-	static char data[BYTES];
+	static char data[MOST_BYTES];
 	MPI_Comm world = MPI_COMM_WORLD;
 
 	for (int i = 0; me == 2 && i < messages; i++)
-		MPI_Send(data, BYTES, MPI_CHAR, 0, 1, world);
+		MPI_Send(data, bytes, MPI_CHAR, 0, 1, world);
 	if (me == 2)
 		MPI_Send(data, 1, MPI_CHAR, 1, 0, world);
 	if (me == 1) {
@@ -101,14 +103,16 @@ static void held(int me, int messages)
 	if (me == 0)
 		MPI_Recv(data, 1, MPI_CHAR, MPI_ANY_SOURCE, 0, world, MPI_STATUS_IGNORE);
 	for (int i = 0; me == 0 && i < messages; i++)
-		MPI_Recv(data, BYTES, MPI_CHAR, MPI_ANY_SOURCE, 1, world, MPI_STATUS_IGNORE);
+		MPI_Recv(data, bytes, MPI_CHAR, MPI_ANY_SOURCE, 1, world, MPI_STATUS_IGNORE);
 	MPI_Finalize();
 }
 
 int main(int argc, char **argv)
 {
-	int me, paced, messages, posted = argc == 5 && strcmp(argv[4], "posted") == 0;
-	static char data[BYTES];
+	int posted = argc == 5 && strcmp(argv[4], "posted") == 0;
+	int size = argc == 5 ? atoi(argv[4]) : 0;
+	int me, paced, messages;
+	static char data[MOST_BYTES];
 
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &me);
@@ -119,7 +123,10 @@ int main(int argc, char **argv)
 		held(me, messages);
 		return 0;
 	}
-	if (me == 0 && argc == 5 && !posted)
+	CHECK(size <= MOST_BYTES);
+	if (size)
+		bytes = size;
+	if (me == 0 && argc == 5 && !posted && !size)
 		cancel(strcmp(argv[4], "any") == 0 ? MPI_ANY_SOURCE : 2, messages);
 	if (me == 0 && posted)
 		receive_posted(paced, messages, argv[1]);
@@ -129,7 +136,7 @@ int main(int argc, char **argv)
 		struct timespec pause = {0, 2000000};
 
 		nanosleep(&pause, NULL);
-		MPI_Send(data, BYTES, MPI_CHAR, 0, 0, MPI_COMM_WORLD);
+		MPI_Send(data, bytes, MPI_CHAR, 0, 0, MPI_COMM_WORLD);
 	}
 	if (me == 2) {
 		double start = MPI_Wtime();
@@ -140,7 +147,7 @@ int main(int argc, char **argv)
 				MPI_Iprobe(0, 1, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
 		}
 		for (int i = 0; i < messages; i++)
-			MPI_Send(data, BYTES, MPI_CHAR, 0, posted, MPI_COMM_WORLD);
+			MPI_Send(data, bytes, MPI_CHAR, 0, posted, MPI_COMM_WORLD);
 	}
 	outcome_print();
 	MPI_Finalize();
