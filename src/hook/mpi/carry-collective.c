@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Clocks on messages: collective operations, of which carry-flow.c says who learns what; the end.
- */
+/* Clocks on messages: collective operations, where carry-flow.c says who learns what; the end. */
 #include "hook/mpi/carry.h"
 
 #include <sched.h>
@@ -57,7 +56,7 @@ bool carry_exchange_counts(void)
 	return exchange(out, carry_counts) == MPI_SUCCESS;
 }
 
-/* All of these are the same at every rank. */
+/* `moves` is the same at every rank. */
 static void all_to_all(struct carry_flow *f, bool moves)
 {
 	f->kind = CARRY_FLOW_ALL;
@@ -133,35 +132,24 @@ static void one_way(struct carry_flow *f, enum carry_flow_kind kind, int root, b
 	f.from = recvcounts;                                                                       \
 	f.from_type = recvtypes
 
+#define COLLECTIVE(name, flow, large, is_posted, end, parameters, arguments)                       \
+	static int carry_##name parameters                                                         \
+	{                                                                                          \
+		struct carry_flow f = {.wide = large, .posted = is_posted};                        \
+		int rc;                                                                            \
+                                                                                                   \
+		if (carry_flow_open(&f, comm)) {                                                   \
+			FLOW_##flow;                                                               \
+			carry_flow_begin(&f);                                                      \
+		}                                                                                  \
+		rc = carry_mpi.name arguments;                                                     \
+		end;                                                                               \
+		return rc;                                                                         \
+	}
 #define BLOCKING(name, flow, large, parameters, arguments)                                         \
-	static int carry_##name parameters                                                         \
-	{                                                                                          \
-		struct carry_flow f = {.wide = large};                                             \
-		int rc;                                                                            \
-                                                                                                   \
-		if (carry_flow_open(&f, comm)) {                                                   \
-			FLOW_##flow;                                                               \
-			carry_flow_begin(&f);                                                      \
-		}                                                                                  \
-		rc = carry_mpi.name arguments;                                                     \
-		carry_flow_end(&f, comm, rc);                                                      \
-		return rc;                                                                         \
-	}
-
+	COLLECTIVE(name, flow, large, false, carry_flow_end(&f, comm, rc), parameters, arguments)
 #define POSTED(name, flow, large, parameters, arguments)                                           \
-	static int carry_##name parameters                                                         \
-	{                                                                                          \
-		struct carry_flow f = {.wide = large, .posted = true};                             \
-		int rc;                                                                            \
-                                                                                                   \
-		if (carry_flow_open(&f, comm)) {                                                   \
-			FLOW_##flow;                                                               \
-			carry_flow_begin(&f);                                                      \
-		}                                                                                  \
-		rc = carry_mpi.name arguments;                                                     \
-		carry_flow_post(&f, rc, request);                                                  \
-		return rc;                                                                         \
-	}
+	COLLECTIVE(name, flow, large, true, carry_flow_post(&f, rc, request), parameters, arguments)
 
 HOOK_MPI_BLOCKING_FLOWS(BLOCKING)
 HOOK_MPI_POSTED_FLOWS(POSTED)

@@ -367,7 +367,6 @@ static bool racing_completed(struct hook_thread *t, struct hook_request *r, MPI_
 static void racing_closing(struct hook_thread *t)
 {
 	char name[TRACE_NAME_BYTES + 16];
-
 	bool all = carry_close();
 
 	settle();
