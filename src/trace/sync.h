@@ -109,10 +109,12 @@ int trace_sync_put_check(struct trace_sync_writer *w) __attribute__((warn_unused
 /* In this order: while the header is behind, the digest may be of either number of operations. */
 static inline void trace_sync_add(struct trace_sync_writer *w, uint32_t op, uint64_t id)
 {
-	w->ops++;
+	uint64_t ops = w->ops + 1;
+
+	w->ops = ops;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	w->digest = trace_sync_digest(w->digest, op, id);
-	trace_stream_set_events(&w->stream, w->ops, false);
+	trace_stream_set_events(&w->stream, ops, false);
 }
 
 /* One more operation, as predicted. 0 or -errno, as for all below. */

@@ -7,75 +7,105 @@
 #ifndef HOOK_SYNC_FAST_H
 #define HOOK_SYNC_FAST_H
 
+#include <stddef.h>
+
 #include "hook/thread/objects.h"
 
 /* Recording, without noise, handlers of signals and one thread at a time; mutexes are libc's. */
 extern bool hook_sync_fast;
 
+/*
+ * Who has a mutex and how many use it: two words of libc's side by side, changed by one store. A
+ * locked instruction waits for all stores before it; each counts between two of them.
+ */
+typedef uint64_t hook_mutex_users __attribute__((may_alias));
+
+#define HOOK_MUTEX_USER (1ull << 32)
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ &&
+		       offsetof(pthread_mutex_t, __data.__owner) % 8 == 0 &&
+		       offsetof(pthread_mutex_t, __data.__nusers) ==
+			       offsetof(pthread_mutex_t, __data.__owner) + 4,
+	       "the owner is the lower half");
+
+static inline hook_mutex_users *hook_mutex_users_of(pthread_mutex_t *m)
+{
+	return (hook_mutex_users *)&m->__data.__owner;
+}
+
 /* One of the normal kind; takes no note of it. */
 static inline bool hook_mutex_try(pthread_mutex_t *m, const struct hook_thread *t)
 {
+	hook_mutex_users *users = hook_mutex_users_of(m);
 	int was_free = 0;
 
 	if (!__atomic_compare_exchange_n(&m->__data.__lock, &was_free, 1, false, __ATOMIC_ACQUIRE,
 					 __ATOMIC_RELAXED))
 		return false;
-	m->__data.__owner = t->tid;
-	m->__data.__nusers++;
+	*users = (*users & -HOOK_MUTEX_USER) + HOOK_MUTEX_USER + (uint32_t)t->tid;
 	return true;
 }
 
-/*
- * The same for one that another thread has, if it comes free at once. Who goes to the kernel for it
- * is woken long after that, and recording keeps a lock for longer than the program alone does.
- */
-bool hook_mutex_try_on(pthread_mutex_t *m, const struct hook_thread *t) __attribute__((noinline));
+/* Who waits for it in the kernel is woken; the mutex may be gone by now, as in libc. */
+void hook_mutex_wake(pthread_mutex_t *m) __attribute__((noinline));
 
-/* False: it is libc's to give back; somebody waits for it, or it is of another kind. */
+/*
+ * False: it is of another kind, and libc's to give back. No look at the lock beforehand: to load
+ * what a locked instruction has just written took longer than all that is noted.
+ */
 static inline bool hook_mutex_give(pthread_mutex_t *m)
 {
-	int was_held = 1;
+	hook_mutex_users *users = hook_mutex_users_of(m);
 
-	if (m->__data.__kind != PTHREAD_MUTEX_TIMED_NP ||
-	    __atomic_load_n(&m->__data.__lock, __ATOMIC_RELAXED) != 1)
+	if (m->__data.__kind != PTHREAD_MUTEX_TIMED_NP)
 		return false;
-	m->__data.__owner = 0;
-	m->__data.__nusers--;
-	if (__atomic_compare_exchange_n(&m->__data.__lock, &was_held, 0, false, __ATOMIC_RELEASE,
-					__ATOMIC_RELAXED))
-		return true;
-	m->__data.__nusers++;
-	return false;
+	*users = (*users & -HOOK_MUTEX_USER) - HOOK_MUTEX_USER;
+	if (__builtin_expect(__atomic_exchange_n(&m->__data.__lock, 0, __ATOMIC_RELEASE) > 1, 0))
+		hook_mutex_wake(m);
+	return true;
 }
 
-/* Recording: writes down that this mutex was taken just now, and leaves. 0. */
-int hook_sync_note_lock(struct hook_thread *t, pthread_mutex_t *m) __attribute__((noinline));
+/* Recording: it was just taken; true if as predicted, and then it is noted. */
+static inline bool hook_mutex_step(struct hook_thread *t, pthread_mutex_t *m)
+{
+	struct hook_sync_spot spot = hook_sync_mutex_spot(m);
+
+	if (__builtin_expect(
+		    !trace_sync_step(&t->sync, SYNC_MUTEX_LOCK, *spot.id, *spot.version + 1), 0))
+		return false;
+	++*spot.version;
+	return true;
+}
 
 /* All of pthread_mutex_lock, in any mode. */
 int hook_sync_slow_lock(pthread_mutex_t *m, const void *site) __attribute__((noinline));
 
+/* The same while recording, for one that another thread had just now. */
+int hook_sync_busy_lock(struct hook_thread *t, pthread_mutex_t *m, const void *site)
+	__attribute__((noinline));
+
+/* Recording: writes down that this mutex was taken just now, and leaves. 0. */
+int hook_sync_note_lock(struct hook_thread *t, pthread_mutex_t *m) __attribute__((noinline));
+
+/* Whatever else it calls comes last, so that nothing has to be kept on the stack. */
 static inline int hook_sync_fast_lock(pthread_mutex_t *m, const void *site)
 {
-	struct hook_sync_spot spot = hook_sync_mutex_spot(m);
 	struct hook_thread *t = hook_self;
 
 	/* Who faults here, and leaves by a jump, has done nothing yet. */
-	if (__atomic_load_n(&m->__data.__kind, __ATOMIC_RELAXED) != PTHREAD_MUTEX_TIMED_NP)
+	if (__builtin_expect(__atomic_load_n(&m->__data.__kind, __ATOMIC_RELAXED) !=
+					     PTHREAD_MUTEX_TIMED_NP ||
+				     trace_sync_is_short(&t->sync),
+			     0))
 		return hook_sync_slow_lock(m, site);
 	hook_depth = HOOK_CLOSED;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	if (__builtin_expect(trace_sync_is_short(&t->sync), 0))
-		trace_sync_make_room(&t->sync);
 	/* Taking the mutex waits for every load before it: this one need not be over. */
-	__builtin_prefetch(trace_sync_slot(t->sync.slot, *spot.id), 1);
-	if (__builtin_expect(!hook_mutex_try(m, t), 0) && !hook_mutex_try_on(m, t)) {
-		hook_depth = 0;
-		return hook_sync_slow_lock(m, site);
-	}
-	if (__builtin_expect(
-		    !trace_sync_step(&t->sync, SYNC_MUTEX_LOCK, *spot.id, *spot.version + 1), 0))
+	__builtin_prefetch(trace_sync_slot(t->sync.slot, *hook_sync_mutex_spot(m).id), 1);
+	if (__builtin_expect(!hook_mutex_try(m, t), 0))
+		return hook_sync_busy_lock(t, m, site);
+	if (__builtin_expect(!hook_mutex_step(t, m), 0))
 		return hook_sync_note_lock(t, m);
-	++*spot.version;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	hook_depth = 0;
 	return 0;

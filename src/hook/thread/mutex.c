@@ -42,10 +42,20 @@ int hook_sync_slow_lock(pthread_mutex_t *m, const void *site)
 	return hook_sync_mode->lock(m, site);
 }
 
+/* Called from where a library of the runtime may be. */
+static __attribute__((noinline)) int lock_from(pthread_mutex_t *m, const void *site)
+{
+	if (hook_runtime_has(site))
+		return hook_sync_slow_lock(m, site);
+	return hook_sync_fast_lock(m, site);
+}
+
 HOOK_EXPORT int pthread_mutex_lock(pthread_mutex_t *m)
 {
-	if (__builtin_expect(!hook_sync_fast || hook_depth || hook_runtime_has(SITE), 0))
+	if (__builtin_expect(!hook_sync_fast || hook_depth, 0))
 		return hook_sync_slow_lock(m, SITE);
+	if (__builtin_expect(hook_runtime_may_have(SITE), 0))
+		return lock_from(m, SITE);
 	return hook_sync_fast_lock(m, SITE);
 }
 

@@ -6,7 +6,10 @@
  * Whoever takes version 1 gives the object its id.
  */
 #include <errno.h>
+#include <linux/futex.h>
 #include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "hook/thread/fast.h"
 #include "hook/thread/objects.h"
@@ -111,7 +114,11 @@ static void note_lock(struct hook_thread *t, pthread_mutex_t *m, int rc)
 #define TRIES 6
 #define PAUSES 4
 
-bool hook_mutex_try_on(pthread_mutex_t *m, const struct hook_thread *t)
+/*
+ * One that another thread has, taken if it comes free at once. Who goes to the kernel for it is
+ * woken long after that, and recording keeps a lock for longer than the program alone does.
+ */
+static bool try_on(pthread_mutex_t *m, const struct hook_thread *t)
 {
 	for (int i = 0; i < TRIES; i++) {
 		for (int k = 0; k < PAUSES; k++)
@@ -130,18 +137,40 @@ int hook_sync_note_lock(struct hook_thread *t, pthread_mutex_t *m)
 	return 0;
 }
 
+int hook_sync_busy_lock(struct hook_thread *t, pthread_mutex_t *m, const void *site)
+{
+	if (!try_on(m, t)) {
+		hook_depth = 0;
+		return hook_sync_slow_lock(m, site);
+	}
+	if (!hook_mutex_step(t, m))
+		return hook_sync_note_lock(t, m);
+	hook_depth = 0;
+	return 0;
+}
+
+void hook_mutex_wake(pthread_mutex_t *m)
+{
+	int error = errno;
+
+	syscall(SYS_futex, &m->__data.__lock, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	errno = error;
+}
+
 static int record_lock(pthread_mutex_t *m, const void *site)
 {
-	struct hook_sync_spot spot = hook_sync_mutex_spot(m);
 	struct hook_thread *t = hook_sync_enter();
-	int rc = hook_sync_real.pthread_mutex_lock(m);
+	int rc;
 
 	(void)site;
+	if (trace_sync_is_short(&t->sync)) {
+		hook_depth = HOOK_CLOSED;
+		trace_sync_make_room(&t->sync);
+		hook_depth = 1;
+	}
+	rc = hook_sync_real.pthread_mutex_lock(m);
 	hook_depth = HOOK_CLOSED;
-	if (rc == 0 && hook_sync_mutex_is_plain(m) &&
-	    trace_sync_step(&t->sync, SYNC_MUTEX_LOCK, *spot.id, *spot.version + 1))
-		++*spot.version;
-	else
+	if (rc || !hook_sync_mutex_is_plain(m) || !hook_mutex_step(t, m))
 		note_lock(t, m, rc);
 	hook_sync_leave(t);
 	return rc;

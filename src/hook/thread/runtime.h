@@ -18,12 +18,15 @@ void hook_runtime_find(void);
 
 bool hook_runtime_search(uintptr_t address);
 
+static inline bool hook_runtime_may_have(const void *site)
+{
+	return (uintptr_t)site - hook_runtime_low < hook_runtime_size;
+}
+
 static inline bool hook_runtime_has(const void *site)
 {
-	uintptr_t address = (uintptr_t)site;
-
-	return __builtin_expect(address - hook_runtime_low < hook_runtime_size, 0) &&
-	       hook_runtime_search(address);
+	return __builtin_expect(hook_runtime_may_have(site), 0) &&
+	       hook_runtime_search((uintptr_t)site);
 }
 
 #endif
