@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A mutex that nobody else wants, taken and given back, while the program has a second thread. */
+/*
+ * A mutex that nobody else wants, taken and given back, while the program has a second thread, and
+ * with a third argument a handler of signals, too.
+ */
+#include <signal.h>
+
 #include "team.h"
 
 static pthread_mutex_t alone = PTHREAD_MUTEX_INITIALIZER;
@@ -16,8 +21,15 @@ static void work(int id)
 	team_count = pairs;
 }
 
+static void ignore(int sig)
+{
+	(void)sig;
+}
+
 int main(int argc, char **argv)
 {
+	if (argc > 3)
+		signal(SIGTERM, ignore);
 	pairs = team_arguments(argc, argv, 10000000);
 	team_run(work);
 	return 0;

@@ -105,17 +105,6 @@ static void call_masked(struct hook_thread *t, int sig, siginfo_t *info, bool ta
 	REAL(pthread_sigmask)(SIG_SETMASK, &old, NULL);
 }
 
-void hook_signal_count_given(struct hook_thread *t)
-{
-	uint64_t ops = hook_process.mode == HOOK_RECORD ? t->sync.ops : t->sync_reader.ops;
-
-	if (t->given_calls != t->calls || t->given_ops != ops)
-		t->given = 0;
-	t->given_calls = t->calls;
-	t->given_ops = ops;
-	t->given++;
-}
-
 static uint32_t given_since(const struct hook_thread *t, uint64_t ops)
 {
 	return t->given_calls == t->calls && t->given_ops == ops ? t->given : 0;
@@ -396,7 +385,8 @@ static int set_action(int sig, const struct sigaction *new, struct sigaction *ol
 		now = *new;
 		if (has_handler(new)) {
 			__atomic_store_n(&hook_signals, 1, __ATOMIC_RELAXED);
-			hook_sync_fast = false;
+			if (hook_sync_fast == HOOK_FAST_PAIR)
+				hook_sync_fast = HOOK_FAST_LOCK;
 			actions[sig] = *new;
 			substitute(sig, &now);
 		}

@@ -36,13 +36,22 @@ bool hook_signal_is_due(struct hook_thread *t, enum hook_signal_where where);
 /* The thread's last point; no signal comes to it any more, but before it had this mask. */
 void hook_signal_end(struct hook_thread *t, const sigset_t *mask);
 
-void hook_signal_count_given(struct hook_thread *t);
+/* After so many operations. */
+static inline void hook_signal_count_given(struct hook_thread *t, uint64_t ops)
+{
+	if (t->given_calls != t->calls || t->given_ops != ops)
+		t->given = 0;
+	t->given_calls = t->calls;
+	t->given_ops = ops;
+	t->given++;
+}
 
 /* A lock was given back. */
 static inline void hook_signal_given(struct hook_thread *t)
 {
 	if (__builtin_expect(hook_signals, 0))
-		hook_signal_count_given(t);
+		hook_signal_count_given(t, hook_process.mode == HOOK_RECORD ? t->sync.ops
+									    : t->sync_reader.ops);
 }
 
 /* A point with a number of its own; anything may have happened there. */

@@ -11,8 +11,13 @@
 
 #include "hook/thread/objects.h"
 
-/* Recording, without noise, handlers of signals and one thread at a time; mutexes are libc's. */
-extern bool hook_sync_fast;
+/* May it be so: recording, without noise and one thread at a time; mutexes are libc's. */
+enum hook_fast {
+	HOOK_FAST_NEVER,
+	HOOK_FAST_LOCK, /* the program has handlers: what is given back is counted */
+	HOOK_FAST_PAIR,
+};
+extern enum hook_fast hook_sync_fast;
 
 /*
  * Who has a mutex and how many use it: two words of libc's side by side, changed by one store. A
@@ -87,6 +92,9 @@ int hook_sync_busy_lock(struct hook_thread *t, pthread_mutex_t *m, const void *s
 /* Recording: writes down that this mutex was taken just now, and leaves. 0. */
 int hook_sync_note_lock(struct hook_thread *t, pthread_mutex_t *m) __attribute__((noinline));
 
+/* Recording: runs the handlers of signals that have come meanwhile. 0. */
+int hook_sync_late_signals(struct hook_thread *t) __attribute__((noinline));
+
 /* Whatever else it calls comes last, so that nothing has to be kept on the stack. */
 static inline int hook_sync_fast_lock(pthread_mutex_t *m, const void *site)
 {
@@ -108,6 +116,8 @@ static inline int hook_sync_fast_lock(pthread_mutex_t *m, const void *site)
 		return hook_sync_note_lock(t, m);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	hook_depth = 0;
+	if (__builtin_expect(t->waiting, 0))
+		return hook_sync_late_signals(t);
 	return 0;
 }
 

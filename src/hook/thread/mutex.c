@@ -52,7 +52,7 @@ static __attribute__((noinline)) int lock_from(pthread_mutex_t *m, const void *s
 
 HOOK_EXPORT int pthread_mutex_lock(pthread_mutex_t *m)
 {
-	if (__builtin_expect(!hook_sync_fast || hook_depth, 0))
+	if (__builtin_expect(hook_sync_fast == HOOK_FAST_NEVER || hook_depth, 0))
 		return hook_sync_slow_lock(m, SITE);
 	if (__builtin_expect(hook_runtime_may_have(SITE), 0))
 		return lock_from(m, SITE);
@@ -68,7 +68,7 @@ static __attribute__((noinline)) int slow_unlock(pthread_mutex_t *m, const void 
 
 HOOK_EXPORT int pthread_mutex_unlock(pthread_mutex_t *m)
 {
-	if (__builtin_expect(hook_sync_fast, 1) && hook_mutex_give(m))
+	if (__builtin_expect(hook_sync_fast == HOOK_FAST_PAIR, 1) && hook_mutex_give(m))
 		return 0;
 	return slow_unlock(m, SITE);
 }

@@ -137,6 +137,12 @@ int hook_sync_note_lock(struct hook_thread *t, pthread_mutex_t *m)
 	return 0;
 }
 
+int hook_sync_late_signals(struct hook_thread *t)
+{
+	hook_sync_leave(t);
+	return 0;
+}
+
 int hook_sync_busy_lock(struct hook_thread *t, pthread_mutex_t *m, const void *site)
 {
 	if (!try_on(m, t)) {
@@ -144,8 +150,8 @@ int hook_sync_busy_lock(struct hook_thread *t, pthread_mutex_t *m, const void *s
 		return hook_sync_slow_lock(m, site);
 	}
 	if (!hook_mutex_step(t, m))
-		return hook_sync_note_lock(t, m);
-	hook_depth = 0;
+		note_lock(t, m, 0);
+	hook_sync_leave(t);
 	return 0;
 }
 
@@ -188,13 +194,16 @@ static int record_release(struct hook_thread *t, const struct hook_sync_call *c)
 
 static int record_unlock(pthread_mutex_t *m)
 {
-	struct hook_sync_call c = {.op = SYNC_MUTEX_LOCK, .object = m};
 	struct hook_thread *t = hook_self;
-	int rc;
+	int rc = 0;
 
-	if (__builtin_expect(!hook_signals, 1))
+	if (!hook_signals)
 		return hook_sync_real.pthread_mutex_unlock(m);
-	rc = record_release(t, &c);
+	hook_depth = HOOK_CLOSED;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (hook_sync_fast == HOOK_FAST_NEVER || !hook_mutex_give(m))
+		rc = hook_sync_real.pthread_mutex_unlock(m);
+	hook_signal_count_given(t, t->sync.ops);
 	hook_sync_leave(t);
 	return rc;
 }

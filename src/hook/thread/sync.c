@@ -22,7 +22,8 @@
 #include "hook/thread/stuck.h"
 
 const struct hook_sync_mode *hook_sync_mode, *hook_sync_plain;
-bool hook_sync_replays, hook_sync_fast;
+bool hook_sync_replays;
+enum hook_fast hook_sync_fast;
 
 static const struct {
 	const char *name;
@@ -109,7 +110,7 @@ static bool locks_are_elided(void)
 static bool may_be_fast(void)
 {
 	return !locks_are_elided() && hook_process.mode == HOOK_RECORD && !hook_process.noise &&
-	       !hook_signals && is_of_libc((void *)hook_sync_real.pthread_mutex_lock) &&
+	       is_of_libc((void *)hook_sync_real.pthread_mutex_lock) &&
 	       is_of_libc((void *)hook_sync_real.pthread_mutex_unlock);
 }
 
@@ -128,7 +129,8 @@ void hook_sync_start(void)
 	hook_sync_plain = hook_sync_replays ? &hook_sync_replay : &hook_sync_record;
 	hook_sync_mode = hook_sync_plain;
 	if (!hook_process.serial) {
-		hook_sync_fast = may_be_fast();
+		if (may_be_fast())
+			hook_sync_fast = hook_signals ? HOOK_FAST_LOCK : HOOK_FAST_PAIR;
 		return;
 	}
 	hook_baton_start(hook_thread_self());
@@ -137,7 +139,7 @@ void hook_sync_start(void)
 
 void hook_sync_stop(void)
 {
-	hook_sync_fast = false;
+	hook_sync_fast = HOOK_FAST_NEVER;
 	hook_sync_mode = NULL;
 	hook_sync_replays = false;
 	hook_baton_stop();
