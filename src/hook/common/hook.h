@@ -136,14 +136,13 @@ struct hook_thread {
 	struct trace_sync_reader sync_reader;
 
 	/* signals, see hook/input/signal.h */
-	uint64_t calls;       /* points it has been through */
-	uint64_t given_calls; /* when it last gave a lock back */
-	uint64_t given_ops;   /* the same */
-	uint32_t given;       /* locks it has given back since its last point or operation */
-	uint16_t handlers;    /* at work */
-	bool released;        /* replay: its wait on a condition has let the mutex go */
-	bool steps;           /* waits for the turn of a step, see hook_io_step */
-	bool holds;           /* has not passed it on */
+	uint64_t calls;    /* points it has been through */
+	uint64_t given_at; /* points and operations when it last gave a lock back */
+	uint32_t given;    /* locks it has given back since its last point or operation */
+	uint16_t handlers; /* at work */
+	bool released;     /* replay: its wait on a condition has let the mutex go */
+	bool steps;        /* waits for the turn of a step, see hook_io_step */
+	bool holds;        /* has not passed it on */
 	uint32_t waiting;
 	siginfo_t waits[HOOK_SIGNALS_WAITING];
 	uint64_t signal_timers; /* bits: there is one of this signal */

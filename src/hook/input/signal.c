@@ -105,11 +105,6 @@ static void call_masked(struct hook_thread *t, int sig, siginfo_t *info, bool ta
 	REAL(pthread_sigmask)(SIG_SETMASK, &old, NULL);
 }
 
-static uint32_t given_since(const struct hook_thread *t, uint64_t ops)
-{
-	return t->given_calls == t->calls && t->given_ops == ops ? t->given : 0;
-}
-
 /* True if the handler needs the baton. */
 static bool put(struct hook_thread *t, int sig, const siginfo_t *info, enum hook_signal_where where)
 {
@@ -123,7 +118,7 @@ static bool put(struct hook_thread *t, int sig, const siginfo_t *info, enum hook
 			   .where = (uint8_t)where,
 			   .takes_baton = hook_baton_on && !hook_baton_has(t),
 			   .handlers = t->handlers,
-			   .given = given_since(t, t->sync.ops)};
+			   .given = hook_signal_given_since(t, t->sync.ops)};
 
 	hook_input_put_bytes(t, TRACE_IN_SIGNAL, &r, sizeof(r));
 	return r.takes_baton;
@@ -190,7 +185,7 @@ static bool is_reached(const struct hook_thread *t, enum hook_signal_where where
 		       const struct record *r)
 {
 	uint64_t ops = t->sync_reader.ops;
-	uint32_t given = given_since(t, ops);
+	uint32_t given = hook_signal_given_since(t, ops);
 
 	if (r->handlers < t->handlers || r->calls > t->calls || r->ops > ops)
 		return false;

@@ -36,14 +36,16 @@ bool hook_signal_is_due(struct hook_thread *t, enum hook_signal_where where);
 /* The thread's last point; no signal comes to it any more, but before it had this mask. */
 void hook_signal_end(struct hook_thread *t, const sigset_t *mask);
 
-/* After so many operations. */
+/* How many were given back since, after so many operations. */
+static inline uint32_t hook_signal_given_since(const struct hook_thread *t, uint64_t ops)
+{
+	return t->given_at == t->calls + ops ? t->given : 0;
+}
+
 static inline void hook_signal_count_given(struct hook_thread *t, uint64_t ops)
 {
-	if (t->given_calls != t->calls || t->given_ops != ops)
-		t->given = 0;
-	t->given_calls = t->calls;
-	t->given_ops = ops;
-	t->given++;
+	t->given = hook_signal_given_since(t, ops) + 1;
+	t->given_at = t->calls + ops;
 }
 
 /* A lock was given back. */

@@ -92,6 +92,9 @@ int hook_sync_busy_lock(struct hook_thread *t, pthread_mutex_t *m, const void *s
 /* Recording: writes down that this mutex was taken just now, and leaves. 0. */
 int hook_sync_note_lock(struct hook_thread *t, pthread_mutex_t *m) __attribute__((noinline));
 
+/* Recording in a program with handlers of signals: gives it back, and counts that. */
+int hook_sync_counted_unlock(pthread_mutex_t *m);
+
 /* Recording: runs the handlers of signals that have come meanwhile. 0. */
 int hook_sync_late_signals(struct hook_thread *t) __attribute__((noinline));
 

@@ -192,13 +192,11 @@ static int record_release(struct hook_thread *t, const struct hook_sync_call *c)
 	return rc;
 }
 
-static int record_unlock(pthread_mutex_t *m)
+int hook_sync_counted_unlock(pthread_mutex_t *m)
 {
 	struct hook_thread *t = hook_self;
 	int rc = 0;
 
-	if (!hook_signals)
-		return hook_sync_real.pthread_mutex_unlock(m);
 	hook_depth = HOOK_CLOSED;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (hook_sync_fast == HOOK_FAST_NEVER || !hook_mutex_give(m))
@@ -206,6 +204,13 @@ static int record_unlock(pthread_mutex_t *m)
 	hook_signal_count_given(t, t->sync.ops);
 	hook_sync_leave(t);
 	return rc;
+}
+
+static int record_unlock(pthread_mutex_t *m)
+{
+	if (!hook_signals)
+		return hook_sync_real.pthread_mutex_unlock(m);
+	return hook_sync_counted_unlock(m);
 }
 
 /* An operation in which the thread may be cancelled. */
