@@ -29,7 +29,7 @@ static void ignore(int sig)
 int main(int argc, char **argv)
 {
 	if (argc > 3)
-		signal(SIGTERM, ignore);
+		signal(SIGUSR1, ignore);
 	pairs = team_arguments(argc, argv, 10000000);
 	team_run(work);
 	return 0;

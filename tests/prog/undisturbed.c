@@ -3,7 +3,7 @@
  * What a program may do and a recording must not notice: undisturbed HOW.
  *   last    signals come to threads that do nothing more before they end, and no timers are left
  *   fault   pthread_create writes to a page that the handler of the fault opens
- *   jump    the lock of an address without memory, left by a jump; later another signal
+ *   jump    a lock without memory, taken, then given back, each left by a jump; then another signal
  *   taken   a signal whose handler has run does not come again, whatever is to be done with it then
  *   once    the same with a handler that is for one signal only
  *   suspend signals come while they are blocked but for sigsuspend
@@ -111,6 +111,11 @@ static void leave_by_jump(void)
 	raise(SIGUSR1);
 	clock_gettime(CLOCK_REALTIME, &ts);
 	printf("%d signal\n", got);
+	if (!sigsetjmp(back, 1))
+		pthread_mutex_unlock((pthread_mutex_t *)64);
+	raise(SIGUSR1);
+	clock_gettime(CLOCK_REALTIME, &ts);
+	printf("%d signals\n", got);
 }
 
 static void come_once(void)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What nearly every operation of a recorded program is, in line: a mutex of the normal kind that
- * is free is taken, as predicted, or given back while nobody waits. libc's own words in the mutex
- * are set as libc sets them, so whatever comes next may be libc's.
+ * is free is taken, as predicted, or one is given back. libc's own words in the mutex are set as
+ * libc sets them, so whatever comes next may be libc's.
  */
 #ifndef HOOK_SYNC_FAST_H
 #define HOOK_SYNC_FAST_H
@@ -38,7 +38,12 @@ static inline hook_mutex_users *hook_mutex_users_of(pthread_mutex_t *m)
 	return (hook_mutex_users *)&m->__data.__owner;
 }
 
-/* One of the normal kind; takes no note of it. */
+static inline bool hook_mutex_is_normal(const pthread_mutex_t *m)
+{
+	return __atomic_load_n(&m->__data.__kind, __ATOMIC_RELAXED) == PTHREAD_MUTEX_TIMED_NP;
+}
+
+/* All of these are for one of the normal kind. Takes no note of it. */
 static inline bool hook_mutex_try(pthread_mutex_t *m, const struct hook_thread *t)
 {
 	hook_mutex_users *users = hook_mutex_users_of(m);
@@ -55,19 +60,16 @@ static inline bool hook_mutex_try(pthread_mutex_t *m, const struct hook_thread *
 void hook_mutex_wake(pthread_mutex_t *m) __attribute__((noinline));
 
 /*
- * False: it is of another kind, and libc's to give back. No look at the lock beforehand: to load
- * what a locked instruction has just written took longer than all that is noted.
+ * No look at the lock beforehand: to load what a locked instruction has just written took longer
+ * than all that is noted.
  */
-static inline bool hook_mutex_give(pthread_mutex_t *m)
+static inline void hook_mutex_give(pthread_mutex_t *m)
 {
 	hook_mutex_users *users = hook_mutex_users_of(m);
 
-	if (m->__data.__kind != PTHREAD_MUTEX_TIMED_NP)
-		return false;
 	*users = (*users & -HOOK_MUTEX_USER) - HOOK_MUTEX_USER;
 	if (__builtin_expect(__atomic_exchange_n(&m->__data.__lock, 0, __ATOMIC_RELEASE) > 1, 0))
 		hook_mutex_wake(m);
-	return true;
 }
 
 /* Recording: it was just taken; true if as predicted, and then it is noted. */
@@ -104,10 +106,7 @@ static inline int hook_sync_fast_lock(pthread_mutex_t *m, const void *site)
 	struct hook_thread *t = hook_self;
 
 	/* Who faults here, and leaves by a jump, has done nothing yet. */
-	if (__builtin_expect(__atomic_load_n(&m->__data.__kind, __ATOMIC_RELAXED) !=
-					     PTHREAD_MUTEX_TIMED_NP ||
-				     trace_sync_is_short(&t->sync),
-			     0))
+	if (__builtin_expect(!hook_mutex_is_normal(m) || trace_sync_is_short(&t->sync), 0))
 		return hook_sync_slow_lock(m, site);
 	hook_depth = HOOK_CLOSED;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -119,6 +118,7 @@ static inline int hook_sync_fast_lock(pthread_mutex_t *m, const void *site)
 		return hook_sync_note_lock(t, m);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	hook_depth = 0;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (__builtin_expect(t->waiting, 0))
 		return hook_sync_late_signals(t);
 	return 0;

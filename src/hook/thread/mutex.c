@@ -68,8 +68,10 @@ static __attribute__((noinline)) int slow_unlock(pthread_mutex_t *m, const void 
 
 HOOK_EXPORT int pthread_mutex_unlock(pthread_mutex_t *m)
 {
-	if (__builtin_expect(hook_sync_fast == HOOK_FAST_PAIR, 1) && hook_mutex_give(m))
+	if (__builtin_expect(hook_sync_fast == HOOK_FAST_PAIR && hook_mutex_is_normal(m), 1)) {
+		hook_mutex_give(m);
 		return 0;
+	}
 	if (hook_sync_fast == HOOK_FAST_LOCK && hook_depth == 0 && !hook_runtime_may_have(SITE))
 		return hook_sync_counted_unlock(m);
 	return slow_unlock(m, SITE);

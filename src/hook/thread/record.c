@@ -17,6 +17,7 @@
 #include "hook/thread/real.h"
 #include "hook/thread/streams.h"
 
+/* Each of these does nothing if a handler has come meanwhile and could not be recorded. */
 static void note_taken(struct hook_thread *t, const struct hook_sync_call *c, uint32_t code)
 {
 	struct hook_sync_spot spot = hook_sync_spot(c);
@@ -26,6 +27,8 @@ static void note_taken(struct hook_thread *t, const struct hook_sync_call *c, ui
 
 	hook_depth = HOOK_CLOSED;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (t->passive)
+		return;
 	out.version = ++*spot.version;
 	if (!*spot.id) {
 		__atomic_store_n(spot.id, hook_sync_new_id(t), __ATOMIC_RELEASE);
@@ -58,6 +61,8 @@ static void note_shared(struct hook_thread *t, const struct hook_sync_call *c)
 	/* A handler in between could want the next version of this very semaphore. */
 	hook_depth = HOOK_CLOSED;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (t->passive)
+		return;
 	out.version = __atomic_add_fetch(spot.version, 1, __ATOMIC_ACQ_REL);
 	if (out.version == 1 && !*spot.id) {
 		__atomic_store_n(spot.id, hook_sync_new_id(t), __ATOMIC_RELEASE);
@@ -76,6 +81,9 @@ static void note_code(struct hook_thread *t, const struct hook_sync_call *c, uin
 	int rc;
 
 	hook_depth = HOOK_CLOSED;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (t->passive)
+		return;
 	if (id)
 		rc = trace_sync_put_outcome(&t->sync, c->op, hook_sync_class(c->op), id, &out);
 	else
@@ -176,7 +184,8 @@ static int record_lock(pthread_mutex_t *m, const void *site)
 	}
 	rc = hook_sync_real.pthread_mutex_lock(m);
 	hook_depth = HOOK_CLOSED;
-	if (rc || !hook_sync_mutex_is_plain(m) || !hook_mutex_step(t, m))
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (rc || t->passive || !hook_sync_mutex_is_plain(m) || !hook_mutex_step(t, m))
 		note_lock(t, m, rc);
 	hook_sync_leave(t);
 	return rc;
@@ -195,11 +204,15 @@ static int record_release(struct hook_thread *t, const struct hook_sync_call *c)
 int hook_sync_counted_unlock(pthread_mutex_t *m)
 {
 	struct hook_thread *t = hook_self;
+	/* Who faults here, and leaves by a jump, has done nothing yet. */
+	bool is_quick = hook_mutex_is_normal(m) && hook_sync_fast != HOOK_FAST_NEVER;
 	int rc = 0;
 
 	hook_depth = HOOK_CLOSED;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	if (hook_sync_fast == HOOK_FAST_NEVER || !hook_mutex_give(m))
+	if (is_quick)
+		hook_mutex_give(m);
+	else
 		rc = hook_sync_real.pthread_mutex_unlock(m);
 	hook_signal_count_given(t, t->sync.ops);
 	hook_sync_leave(t);

@@ -194,6 +194,7 @@ static inline void hook_sync_leave(struct hook_thread *t)
 		hook_depth = HOOK_CLOSED;
 		hook_signal_run(t, HOOK_SIGNAL_AFTER);
 	}
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	hook_depth = t->passive;
 }
 

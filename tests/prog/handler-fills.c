@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A handler of signals that synchronises so much that there may be no room left to record it, and
+ * that comes while its thread computes ("between") or waits for a lock ("inside"). Prints what it
+ * found; the threads go on to use their locks.
+ */
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SEMAPHORES 8
+#define STEPS 400000
+#define LOCKS 1000
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER, own = PTHREAD_MUTEX_INITIALIZER;
+static sem_t semaphore[SEMAPHORES], done;
+static volatile int got, taken;
+static long tid;
+
+/* Whether a semaphore can be taken is hard to predict, so there is much to write. */
+static void handle(int sig)
+{
+	unsigned int x = 1;
+
+	(void)sig;
+	for (int i = 0; i < STEPS; i++) {
+		sem_t *s;
+
+		x = x * 1664525 + 1013904223;
+		s = &semaphore[x >> 16 & (SEMAPHORES - 1)];
+		if ((x >> 24 & 3) == 0)
+			sem_post(s);
+		else
+			taken += sem_trywait(s) == 0;
+	}
+	got++;
+	sem_post(&done);
+}
+
+static void use(pthread_mutex_t *m)
+{
+	pthread_mutex_lock(m);
+	pthread_mutex_unlock(m);
+}
+
+static void use_own(void)
+{
+	for (int i = 0; i < LOCKS; i++)
+		use(&own);
+}
+
+static void *use_once(void *arg)
+{
+	use(&lock);
+	return arg;
+}
+
+/* By no function that a recording knows. */
+static void signal_main(void)
+{
+	syscall(SYS_tgkill, syscall(SYS_getpid), tid, SIGUSR1);
+}
+
+/* Has the lock until the handler is through. */
+static void *holder(void *barrier)
+{
+	struct timespec nap = {0, 50000000};
+
+	pthread_mutex_lock(&lock);
+	pthread_barrier_wait(barrier);
+	syscall(SYS_nanosleep, &nap, NULL);
+	signal_main();
+	sem_wait(&done);
+	pthread_mutex_unlock(&lock);
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	pthread_barrier_t barrier;
+	pthread_t thread;
+
+	tid = syscall(SYS_gettid);
+	for (int i = 0; i < SEMAPHORES; i++)
+		sem_init(&semaphore[i], 0, 0);
+	sem_init(&done, 0, 0);
+	pthread_barrier_init(&barrier, NULL, 2);
+	signal(SIGUSR1, handle);
+	use_own();
+	/* Every other time is the main thread's, until that is what is predicted. */
+	for (int i = 0; i < 3; i++) {
+		use(&lock);
+		pthread_create(&thread, NULL, use_once, NULL);
+		pthread_join(thread, NULL);
+	}
+	use(&lock);
+	pthread_create(&thread, NULL, holder, &barrier);
+	if (argc > 1 && strcmp(argv[1], "inside") == 0) {
+		pthread_barrier_wait(&barrier);
+		use(&lock);
+	} else {
+		pthread_barrier_wait(&barrier);
+		while (!got)
+			;
+	}
+	use_own();
+	pthread_join(thread, NULL);
+	use_own();
+	printf("%d signal, %d taken\n", got, taken);
+	return 0;
+}
