@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Calls pthreads by the names that programs have which were built before libpthread became a part
- * of libc (2.34); with -DANCIENT also the condition variables of before 2.3.2, which are another
- * implementation. Four threads pass a number on; what is printed depends on their order.
+ * of libc (2.34); with -DANCIENT also second names of mutexes and read-write locks, and the
+ * condition variables of before 2.3.2, which are another implementation. Four threads pass a number
+ * on; what is printed depends on their order.
  */
 #include <pthread.h>
 #include <semaphore.h>
@@ -16,12 +17,7 @@
 OLD(pthread_create, "GLIBC_2.2.5");
 OLD(pthread_join, "GLIBC_2.2.5");
 OLD(pthread_detach, "GLIBC_2.2.5");
-OLD(pthread_mutex_trylock, "GLIBC_2.2.5");
 OLD(pthread_mutex_timedlock, "GLIBC_2.2.5");
-OLD(pthread_rwlock_rdlock, "GLIBC_2.2.5");
-OLD(pthread_rwlock_wrlock, "GLIBC_2.2.5");
-OLD(pthread_rwlock_unlock, "GLIBC_2.2.5");
-OLD(pthread_once, "GLIBC_2.2.5");
 OLD(pthread_spin_lock, "GLIBC_2.2.5");
 OLD(pthread_spin_unlock, "GLIBC_2.2.5");
 OLD(pthread_barrier_init, "GLIBC_2.2.5");
@@ -31,12 +27,26 @@ OLD(sem_wait, "GLIBC_2.2.5");
 OLD(sem_trywait, "GLIBC_2.2.5");
 OLD(sem_post, "GLIBC_2.2.5");
 #ifdef ANCIENT
+#define SECOND(name) __asm__(".symver " #name ",__" #name "@GLIBC_2.2.5")
+SECOND(pthread_mutex_lock);
+SECOND(pthread_mutex_trylock);
+SECOND(pthread_mutex_unlock);
+SECOND(pthread_rwlock_rdlock);
+SECOND(pthread_rwlock_wrlock);
+SECOND(pthread_rwlock_unlock);
+SECOND(pthread_once);
 OLD(pthread_cond_wait, "GLIBC_2.2.5");
 OLD(pthread_cond_timedwait, "GLIBC_2.2.5");
 OLD(pthread_cond_signal, "GLIBC_2.2.5");
 OLD(pthread_cond_broadcast, "GLIBC_2.2.5");
 OLD(pthread_cond_init, "GLIBC_2.2.5");
 OLD(pthread_cond_destroy, "GLIBC_2.2.5");
+#else
+OLD(pthread_mutex_trylock, "GLIBC_2.2.5");
+OLD(pthread_rwlock_rdlock, "GLIBC_2.2.5");
+OLD(pthread_rwlock_wrlock, "GLIBC_2.2.5");
+OLD(pthread_rwlock_unlock, "GLIBC_2.2.5");
+OLD(pthread_once, "GLIBC_2.2.5");
 #endif
 
 #define THREADS 4

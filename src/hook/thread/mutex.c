@@ -311,3 +311,9 @@ HOOK_EXPORT int cnd_timedwait(cnd_t *cond, mtx_t *m, const struct timespec *unti
 {
 	return c11(cond_timedwait((pthread_cond_t *)cond, (pthread_mutex_t *)m, until, SITE));
 }
+
+HOOK_ALSO(pthread_mutex_init);
+HOOK_ALSO(pthread_mutex_destroy);
+HOOK_ALSO(pthread_mutex_lock);
+HOOK_ALSO(pthread_mutex_trylock);
+HOOK_ALSO(pthread_mutex_unlock);

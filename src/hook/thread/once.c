@@ -113,3 +113,5 @@ HOOK_EXPORT void call_once(once_flag *flag, void (*routine)(void))
 {
 	pthread_once((pthread_once_t *)flag, routine);
 }
+
+HOOK_ALSO(pthread_once);

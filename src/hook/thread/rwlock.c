@@ -106,3 +106,11 @@ HOOK_EXPORT int pthread_rwlock_unlock(pthread_rwlock_t *l)
 	hook_sync_leave(t);
 	return rc;
 }
+
+HOOK_ALSO(pthread_rwlock_init);
+HOOK_ALSO(pthread_rwlock_destroy);
+HOOK_ALSO(pthread_rwlock_rdlock);
+HOOK_ALSO(pthread_rwlock_tryrdlock);
+HOOK_ALSO(pthread_rwlock_wrlock);
+HOOK_ALSO(pthread_rwlock_trywrlock);
+HOOK_ALSO(pthread_rwlock_unlock);

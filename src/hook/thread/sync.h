@@ -198,6 +198,14 @@ static inline void hook_sync_leave(struct hook_thread *t)
 	hook_depth = t->passive;
 }
 
+/* Libc has each of these under a second name, for programs of long ago. */
+#if __has_attribute(copy)
+#define HOOK_ALSO(name)                                                                            \
+	HOOK_EXPORT extern __typeof__(name) __##name __attribute__((alias(#name), copy(name)))
+#else
+#define HOOK_ALSO(name) HOOK_EXPORT extern __typeof__(name) __##name __attribute__((alias(#name)))
+#endif
+
 /* Leaves, too, when the thread is cancelled inside: for __attribute__((cleanup)). */
 static inline void hook_sync_leaving(struct hook_thread **t)
 {
