@@ -44,7 +44,10 @@ static void on_tick(int sig)
 static void on_info(int sig, siginfo_t *info, void *context)
 {
 	(void)context;
-	say(info->si_code == SI_USER || info->si_code == SI_TKILL ? "sent" : "other", sig);
+	if (info->si_code == SI_QUEUE)
+		say("value", info->si_value.sival_int);
+	else
+		say(info->si_code == SI_USER || info->si_code == SI_TKILL ? "sent" : "other", sig);
 	ticks++;
 }
 
@@ -103,6 +106,7 @@ static void spins(void)
 static void raised(void)
 {
 	struct sigaction action = {.sa_sigaction = on_info, .sa_flags = SA_SIGINFO};
+	union sigval value;
 	sigset_t set, old;
 
 	sigemptyset(&action.sa_mask);
@@ -113,6 +117,9 @@ static void raised(void)
 		say("raised", ticks);
 		kill(getpid(), SIGUSR2);
 		say("sent", ticks);
+		value.sival_int = 100 + count;
+		say("queued", sigqueue(getpid(), SIGUSR1, value));
+		say("queued again", pthread_sigqueue(pthread_self(), SIGUSR1, value));
 	}
 	sigemptyset(&set);
 	sigaddset(&set, SIGUSR1);

@@ -160,6 +160,17 @@ HOOK_EXPORT int kill(pid_t pid, int sig)
 	return rc;
 }
 
+HOOK_EXPORT int sigqueue(pid_t pid, int sig, const union sigval value)
+{
+	int rc;
+
+	hook_signal_pass();
+	pid = real_pid(pid);
+	rc = comes_as_recorded(pid, sig) ? 0 : REAL(sigqueue)(pid, sig, value);
+	hook_signal_pass();
+	return rc;
+}
+
 HOOK_EXPORT int killpg(pid_t group, int signal)
 {
 	return REAL(killpg)(real_pid(group), signal);
@@ -183,6 +194,20 @@ HOOK_EXPORT pid_t getsid(pid_t pid)
 HOOK_EXPORT int setpgid(pid_t pid, pid_t group)
 {
 	return REAL(setpgid)(real_pid(pid), real_pid(group));
+}
+
+HOOK_EXPORT ssize_t process_vm_readv(pid_t pid, const struct iovec *here, unsigned long parts,
+				     const struct iovec *there, unsigned long parts_there,
+				     unsigned long flags)
+{
+	return REAL(process_vm_readv)(real_pid(pid), here, parts, there, parts_there, flags);
+}
+
+HOOK_EXPORT ssize_t process_vm_writev(pid_t pid, const struct iovec *here, unsigned long parts,
+				      const struct iovec *there, unsigned long parts_there,
+				      unsigned long flags)
+{
+	return REAL(process_vm_writev)(real_pid(pid), here, parts, there, parts_there, flags);
 }
 
 HOOK_EXPORT int getpriority(__priority_which_t which, id_t who)

@@ -156,6 +156,8 @@ HOOK_EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct timespe
 DEFINE_PASS(raise, (int sig), hook_signal_is_recorded(sig) ? 0 : REAL(raise)(sig))
 DEFINE_PASS(pthread_kill, (pthread_t thread, int sig),
 	    hook_signal_is_recorded(sig) ? 0 : REAL(pthread_kill)(thread, sig))
+DEFINE_PASS(pthread_sigqueue, (pthread_t thread, int sig, const union sigval value),
+	    hook_signal_is_recorded(sig) ? 0 : REAL(pthread_sigqueue)(thread, sig, value))
 
 /* Signals that were blocked may come now. */
 DEFINE_PASS(sigprocmask, (int how, const sigset_t *set, sigset_t *old),
