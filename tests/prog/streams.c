@@ -13,6 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifdef OLD_SCANF
+/* As programs of before C99 call it. */
+int old_fscanf(FILE *f, const char *format, ...) __asm__("fscanf");
+#define fscanf old_fscanf
+#endif
+
 #define THREADS 4
 #define STEPS 60
 

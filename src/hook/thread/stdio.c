@@ -3,7 +3,7 @@
  * Streams of stdio have locks that no wrapper sees, so an operation on a stream is an event of its
  * own: with several threads, lines come out in the recorded order. The lock of the stream is held
  * from before the event to after the operation. So is one of ours around write(2) to standard
- * output and error. Wide characters and the _unlocked functions are left alone.
+ * output and error. Wide characters are in stdio-wide.c; the _unlocked functions are left alone.
  */
 /* No definitions in stdio.h of what is defined here. */
 #define __NO_INLINE__ 1
@@ -20,6 +20,7 @@
 #include "hook/input/file.h"
 #include "hook/thread/objects.h"
 #include "hook/thread/real.h"
+#include "hook/thread/stdio-wrap.h"
 
 /* Called by programs built with _FORTIFY_SOURCE, or long ago; declared nowhere. */
 int __vfprintf_chk(FILE *f, int flag, const char *format, va_list ap);
@@ -40,48 +41,29 @@ __ssize_t __getdelim(char **line, size_t *n, int delimiter, FILE *f);
 
 /* clang-format off */
 #define REALS(X) \
-	X(vfprintf) X(__vfprintf_chk) X(puts) X(fputs) X(fputc) \
+	X(freopen) X(setvbuf) X(setbuf) X(setbuffer) X(setlinebuf) X(vfprintf) X(__vfprintf_chk) X(puts) X(fputs) X(fputc) \
 	X(fwrite) X(fread) X(__fread_chk) X(fgets) X(__fgets_chk) X(fgetc) X(ungetc) X(fflush) \
 	X(getdelim) X(perror) X(fclose) X(pclose) X(fseek) X(fseeko) X(ftell) X(ftello) X(rewind) \
 	X(fgetpos) X(fsetpos) X(putw) X(getw) X(vwarn) X(vwarnx) X(write) X(writev)
 /* clang-format on */
 
 static struct {
-#define X(name) __typeof__(name) *name;
-	REALS(X)
-#undef X
+	REALS(FIELD)
+	/* What stdio.h calls vfscanf, and what programs of before C99 do. */
 	int (*vfscanf)(FILE *f, const char *format, va_list ap);
+	int (*old_vfscanf)(FILE *f, const char *format, va_list ap);
 } real;
 
 static void resolve(void)
 {
-#define X(name) real.name = (__typeof__(name) *)hook_real(#name);
-	REALS(X)
-#undef X
-	/* The name that stdio.h gives to vfscanf, and to our wrappers of its kin. */
+	REALS(RESOLVE)
 	real.vfscanf = (int (*)(FILE *, const char *, va_list))hook_real("__isoc99_vfscanf");
+	real.old_vfscanf = (int (*)(FILE *, const char *, va_list))hook_real("vfscanf");
 }
 
-/* Before constructors have run, in inert processes, and with one thread: the way is this short. */
-#define REAL(name)                                                                                 \
-	({                                                                                         \
-		if (__builtin_expect(!real.name, 0))                                               \
-			resolve();                                                                 \
-		real.name;                                                                         \
-	})
-
-/*
- * The operation at work, from its event to its end, which cancellation can bring about, too. What
- * it allocates, as getline does, and what it calls of the program is the program's.
- */
-struct use {
-	struct hook_thread *t;
-	struct hook_sync_call c;
-};
-
-static struct use use_begins(void *object, enum hook_sync_op op, const void *site)
+struct hook_stdio_use hook_stdio_begin(void *object, enum hook_sync_op op, const void *site)
 {
-	struct use u = {.c = {.op = op, .object = object, .site = site}};
+	struct hook_stdio_use u = {.c = {.op = op, .object = object, .site = site}};
 
 	hook_signal_pass();
 	if (!hook_sync_is_on(site))
@@ -92,7 +74,7 @@ static struct use use_begins(void *object, enum hook_sync_op op, const void *sit
 	return u;
 }
 
-static void use_ends(struct use *u)
+void hook_stdio_end(struct hook_stdio_use *u)
 {
 	int saved = errno;
 
@@ -107,10 +89,12 @@ static void use_ends(struct use *u)
 /* Around write(2) to standard output and error. */
 static pthread_mutex_t outputs[2] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
 
-static bool is_standard(const void *object)
+bool hook_stdio_is_seen(const struct hook_stdio_use *u)
 {
-	return object == stdout || object == stderr || object == &outputs[0] ||
-	       object == &outputs[1];
+	const void *object = u->c.object;
+
+	return u->t && (object == stdout || object == stderr || object == &outputs[0] ||
+			object == &outputs[1]);
 }
 
 static uint64_t mixed(uint64_t hash, uint64_t word)
@@ -123,12 +107,12 @@ static uint64_t mixed(uint64_t hash, uint64_t word)
  * What is printed, by threads that race, may differ where all operations are as recorded: the end
  * of the thread tells.
  */
-static void prints(const struct use *u, const void *bytes, size_t n)
+void hook_stdio_prints(const struct hook_stdio_use *u, const void *bytes, size_t n)
 {
 	const uint8_t *p = bytes;
 	uint64_t hash, word = 0;
 
-	if (!u->t || !is_standard(u->c.object))
+	if (!hook_stdio_is_seen(u))
 		return;
 	hash = mixed(u->t->output, n);
 	for (; n >= sizeof(word); p += sizeof(word), n -= sizeof(word)) {
@@ -141,80 +125,24 @@ static void prints(const struct use *u, const void *bytes, size_t n)
 }
 
 /* Of a text that is long the beginning stands for it. */
-static void prints_text(const struct use *u, const char *format, va_list ap)
+static void prints_text(const struct hook_stdio_use *u, const char *format, va_list ap)
 {
 	char text[512];
 	int saved = errno, n;
 
-	if (!u->t || !is_standard(u->c.object))
+	if (!hook_stdio_is_seen(u))
 		return;
 	n = vsnprintf(text, sizeof(text), format, ap);
 	if (n > 0)
-		prints(u, text, (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1);
+		hook_stdio_prints(u, text, (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1);
 	errno = saved;
 }
 
-#define USE(object, op)                                                                            \
-	struct use use_at_work __attribute__((cleanup(use_ends), unused)) =                        \
-		use_begins(object, op, __builtin_return_address(0))
-
-#define WRAP(type, name, stream, parameters, arguments)                                            \
-	HOOK_EXPORT type name parameters                                                           \
-	{                                                                                          \
-		USE(stream, SYNC_STREAM);                                                          \
-		return REAL(name) arguments;                                                       \
-	}
-
-/* The same by another function, which takes the stream, or the arguments, by name. */
-#define WRAP_AS(type, name, other, stream, parameters, arguments)                                  \
-	HOOK_EXPORT type name parameters                                                           \
-	{                                                                                          \
-		USE(stream, SYNC_STREAM);                                                          \
-		return REAL(other) arguments;                                                      \
-	}
-
-/* The same for one that puts `length` bytes. */
-#define WRAP_PUT(type, name, other, stream, parameters, arguments, bytes, length)                  \
-	HOOK_EXPORT type name parameters                                                           \
-	{                                                                                          \
-		USE(stream, SYNC_STREAM);                                                          \
-		prints(&use_at_work, bytes, length);                                               \
-		return REAL(other) arguments;                                                      \
-	}
-
-#define WRAP_TEXT(name, other, stream, parameters, arguments)                                      \
-	HOOK_EXPORT int name parameters                                                            \
-	{                                                                                          \
-		USE(stream, SYNC_STREAM);                                                          \
-		va_list again;                                                                     \
-                                                                                                   \
-		va_copy(again, ap);                                                                \
-		prints_text(&use_at_work, format, again);                                          \
-		va_end(again);                                                                     \
-		return REAL(other) arguments;                                                      \
-	}
-
 /* What a call that reads does with its format is its own business. */
-static inline void reads_text(const struct use *u, const char *format, va_list ap)
+static inline void reads_text(const struct hook_stdio_use *u, const char *format, va_list ap)
 {
 	(void)u, (void)format, (void)ap;
 }
-
-#define WRAP_VARIADIC(name, other, looks, stream, parameters, arguments)                           \
-	HOOK_EXPORT int name parameters                                                            \
-	{                                                                                          \
-		USE(stream, SYNC_STREAM);                                                          \
-		va_list ap;                                                                        \
-		int n;                                                                             \
-                                                                                                   \
-		va_start(ap, format);                                                              \
-		looks(&use_at_work, format, ap);                                                   \
-		va_end(ap);                                                                        \
-		va_start(ap, format);                                                              \
-		n = REAL(other) arguments;                                                         \
-		va_end(ap);                                                                        \
-		return n;                                                                          \
-	}
 
 WRAP_VARIADIC(printf, vfprintf, prints_text, stdout, (const char *format, ...),
 	      (stdout, format, ap))
@@ -232,6 +160,21 @@ WRAP_TEXT(__vfprintf_chk, __vfprintf_chk, f, (FILE * f, int flag, const char *fo
 WRAP_TEXT(vprintf, vfprintf, stdout, (const char *format, va_list ap), (stdout, format, ap))
 WRAP_TEXT(__vprintf_chk, __vfprintf_chk, stdout, (int flag, const char *format, va_list ap),
 	  (stdout, flag, format, ap))
+
+/* By the names that programs of before C99 have. */
+int hook_old_scanf(const char *format, ...) __asm__("scanf");
+int hook_old_fscanf(FILE *f, const char *format, ...) __asm__("fscanf");
+int hook_old_vscanf(const char *format, va_list ap) __asm__("vscanf");
+int hook_old_vfscanf(FILE *f, const char *format, va_list ap) __asm__("vfscanf");
+WRAP_VARIADIC(hook_old_scanf, old_vfscanf, reads_text, stdin, (const char *format, ...),
+	      (stdin, format, ap))
+WRAP_VARIADIC(hook_old_fscanf, old_vfscanf, reads_text, f, (FILE * f, const char *format, ...),
+	      (f, format, ap))
+WRAP_AS(int, hook_old_vscanf, old_vfscanf, stdin, (const char *format, va_list ap),
+	(stdin, format, ap))
+WRAP_AS(int, hook_old_vfscanf, old_vfscanf, f, (FILE * f, const char *format, va_list ap),
+	(f, format, ap))
+
 WRAP(int, vfscanf, f, (FILE * f, const char *format, va_list ap), (f, format, ap))
 WRAP_AS(int, vscanf, vfscanf, stdin, (const char *format, va_list ap), (stdin, format, ap))
 
@@ -290,6 +233,14 @@ HOOK_EXPORT int fseeko64(FILE *f, off64_t offset, int whence) __attribute__((ali
 HOOK_EXPORT off64_t ftello64(FILE *f) __attribute__((alias("ftello")));
 HOOK_EXPORT int fgetpos64(FILE *f, fpos64_t *position) __attribute__((alias("fgetpos")));
 HOOK_EXPORT int fsetpos64(FILE *f, const fpos64_t *position) __attribute__((alias("fsetpos")));
+
+WRAP(FILE *, freopen, f, (const char *path, const char *mode, FILE *f), (path, mode, f))
+HOOK_EXPORT FILE *freopen64(const char *path, const char *mode, FILE *f)
+	__attribute__((alias("freopen")));
+WRAP(int, setvbuf, f, (FILE * f, char *buffer, int mode, size_t size), (f, buffer, mode, size))
+WRAP(void, setbuf, f, (FILE * f, char *buffer), (f, buffer))
+WRAP(void, setbuffer, f, (FILE * f, char *buffer, size_t size), (f, buffer, size))
+WRAP(void, setlinebuf, f, (FILE * f), (f))
 
 /* All streams at once stand for standard output. */
 WRAP(int, fflush, f ? f : stdout, (FILE * f), (f))
@@ -393,7 +344,7 @@ HOOK_EXPORT ssize_t write(int fd, const void *p, size_t n)
 	USE(&outputs[fd - STDOUT_FILENO], SYNC_WRITE);
 	done = REAL(write)(fd, p, n);
 	if (done >= 0)
-		prints(&use_at_work, p, n);
+		hook_stdio_prints(&use_at_work, p, n);
 	return done;
 }
 
@@ -408,6 +359,6 @@ HOOK_EXPORT ssize_t writev(int fd, const struct iovec *parts, int n)
 	USE(&outputs[fd - STDOUT_FILENO], SYNC_WRITE);
 	done = REAL(writev)(fd, parts, n);
 	for (int i = 0; i < n && done >= 0; i++)
-		prints(&use_at_work, parts[i].iov_base, parts[i].iov_len);
+		hook_stdio_prints(&use_at_work, parts[i].iov_base, parts[i].iov_len);
 	return done;
 }
