@@ -202,8 +202,9 @@ enum trace_input_kind {
  */
 enum trace_heap_kind {
 	TRACE_HEAP_CHILD = 1, /* a child of this thread whose slot is not a new one, next to that of
-				 the child before: how many came since the last record of one,
-				 slot, turn of the slot */
+				 the child before, or that has not the stack of its slot: how many
+				 came since the last record of one, slot, twice the turn of the
+				 slot and 1 if it has that stack */
 	TRACE_HEAP_LIST = 2,  /* a list of blocks came back: refills since the last one, sender's
 				 slot, number of the list */
 };

@@ -611,8 +611,16 @@ static void taken_addresses_are_left(void **state)
 	in_child(taken_addresses_child);
 }
 
+static uint32_t not_ready;
+
+static bool is_free(uint32_t slot)
+{
+	return slot != not_ready;
+}
+
 static void slots_are_used_again(void **state)
 {
+	static const struct heap_slot_also also = {is_free, NULL};
 	struct heap_use a = heap_slot_take(), b = heap_slot_take(), c;
 
 	(void)state;
@@ -627,6 +635,17 @@ static void slots_are_used_again(void **state)
 	assert_true(heap_slot_take_this((struct heap_use){5, 0}));
 	assert_false(heap_slot_take_this((struct heap_use){HEAP_SLOTS, 0}));
 	assert_int_equal(heap_slot_take().slot, 6);
+
+	/* One that was left, but to which something belongs that is not free yet, is passed by. */
+	heap_slot_also = &also;
+	not_ready = 2;
+	heap_slot_leave(2);
+	heap_slot_leave(5);
+	assert_int_equal(heap_slot_take().slot, 5);
+	assert_int_equal(heap_slot_take().slot, 7);
+	not_ready = 0;
+	assert_int_equal(heap_slot_take().slot, 2);
+	heap_slot_also = NULL;
 }
 
 int main(void)

@@ -73,6 +73,7 @@ struct hook_thread {
 	bool masked;     /* it begins with all signals blocked, and then has: */
 	sigset_t mask;
 	uint32_t heap_slot; /* see hook/heap/slots.h */
+	bool has_stack;     /* of ours, see hook/thread/stack.h */
 	uint64_t noise;
 	/* the MPI call at work */
 	uint32_t call;

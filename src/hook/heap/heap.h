@@ -6,6 +6,7 @@
 #ifndef HOOK_HEAP_H
 #define HOOK_HEAP_H
 
+#include <pthread.h>
 #include <stdint.h>
 
 #include "hook/common/hook.h"
@@ -13,8 +14,11 @@
 /* The process is recorded or replayed: the calling thread is the first one of the program. */
 void hook_heap_start(void);
 
-/* In the parent, before t is started; it is a child of the calling thread. */
-void hook_heap_child(struct hook_thread *t);
+/*
+ * In the parent, before t is started; it is a child of the calling thread, and may get a stack as
+ * these attributes wish it.
+ */
+void hook_heap_child(struct hook_thread *t, const pthread_attr_t *attr);
 
 /* The child was not started after all. */
 void hook_heap_no_child(struct hook_thread *t);

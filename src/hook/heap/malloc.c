@@ -309,9 +309,9 @@ HOOK_EXPORT int malloc_trim(size_t pad)
 	return heap_system.malloc_trim(pad);
 }
 
-void hook_heap_child(struct hook_thread *t)
+void hook_heap_child(struct hook_thread *t, const pthread_attr_t *attr)
 {
-	t->heap_slot = on ? heap_note_child().slot : HEAP_NO_SLOT;
+	t->heap_slot = on ? heap_note_child(attr, &t->has_stack).slot : HEAP_NO_SLOT;
 }
 
 void hook_heap_no_child(struct hook_thread *t)

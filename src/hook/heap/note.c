@@ -185,42 +185,66 @@ void heap_note_open(const struct heap *h)
 	hook_depth--;
 }
 
-static struct heap_use record_child(void)
+static bool prepare(uint32_t slot, const void *wish)
+{
+	return slot != HEAP_NO_SLOT && heap_slot_also && heap_slot_also->prepare(slot, wish);
+}
+
+static struct heap_use record_child(const void *wish, bool *has)
 {
 	struct heap_use use = heap_slot_take();
 
-	if (use.slot == note.slot + 1 && !use.turn) {
+	*has = prepare(use.slot, wish);
+	if (use.slot == note.slot + 1 && !use.turn && *has) {
 		note.children++;
 	} else {
-		record(TRACE_HEAP_CHILD, note.children, use.slot, use.turn);
+		record(TRACE_HEAP_CHILD, note.children, use.slot, (uint64_t)use.turn << 1 | *has);
 		note.children = 0;
 	}
 	note.slot = use.slot;
 	return use;
 }
 
-static struct heap_use replay_child(void)
+/* Of a slot that has been taken: its last user was through with it, when it was recorded. */
+static bool await_free(uint32_t slot)
+{
+	for (uint32_t turn = 0; !heap_slot_is_free(slot); turn++) {
+		if (!heap_wait(turn))
+			return false;
+	}
+	return true;
+}
+
+static struct heap_use replay_child(const void *wish, bool *has)
 {
 	struct heap_use use = {note.slot + 1, 0};
 
+	*has = true;
 	replay_open();
 	if (note.kind == TRACE_HEAP_CHILD && note.due == note.children) {
-		use = (struct heap_use){(uint32_t)note.a, (uint32_t)note.b};
+		use = (struct heap_use){(uint32_t)note.a, (uint32_t)(note.b >> 1)};
+		*has = note.b & 1;
 		note.children = 0;
 		advance();
 	} else {
 		note.children++;
 	}
 	note.slot = use.slot;
-	if (use.slot == HEAP_NO_SLOT || heap_slot_take_this(use))
-		return use;
-	say_changed();
-	return heap_slot_take();
+	if (use.slot != HEAP_NO_SLOT && !heap_slot_take_this(use)) {
+		say_changed();
+		*has = false;
+		return heap_slot_take();
+	}
+	if (*has && !(await_free(use.slot) && prepare(use.slot, wish))) {
+		say_changed();
+		*has = false;
+	}
+	return use;
 }
 
-struct heap_use heap_note_child(void)
+struct heap_use heap_note_child(const void *wish, bool *has)
 {
-	return hook_process.mode == HOOK_RECORD ? record_child() : replay_child();
+	return hook_process.mode == HOOK_RECORD ? record_child(wish, has) : replay_child(wish, has);
 }
 
 void hook_heap_close(void)

@@ -15,8 +15,11 @@ void heap_note_start(void);
 /* The calling thread has got its heap. */
 void heap_note_open(const struct heap *h);
 
-/* The slot of the next child of the calling thread. */
-struct heap_use heap_note_child(void);
+/*
+ * The slot of the next child of the calling thread; *has: with what else belongs to it, prepared as
+ * wished.
+ */
+struct heap_use heap_note_child(const void *wish, bool *has);
 
 /* The calling thread ends. */
 void heap_note_close(void);

@@ -17,6 +17,8 @@ static _Atomic uint32_t words[HEAP_SLOTS]; /* 2 * turn + IN_USE */
 static _Atomic uint32_t left = 0;          /* slots that were left and not taken again */
 static _Atomic uint32_t used = 1;          /* slots from here on were never taken; 0 is main's */
 
+const struct heap_slot_also *heap_slot_also;
+
 static bool try_take(uint32_t slot, uint32_t word)
 {
 	return atomic_compare_exchange_strong(&words[slot], &word, word | IN_USE);
@@ -29,7 +31,7 @@ static struct heap_use take_left(void)
 	for (uint32_t slot = 1; slot < n && slot < HEAP_SLOTS; slot++) {
 		uint32_t word = atomic_load_explicit(&words[slot], memory_order_relaxed);
 
-		if (!(word & IN_USE) && word && try_take(slot, word)) {
+		if (!(word & IN_USE) && word && heap_slot_is_free(slot) && try_take(slot, word)) {
 			atomic_fetch_sub(&left, 1);
 			return (struct heap_use){slot, word >> 1};
 		}

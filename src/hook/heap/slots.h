@@ -14,6 +14,21 @@ struct heap_use {
 	uint32_t turn;
 };
 
+/*
+ * What else belongs to a slot; NULL: nothing. A slot of which that is still in use is not taken
+ * again. prepare() is called by who has taken one, and may fail.
+ */
+struct heap_slot_also {
+	bool (*is_free)(uint32_t slot);
+	bool (*prepare)(uint32_t slot, const void *wish);
+};
+extern const struct heap_slot_also *heap_slot_also;
+
+static inline bool heap_slot_is_free(uint32_t slot)
+{
+	return !heap_slot_also || heap_slot_also->is_free(slot);
+}
+
 /* A slot that nobody uses; .slot is HEAP_NO_SLOT if there is none. */
 struct heap_use heap_slot_take(void);
 

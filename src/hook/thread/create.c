@@ -22,6 +22,7 @@
 #include "hook/thread/gomp.h"
 #include "hook/thread/real.h"
 #include "hook/thread/replay.h"
+#include "hook/thread/stack.h"
 #include "hook/thread/streams.h"
 #include "hook/thread/stuck.h"
 
@@ -70,6 +71,7 @@ static void ends(void *arg)
 	hook_signal_end(t, &mask);
 	hook_depth = 1;
 	hook_heap_leave();
+	hook_stack_ends();
 	hook_sync_let_go(t);
 	if (hook_process.mode == HOOK_RECORD)
 		t->passive = 1;
@@ -91,6 +93,7 @@ static void begins(struct hook_thread *t)
 	hook_depth = HOOK_CLOSED;
 	hook_self = t;
 	hook_heap_enter(t);
+	hook_stack_begins();
 	t->handle = (uint64_t)pthread_self();
 	t->tid = (int)syscall(SYS_gettid);
 	if (hook_process.mode == HOOK_RECORD)
@@ -123,13 +126,13 @@ static void *thread_main(void *arg)
 }
 
 /* A thread of C11 returns an int: t->start is of another type than it says. */
-static int thread_main_c11(void *arg)
+static void *thread_main_c11(void *arg)
 {
 	struct hook_thread *t = arg;
 	int (*start)(void *) = (int (*)(void *))(void (*)(void))t->start;
 
 	begins(t);
-	return start(t->start_arg);
+	return (void *)(intptr_t)start(t->start_arg);
 }
 
 /* A thread that is nothing yet but its name. */
@@ -147,28 +150,6 @@ static struct hook_thread *next_child(const struct hook_thread *parent)
 	return t;
 }
 
-static void adopt(struct hook_thread *parent, struct hook_thread *t, void *(*start)(void *),
-		  void *arg)
-{
-	parent->children++;
-	t->passive = parent->passive;
-	t->is_of_team = parent->makes_team;
-	t->start = start;
-	t->start_arg = arg;
-	hook_heap_child(t);
-	/* It counts from now on: others must not take it for one that has nothing to do. */
-	if (hook_process.mode == HOOK_REPLAY)
-		hook_sync_open(t);
-	hook_sync_list_add(t);
-}
-
-static void abandon(struct hook_thread *t)
-{
-	hook_heap_no_child(t);
-	hook_sync_list_remove(t);
-	hook_thread_close(t);
-}
-
 struct creation {
 	pthread_t *thread;
 	const pthread_attr_t *attr;
@@ -177,15 +158,50 @@ struct creation {
 	bool c11;
 };
 
+static void adopt(struct hook_thread *parent, struct hook_thread *t, const struct creation *n)
+{
+	parent->children++;
+	t->passive = parent->passive;
+	t->is_of_team = parent->makes_team;
+	t->start = n->start;
+	t->start_arg = n->arg;
+	hook_heap_child(t, n->attr);
+	/* It counts from now on: others must not take it for one that has nothing to do. */
+	if (hook_process.mode == HOOK_REPLAY)
+		hook_sync_open(t);
+	hook_sync_list_add(t);
+}
+
+static void abandon(struct hook_thread *t)
+{
+	hook_stack_return(t);
+	hook_heap_no_child(t);
+	hook_sync_list_remove(t);
+	hook_thread_close(t);
+}
+
+static int create_alone(const struct creation *n)
+{
+	if (!n->c11)
+		return hook_sync_real.pthread_create(n->thread, n->attr, n->start, n->arg);
+	return hook_sync_real.thrd_create(n->thread, (int (*)(void *))(void (*)(void))n->start,
+					  n->arg);
+}
+
 static int create_now(const struct creation *n, struct hook_thread *t)
 {
-	void *arg = t ? t : n->arg;
+	const pthread_attr_t *attr;
+	pthread_attr_t mine;
+	int rc;
 
-	if (!n->c11)
-		return hook_sync_real.pthread_create(n->thread, n->attr, t ? thread_main : n->start,
-						     arg);
-	return hook_sync_real.thrd_create(
-		n->thread, t ? thread_main_c11 : (int (*)(void *))(void (*)(void))n->start, arg);
+	if (!t)
+		return create_alone(n);
+	attr = t->has_stack && hook_stack_attr(t, n->attr, &mine) ? &mine : n->attr;
+	rc = hook_sync_real.pthread_create(n->thread, attr, n->c11 ? thread_main_c11 : thread_main,
+					   t);
+	if (!rc || !n->c11)
+		return rc;
+	return rc == ENOMEM ? thrd_nomem : thrd_error;
 }
 
 static bool has_mask(const pthread_attr_t *attr)
@@ -247,7 +263,7 @@ static int act(struct hook_thread *parent, const struct hook_sync_call *c, int c
 
 	/* Without one the thread has to do without us. */
 	if (t)
-		adopt(parent, t, n->start, n->arg);
+		adopt(parent, t, n);
 	rc = code > 0 ? code : create(n, t);
 	if (rc && t)
 		abandon(t);
@@ -269,7 +285,7 @@ void hook_create_at_end(struct hook_thread *parent, const struct hook_sync_call 
 		hook_thread_close(t);
 		return;
 	}
-	adopt(parent, t, n->start, n->arg);
+	adopt(parent, t, n);
 	if (create(n, t) != 0)
 		abandon(t);
 }
@@ -284,6 +300,7 @@ static int create_hooked(const struct creation *n, const void *site)
 	hook_runtime_find();
 	if (!hook_sync_mode) {
 		hook_sync_start();
+		hook_stack_start();
 		t->tid = (int)syscall(SYS_gettid);
 		t->handle = (uint64_t)pthread_self();
 		pthread_setspecific(key, t);
@@ -314,6 +331,13 @@ HOOK_EXPORT int thrd_create(thrd_t *thread, thrd_start_t start, void *arg)
 	if (hook_depth)
 		return SYNC_REAL(thrd_create)(thread, start, arg);
 	return create_hooked(&n, SITE);
+}
+
+static int joined(pthread_t thread, int rc)
+{
+	if (!rc)
+		hook_stack_joined(thread);
+	return rc;
 }
 
 /* Joining: `object` is the thread's handle, `cond` where its value is to go. */
@@ -362,13 +386,15 @@ static int join(struct hook_sync_call c)
 {
 	HOOK_SYNC_ENTER(t);
 
-	return hook_sync_mode->value(t, &c, hook_sync_op_id(c.op), act_join);
+	/* Nobody has its stack before this is written down. */
+	return joined((pthread_t)c.object,
+		      hook_sync_mode->value(t, &c, hook_sync_op_id(c.op), act_join));
 }
 
 HOOK_EXPORT int pthread_join(pthread_t thread, void **value)
 {
 	if (!hook_sync_is_on(SITE))
-		return SYNC_REAL(pthread_join)(thread, value);
+		return joined(thread, SYNC_REAL(pthread_join)(thread, value));
 	return join((struct hook_sync_call){
 		.op = SYNC_JOIN, .object = (void *)thread, .cond = value, .site = SITE});
 }
@@ -376,7 +402,7 @@ HOOK_EXPORT int pthread_join(pthread_t thread, void **value)
 HOOK_EXPORT int pthread_tryjoin_np(pthread_t thread, void **value)
 {
 	if (!hook_sync_is_on(SITE))
-		return SYNC_REAL(pthread_tryjoin_np)(thread, value);
+		return joined(thread, SYNC_REAL(pthread_tryjoin_np)(thread, value));
 	return join((struct hook_sync_call){
 		.op = SYNC_TRYJOIN, .object = (void *)thread, .cond = value, .site = SITE});
 }
@@ -384,7 +410,7 @@ HOOK_EXPORT int pthread_tryjoin_np(pthread_t thread, void **value)
 HOOK_EXPORT int pthread_timedjoin_np(pthread_t thread, void **value, const struct timespec *until)
 {
 	if (!hook_sync_is_on(SITE))
-		return SYNC_REAL(pthread_timedjoin_np)(thread, value, until);
+		return joined(thread, SYNC_REAL(pthread_timedjoin_np)(thread, value, until));
 	return join((struct hook_sync_call){.op = SYNC_TIMEDJOIN,
 					    .object = (void *)thread,
 					    .cond = value,
@@ -396,7 +422,7 @@ HOOK_EXPORT int pthread_clockjoin_np(pthread_t thread, void **value, clockid_t c
 				     const struct timespec *until)
 {
 	if (!hook_sync_is_on(SITE))
-		return SYNC_REAL(pthread_clockjoin_np)(thread, value, clock, until);
+		return joined(thread, SYNC_REAL(pthread_clockjoin_np)(thread, value, clock, until));
 	return join((struct hook_sync_call){.op = SYNC_CLOCKJOIN,
 					    .object = (void *)thread,
 					    .cond = value,
@@ -414,6 +440,20 @@ HOOK_EXPORT int thrd_join(thrd_t thread, int *value)
 	if (value)
 		*value = (int)(intptr_t)result;
 	return thrd_success;
+}
+
+HOOK_EXPORT int pthread_detach(pthread_t thread)
+{
+	int rc = SYNC_REAL(pthread_detach)(thread);
+
+	if (!rc)
+		hook_stack_detached(thread);
+	return rc;
+}
+
+HOOK_EXPORT int thrd_detach(thrd_t thread)
+{
+	return pthread_detach(thread) == 0 ? thrd_success : thrd_error;
 }
 
 /*

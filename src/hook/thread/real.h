@@ -25,7 +25,7 @@
 	X(pthread_barrier_init) X(pthread_barrier_destroy) X(pthread_barrier_wait) \
 	X(pthread_once) X(call_once) \
 	X(pthread_create) X(thrd_create) X(pthread_join) X(pthread_tryjoin_np) \
-	X(pthread_timedjoin_np) X(pthread_clockjoin_np) X(pthread_cancel) \
+	X(pthread_timedjoin_np) X(pthread_clockjoin_np) X(pthread_detach) X(pthread_cancel) \
 	X(flockfile) X(ftrylockfile) X(funlockfile)
 /* Of these there are two generations. */
 #define HOOK_SYNC_CONDS(X) \

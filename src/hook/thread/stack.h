@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Stacks of the program's threads, at the same addresses in every replay: a thread's handle, its
+ * thread-local variables and the variables of its functions are there. Each slot of the heap has
+ * one.
+ */
+#ifndef HOOK_SYNC_STACK_H
+#define HOOK_SYNC_STACK_H
+
+#include <pthread.h>
+
+#include "hook/common/hook.h"
+
+/* The first thread is about to be made. */
+void hook_stack_start(void);
+
+/*
+ * The attributes with which t, that has a stack of ours, is to be made: a copy of attr that goes
+ * without being destroyed.
+ */
+bool hook_stack_attr(const struct hook_thread *t, const pthread_attr_t *attr, pthread_attr_t *mine);
+
+/* The thread was not made after all. */
+void hook_stack_return(const struct hook_thread *t);
+
+/* The calling thread has it now, and is about to end: what lies deep in it is given back then. */
+void hook_stack_begins(void);
+void hook_stack_ends(void);
+
+/* That thread was. */
+void hook_stack_joined(pthread_t thread);
+void hook_stack_detached(pthread_t thread);
+
+#endif
