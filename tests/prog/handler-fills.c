@@ -20,6 +20,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER, own = PTHREAD_MUTEX_INITIALIZER;
 static sem_t semaphore[SEMAPHORES], done;
 static volatile int got, taken;
+static int inside;
 static long tid;
 
 /* Whether a semaphore can be taken is hard to predict, so there is much to write. */
@@ -66,14 +67,22 @@ static void signal_main(void)
 	syscall(SYS_tgkill, syscall(SYS_getpid), tid, SIGUSR1);
 }
 
+/* Libc tells so in the lock; a replay waits elsewhere, and has its signals from the recording. */
+static void await_waiter(void)
+{
+	struct timespec nap = {0, 1000000};
+
+	for (int i = 0; i < 500 && __atomic_load_n(&lock.__data.__lock, __ATOMIC_RELAXED) != 2; i++)
+		syscall(SYS_nanosleep, &nap, NULL);
+}
+
 /* Has the lock until the handler is through. */
 static void *holder(void *barrier)
 {
-	struct timespec nap = {0, 50000000};
-
 	pthread_mutex_lock(&lock);
 	pthread_barrier_wait(barrier);
-	syscall(SYS_nanosleep, &nap, NULL);
+	if (inside)
+		await_waiter();
 	signal_main();
 	sem_wait(&done);
 	pthread_mutex_unlock(&lock);
@@ -85,6 +94,7 @@ int main(int argc, char **argv)
 	pthread_barrier_t barrier;
 	pthread_t thread;
 
+	inside = argc > 1 && strcmp(argv[1], "inside") == 0;
 	tid = syscall(SYS_gettid);
 	for (int i = 0; i < SEMAPHORES; i++)
 		sem_init(&semaphore[i], 0, 0);
@@ -100,14 +110,11 @@ int main(int argc, char **argv)
 	}
 	use(&lock);
 	pthread_create(&thread, NULL, holder, &barrier);
-	if (argc > 1 && strcmp(argv[1], "inside") == 0) {
-		pthread_barrier_wait(&barrier);
+	pthread_barrier_wait(&barrier);
+	if (inside)
 		use(&lock);
-	} else {
-		pthread_barrier_wait(&barrier);
-		while (!got)
-			;
-	}
+	while (!got)
+		;
 	use_own();
 	pthread_join(thread, NULL);
 	use_own();

@@ -69,7 +69,8 @@ static void *thread(void *arg)
 	eventfd_t count;
 	cpu_set_t set;
 	char bytes[8];
-	struct iovec nothing = {bytes, 0};
+	struct iovec nothing = {bytes, 0}, here = {bytes, sizeof(bytes)},
+		     there = {&count, sizeof(count)};
 	int ends[2];
 
 	eventfd_write(events, (eventfd_t)(long)arg);
@@ -78,7 +79,8 @@ static void *thread(void *arg)
 	dprintf(ends[1], "%d", 42);
 	printf("thread %d is there: %d, %lu, %zd bytes of nothing\n", gettid(),
 	       sched_getaffinity(gettid(), sizeof(set), &set) == 0 &&
-		       tgkill(getpid(), gettid(), 0) == 0,
+		       tgkill(getpid(), gettid(), 0) == 0 &&
+		       process_vm_readv(getpid(), &here, 1, &there, 1, 0) == sizeof(count),
 	       (unsigned long)count, readv(ends[0], &nothing, 1));
 	printf("%zd bytes on %d and %d\n", read(ends[0], bytes, sizeof(bytes)), ends[0], ends[1]);
 	close(ends[0]);

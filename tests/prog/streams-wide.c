@@ -4,13 +4,12 @@
  * what is in a file, character by character and by the line, and change how it is buffered.
  */
 #include <locale.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <wchar.h>
 
-#include "mix.h"
+#include "streams.h"
 
 #ifdef OLD_SCANF
 /* As programs of before C99 call it. */
@@ -18,17 +17,8 @@ int old_fwscanf(FILE *f, const wchar_t *format, ...) __asm__("fwscanf");
 #define fwscanf old_fwscanf
 #endif
 
-#define THREADS 4
-#define STEPS 60
-
-static FILE *shared;
-static pthread_barrier_t start;
-
-struct worker {
-	int id;
-	size_t length;
-	wchar_t got[STEPS * 16];
-};
+static wchar_t got[THREADS][STEPS * 16];
+static size_t length[THREADS];
 
 static void with_list(const wchar_t *format, ...)
 {
@@ -42,12 +32,12 @@ static void with_list(const wchar_t *format, ...)
 	va_end(ap);
 }
 
-static void put(const struct worker *w, int i)
+static void put(int id, int i)
 {
 	FILE *f = next() % 2 ? stdout : stderr;
 	wchar_t line[40];
 
-	swprintf(line, 40, L"%d %d é\n", w->id, i);
+	swprintf(line, 40, L"%d %d é\n", id, i);
 	switch (next() % 6) {
 	case 0:
 		wprintf(L"%ls", line);
@@ -62,8 +52,8 @@ static void put(const struct worker *w, int i)
 		with_list(L"v %ls", line);
 		break;
 	case 4:
-		putwchar(L'a' + w->id);
-		putwc(L'e' + w->id, f);
+		putwchar(L'a' + id);
+		putwc(L'e' + id, f);
 		fputwc(L'\n', f);
 		break;
 	default:
@@ -72,7 +62,7 @@ static void put(const struct worker *w, int i)
 	}
 }
 
-static void get(struct worker *w)
+static void get(int id)
 {
 	wchar_t line[16] = L"";
 	wint_t c;
@@ -100,43 +90,20 @@ static void get(struct worker *w)
 			ungetwc(c, shared);
 	}
 	for (int i = 0; line[i]; i++)
-		w->got[w->length++] = line[i] == L'\n' ? L' ' : line[i];
-}
-
-static void *work(void *arg)
-{
-	struct worker *w = arg;
-
-	x = 1000003ull * (uint64_t)(w->id + 1);
-	pthread_barrier_wait(&start);
-	for (int i = 0; i < STEPS; i++) {
-		put(w, i);
-		get(w);
-	}
-	return NULL;
+		got[id][length[id]++] = line[i] == L'\n' ? L' ' : line[i];
 }
 
 int main(void)
 {
-	static struct worker workers[THREADS];
-	pthread_t thread[THREADS];
-
 	setlocale(LC_ALL, "C.UTF-8");
 	shared = tmpfile();
 	if (!shared)
 		return 2;
 	for (int i = 0; i < 2 * THREADS * STEPS; i++)
 		fwprintf(shared, L"l%05d\n", i);
-	rewind(shared);
-	pthread_barrier_init(&start, NULL, THREADS);
-	for (int i = 0; i < THREADS; i++) {
-		workers[i].id = i;
-		pthread_create(&thread[i], NULL, work, &workers[i]);
-	}
+	run_threads();
 	for (int i = 0; i < THREADS; i++)
-		pthread_join(thread[i], NULL);
-	for (int i = 0; i < THREADS; i++)
-		wprintf(L"\ngot %d %ls\n", i, workers[i].got);
+		wprintf(L"\ngot %d %ls\n", i, got[i]);
 	fclose(shared);
 	return 0;
 }

@@ -6,12 +6,12 @@
  */
 #include <err.h>
 #include <errno.h>
-#include <pthread.h>
 #include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "streams.h"
 
 #ifdef OLD_SCANF
 /* As programs of before C99 call it. */
@@ -19,25 +19,7 @@ int old_fscanf(FILE *f, const char *format, ...) __asm__("fscanf");
 #define fscanf old_fscanf
 #endif
 
-#define THREADS 4
-#define STEPS 60
-
-static FILE *shared;
-static pthread_barrier_t start;
-
-struct worker {
-	int id;
-	uint64_t x;
-	char got[STEPS * 16];
-};
-
-static uint64_t next(struct worker *w)
-{
-	w->x ^= w->x << 13;
-	w->x ^= w->x >> 7;
-	w->x ^= w->x << 17;
-	return w->x * 0x2545f4914f6cdd1dull >> 20;
-}
+static char got[THREADS][STEPS * 16];
 
 static void with_list(const char *format, ...)
 {
@@ -51,13 +33,13 @@ static void with_list(const char *format, ...)
 	va_end(ap);
 }
 
-static void put(struct worker *w, int i)
+static void put(int id, int i)
 {
-	FILE *f = next(w) % 2 ? stdout : stderr;
+	FILE *f = next() % 2 ? stdout : stderr;
 	char line[40];
 
-	snprintf(line, sizeof(line), "%d %d\n", w->id, i);
-	switch (next(w) % 11) {
+	snprintf(line, sizeof(line), "%d %d\n", id, i);
+	switch (next() % 11) {
 	case 0:
 		printf("%s", line);
 		break;
@@ -78,9 +60,9 @@ static void put(struct worker *w, int i)
 		with_list("v %s", line);
 		break;
 	case 6:
-		putchar('a' + w->id);
-		putc('e' + w->id, f);
-		fputc('i' + w->id, f);
+		putchar('a' + id);
+		putc('e' + id, f);
+		fputc('i' + id, f);
 		break;
 	case 7:
 		fflush(f);
@@ -88,28 +70,28 @@ static void put(struct worker *w, int i)
 	case 8:
 		errno = ENOENT;
 		perror("perror");
-		warnx("x %d %d", w->id, i);
+		warnx("x %d %d", id, i);
 		break;
 	case 9:
-		putw(0x0a303030 + w->id, f);
+		putw(0x0a303030 + id, f);
 		break;
 	default:
 		flockfile(stdout);
 		printf("locked ");
-		putchar_unlocked('0' + w->id);
+		putchar_unlocked('0' + id);
 		printf(" %s", line);
 		funlockfile(stdout);
 	}
 }
 
 /* Lines are 7 bytes: whatever is read, the next one finds the beginning of a line. */
-static void get(struct worker *w)
+static void get(int id)
 {
 	char line[16] = "", *allocated = NULL;
 	size_t room = 0;
 	fpos_t position;
 
-	switch (next(w) % 6) {
+	switch (next() % 6) {
 	case 0:
 		if (!fgets(line, sizeof(line), shared))
 			return;
@@ -135,42 +117,19 @@ static void get(struct worker *w)
 			snprintf(line, sizeof(line), "pos %d ", (int)(position.__pos / 7));
 	}
 	line[strcspn(line, "\n")] = ' ';
-	strcat(w->got, line);
-}
-
-static void *work(void *arg)
-{
-	struct worker *w = arg;
-
-	pthread_barrier_wait(&start);
-	for (int i = 0; i < STEPS; i++) {
-		put(w, i);
-		get(w);
-	}
-	return NULL;
+	strcat(got[id], line);
 }
 
 int main(void)
 {
-	static struct worker workers[THREADS];
-	pthread_t thread[THREADS];
-
 	shared = tmpfile();
 	if (!shared)
 		return 2;
 	for (int i = 0; i < 2 * THREADS * STEPS; i++)
 		fprintf(shared, "l%05d\n", i);
-	rewind(shared);
-	pthread_barrier_init(&start, NULL, THREADS);
-	for (int i = 0; i < THREADS; i++) {
-		workers[i].id = i;
-		workers[i].x = 1000003ull * (uint64_t)(i + 1);
-		pthread_create(&thread[i], NULL, work, &workers[i]);
-	}
+	run_threads();
 	for (int i = 0; i < THREADS; i++)
-		pthread_join(thread[i], NULL);
-	for (int i = 0; i < THREADS; i++)
-		printf("\ngot %d %s\n", i, workers[i].got);
+		printf("\ngot %d %s\n", i, got[i]);
 	fclose(shared);
 	return 0;
 }

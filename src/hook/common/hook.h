@@ -154,6 +154,12 @@ extern struct hook_process hook_process;
 extern __thread int hook_depth;
 extern __thread struct hook_thread *hook_self; /* NULL before the first use */
 
+/* From a wrapper to what called it: recording may have stopped meanwhile. */
+static inline void hook_return_to(const struct hook_thread *t, int depth)
+{
+	hook_depth = depth ? depth : t->passive;
+}
+
 /* The calling thread's state, made at first use; only where hook_depth was 0. */
 struct hook_thread *hook_thread_self(void);
 

@@ -124,12 +124,6 @@ static bool put(struct hook_thread *t, int sig, const siginfo_t *info, enum hook
 	return r.takes_baton;
 }
 
-/* Recording may have stopped in the handler. */
-static void return_to(const struct hook_thread *t, int depth)
-{
-	hook_depth = depth ? depth : t->passive;
-}
-
 /* The last of its kind was taken: the program must not see it come again. */
 static void stay_away(struct hook_thread *t, int sig)
 {
@@ -178,7 +172,7 @@ static void record_run(struct hook_thread *t, enum hook_signal_where where, cons
 		hook_depth = HOOK_CLOSED;
 		takes_baton = put(t, info.si_signo, &info, where);
 		call_masked(t, info.si_signo, &info, takes_baton);
-		return_to(t, depth);
+		hook_return_to(t, depth);
 	}
 	errno = error;
 }
@@ -258,7 +252,7 @@ static void replay_run(struct hook_thread *t, enum hook_signal_where where)
 		if (r.takes_baton)
 			hook_baton_leave(t);
 		call_masked(t, r.sig, &info, r.takes_baton);
-		return_to(t, depth);
+		hook_return_to(t, depth);
 	}
 	errno = error;
 }
@@ -349,7 +343,7 @@ static void on_signal(int sig, siginfo_t *info, void *context)
 		hook_depth = HOOK_CLOSED;
 		takes_baton = put(t, sig, info, where);
 		call_as_program(t, sig, info, context, takes_baton);
-		return_to(t, depth);
+		hook_return_to(t, depth);
 		record_run(t, where, &blocked);
 	}
 	errno = error;

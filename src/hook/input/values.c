@@ -267,7 +267,7 @@ int hook_input_number(uint32_t kind, const char *call, hook_input_number_fn *fet
 	if (!depth)
 		hook_baton_point(t);
 	hook_signal_point(t);
-	hook_depth = depth ? depth : t->passive;
+	hook_return_to(t, depth);
 	errno = rc ? -rc : error;
 	return rc ? -1 : 0;
 }
@@ -288,7 +288,7 @@ ssize_t hook_input_bytes(uint32_t kind, const char *call, hook_input_bytes_fn *f
 	if (!depth)
 		hook_baton_enter(t);
 	hook_signal_point(t);
-	hook_depth = depth ? depth : t->passive;
+	hook_return_to(t, depth);
 	errno = n < 0 ? (int)-n : error;
 	return n < 0 ? -1 : n;
 }

@@ -196,7 +196,7 @@ static int create_now(const struct creation *n, struct hook_thread *t)
 
 	if (!t)
 		return create_alone(n);
-	attr = t->has_stack && hook_stack_attr(t, n->attr, &mine) ? &mine : n->attr;
+	attr = hook_stack_attr(t, n->attr, &mine) ? &mine : n->attr;
 	rc = hook_sync_real.pthread_create(n->thread, attr, n->c11 ? thread_main_c11 : thread_main,
 					   t);
 	if (!rc || !n->c11)

@@ -156,22 +156,28 @@ void hook_stack_start(void)
 	heap_slot_also = &also;
 }
 
-bool hook_stack_attr(const struct hook_thread *t, const pthread_attr_t *attr, pthread_attr_t *mine)
-{
-	const struct stack *s = &stacks[t->heap_slot];
-	size_t size = s->size - s->guard;
-
-	if (attr)
-		*mine = *attr;
-	else if (pthread_getattr_default_np(mine) != 0)
-		return false;
-	return pthread_attr_setstack(mine, (char *)(top_of(t->heap_slot) - size), size) == 0;
-}
-
 void hook_stack_return(const struct hook_thread *t)
 {
 	if (t->has_stack)
 		__atomic_store_n(&stacks[t->heap_slot].taken, false, __ATOMIC_RELEASE);
+}
+
+bool hook_stack_attr(const struct hook_thread *t, const pthread_attr_t *attr, pthread_attr_t *mine)
+{
+	const struct stack *s;
+	size_t size;
+
+	if (!t->has_stack)
+		return false;
+	s = &stacks[t->heap_slot];
+	size = s->size - s->guard;
+	if (attr)
+		*mine = *attr;
+	if ((attr || pthread_getattr_default_np(mine) == 0) &&
+	    pthread_attr_setstack(mine, (char *)(top_of(t->heap_slot) - size), size) == 0)
+		return true;
+	hook_stack_return(t);
+	return false;
 }
 
 void hook_stack_begins(void)

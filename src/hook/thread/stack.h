@@ -15,8 +15,8 @@
 void hook_stack_start(void);
 
 /*
- * The attributes with which t, that has a stack of ours, is to be made: a copy of attr that goes
- * without being destroyed.
+ * The attributes with which t is to be made: a copy of attr that goes without being destroyed.
+ * False if it has no stack of ours.
  */
 bool hook_stack_attr(const struct hook_thread *t, const pthread_attr_t *attr, pthread_attr_t *mine);
 
