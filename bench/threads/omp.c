@@ -4,22 +4,10 @@
  * for each, with nanoseconds for one iteration, section, task or region.
  */
 #include <omp.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
+
+#include "../bench.h"
 
 static volatile long cells[64 * 64];
-
-/* Not by libc's function: in replay that one tells the recorded time. */
-static double now(void)
-{
-	struct timespec ts;
-
-	syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec * 1e9 + (double)ts.tv_nsec;
-}
 
 static void work(int length)
 {
@@ -82,11 +70,13 @@ int main(int argc, char **argv)
 {
 	omp_set_num_threads(argc > 1 ? atoi(argv[1]) : 2);
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-		double start = now();
+		double start = bench_now();
+		char line[80];
 
 		all[i].act(all[i].n, all[i].length);
-		dprintf(STDOUT_FILENO, "omp %s %.1f\n", all[i].name,
-			(now() - start) / (double)all[i].n);
+		snprintf(line, sizeof(line), "omp %s %.1f\n", all[i].name,
+			 (bench_now() - start) * 1e9 / (double)all[i].n);
+		bench_say(line);
 	}
 	return 0;
 }

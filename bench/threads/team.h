@@ -2,7 +2,8 @@
 /*
  * A team of threads for the programs here: team_run() runs a function in each, the first of them
  * the calling one. Synchronisation goes through the functions below, which count operations per
- * thread.
+ * thread. With TEAM_RACY one lock in eight is not taken: a data race for ./dev soak silent, in
+ * programs without conditions.
  */
 #ifndef TEAM_H
 #define TEAM_H
@@ -23,16 +24,25 @@ static pthread_barrier_t team_line;
 static atomic_long team_operations;
 static __thread long team_count;
 
+#ifdef TEAM_RACY
+static __thread int team_bare;
+#define TEAM_IS_BARE(set) (set)
+#else
+#define TEAM_IS_BARE(set) 0
+#endif
+
 static inline void team_lock(pthread_mutex_t *m)
 {
 	team_count++;
-	pthread_mutex_lock(m);
+	if (!TEAM_IS_BARE(team_bare = team_count % 16 == 1))
+		pthread_mutex_lock(m);
 }
 
 static inline void team_unlock(pthread_mutex_t *m)
 {
 	team_count++;
-	pthread_mutex_unlock(m);
+	if (!TEAM_IS_BARE(team_bare))
+		pthread_mutex_unlock(m);
 }
 
 static inline void team_wait(pthread_cond_t *c, pthread_mutex_t *m)
