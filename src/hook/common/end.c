@@ -104,14 +104,20 @@ static void say_word_in_handler(const struct hook_thread *t, const char *why, co
 	hook_session_last_word(t, why, call, sig, text, &frame, frame != NULL);
 }
 
+/* The events since the last digest are checked, too. */
+static void put_digest(struct hook_thread *t)
+{
+	if (t->order.events)
+		trace_order_put_last(&t->order, TRACE_CHECK, (uint32_t)t->digest, 0);
+}
+
 static void finish_record(struct hook_thread *t, uint32_t how, uint64_t value)
 {
 	if (!t->order.stream.header && !t->passive)
 		hook_thread_open(t);
 	if (!t->order.stream.header)
 		return;
-	if (t->events)
-		trace_order_put_last(&t->order, TRACE_CHECK, (uint32_t)t->digest, 0);
+	put_digest(t);
 	trace_order_put_last(&t->order, TRACE_END, how, value);
 	trace_stream_close(&t->order.stream);
 	trace_stream_close(&t->input.stream);
@@ -145,6 +151,17 @@ static void skip_posts(struct hook_thread *t)
 		hook_thread_advance(t);
 }
 
+static bool has_other_digest(const struct hook_thread *t, struct hook_text *expected)
+{
+	if (!t->more || t->next.kind != TRACE_CHECK || t->next_event != t->events ||
+	    t->next.a == (uint32_t)t->digest)
+		return false;
+	hook_text_add(expected, "the recorded calls and arguments from event ");
+	hook_text_number(expected, (int64_t)t->checked + 1);
+	hook_text_add(expected, " on");
+	return true;
+}
+
 /* The main thread must have done all that was recorded; a helper's inputs and polls may vary. */
 static bool has_calls_left(struct hook_thread *t, struct hook_text *expected)
 {
@@ -160,14 +177,24 @@ static bool has_calls_left(struct hook_thread *t, struct hook_text *expected)
 		hook_text_add(expected, " more polls that fail");
 		return true;
 	}
-	if (t->more && t->next.kind == TRACE_CHECK && t->next_event == t->events &&
-	    t->next.a != (uint32_t)t->digest) {
-		hook_text_add(expected, "the recorded calls and arguments from event ");
-		hook_text_number(expected, (int64_t)t->checked + 1);
-		hook_text_add(expected, " on");
-		return true;
+	return has_other_digest(t, expected);
+}
+
+void hook_end_of_thread(struct hook_thread *t)
+{
+	char expected[96];
+	struct hook_text out = hook_text_in(expected, sizeof(expected));
+
+	if (hook_process.mode == HOOK_RECORD) {
+		put_digest(t);
+		return;
 	}
-	return false;
+	if (!t->opened || t->final || t->passive)
+		return;
+	while (t->more && (t->next.kind == TRACE_FAIL || trace_kind_is_keyed(t->next.kind)))
+		hook_thread_advance(t);
+	if (has_other_digest(t, &out))
+		hook_diverged(t, "end of the thread", expected, "others");
 }
 
 static bool has_inputs_left(struct hook_thread *t, struct hook_text *expected)
@@ -454,6 +481,8 @@ static void on_fatal(int sig, siginfo_t *info, void *context)
 		if (hook_process.mode == HOOK_RECORD) {
 			if (!t->passive)
 				hook_thread_open(t);
+			if (outside)
+				put_digest(t);
 			trace_order_put_last(&t->order, TRACE_END, TRACE_END_SIGNAL, (uint64_t)sig);
 		} else {
 			hook_baton_leave(t);

@@ -9,6 +9,9 @@
 /* The program exits by itself; also called for _exit. Only the first call counts. */
 void hook_end_by_exit(int status);
 
+/* A thread of the program ends: its last calls of MPI are noted, or compared. */
+void hook_end_of_thread(struct hook_thread *t);
+
 /* MPI_Abort is about to be called. */
 void hook_end_by_abort(struct hook_thread *t, int code);
 

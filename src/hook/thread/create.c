@@ -14,6 +14,7 @@
 #include <threads.h>
 #include <unistd.h>
 
+#include "hook/common/end.h"
 #include "hook/common/text.h"
 #include "hook/common/thread.h"
 #include "hook/heap/heap.h"
@@ -73,6 +74,7 @@ static void ends(void *arg)
 	hook_heap_leave();
 	hook_stack_ends();
 	hook_sync_let_go(t);
+	hook_end_of_thread(t);
 	if (hook_process.mode == HOOK_RECORD)
 		t->passive = 1;
 	hook_sync_close(t);
