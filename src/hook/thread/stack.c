@@ -13,6 +13,7 @@
 
 #include "hook/heap/place.h"
 #include "hook/heap/slots.h"
+#include "hook/thread/real.h"
 
 #define STACK_BASE (HEAP_LARGE_BASE + HEAP_LARGE_BYTES + 2 * HEAP_TIB)
 #define STACK_BYTES (HEAP_GIB / 2)
@@ -25,6 +26,7 @@ static struct stack {
 	pthread_t thread;   /* once it runs */
 	size_t mapped;      /* never less: who looks whether a thread is gone looks there */
 	size_t size, guard; /* of its last thread */
+	size_t asked;       /* what that wanted to have without the guard */
 } stacks[HEAP_SLOTS];
 
 static size_t tid_at; /* where in the state of a thread its number is */
@@ -139,6 +141,7 @@ static bool prepare(uint32_t slot, const void *attr)
 	    size > STACK_MOST || guard > STACK_MOST || up(size) + up(guard) > STACK_MOST ||
 	    !map(slot, up(size) + up(guard), up(guard)))
 		return false;
+	s->asked = size;
 	s->thread = 0;
 	s->detached = detached;
 	__atomic_store_n(&s->taken, true, __ATOMIC_RELEASE);
@@ -214,4 +217,19 @@ void hook_stack_ends(void)
 	low = top_of((uint32_t)(s - stacks)) - s->size + s->guard;
 	if (here > low + KEPT)
 		madvise((void *)low, here - KEPT - low, MADV_DONTNEED);
+}
+
+/* For libc the stack is the program's own, which it would be without a guard. */
+HOOK_EXPORT int pthread_getattr_np(pthread_t thread, pthread_attr_t *attr)
+{
+	int rc = SYNC_REAL(pthread_getattr_np)(thread, attr);
+	const struct stack *s = stack_at(thread);
+	uintptr_t low;
+
+	if (rc || !s || !__atomic_load_n(&s->taken, __ATOMIC_ACQUIRE))
+		return rc;
+	low = top_of((uint32_t)(s - stacks)) - s->size + s->guard;
+	pthread_attr_setguardsize(attr, s->guard);
+	pthread_attr_setstack(attr, (void *)low, s->asked);
+	return 0;
 }
