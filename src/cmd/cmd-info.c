@@ -58,9 +58,33 @@ static void print_program(const struct trace_run_rank *rank)
 	free(program);
 }
 
+/* Also of a part of the run nothing more may be said than is so. */
+static void print_replay(const struct trace_run *run)
+{
+	char *obstacle = trace_run_obstacle(run), *gap = trace_run_gap(run), *words;
+	struct trace_run_unseen *unseen;
+	size_t n;
+
+	unseen = trace_run_unseen(run, &n);
+	if (obstacle)
+		print_field("replay",
+			    rp_format("%s%s", run->damaged || gap ? "no: " : "", obstacle));
+	else if (!n)
+		print_field("replay", rp_strdup("yes, all of it"));
+	for (size_t i = 0; i < n; i++) {
+		words = trace_run_unseen_words(&unseen[i]);
+		print_field(
+			i || obstacle ? "" : "replay",
+			rp_format("%snot recorded: %s", i || obstacle ? "" : "yes, but ", words));
+		free(words);
+	}
+	free(unseen);
+	free(obstacle);
+	free(gap);
+}
+
 static void print_run(const struct trace_run *run)
 {
-	char *obstacle = trace_run_obstacle(run), *gap = trace_run_gap(run);
 	char *trace = cmd_show_text(run->dir.show);
 	struct replay_evaluation evaluation;
 	char *host, *start;
@@ -88,14 +112,10 @@ static void print_run(const struct trace_run *run)
 		free(start);
 		free(host);
 	}
-	print_field("replay",
-		    obstacle ? rp_format("%s%s", run->damaged || gap ? "no: " : "", obstacle)
-			     : rp_strdup("yes, all of it"));
+	print_replay(run);
 	if (replay_evaluation_read(run, &evaluation))
 		print_field("graph", rp_format("%" PRIu64 " events, evaluated in %.2f s",
 					       evaluation.events, evaluation.seconds));
-	free(obstacle);
-	free(gap);
 }
 
 static uint64_t all_bytes(const struct trace_run_rank *rank)
@@ -305,6 +325,9 @@ static void say_damage(const struct trace_run *run)
 		if (run->rank[i].missing)
 			rp_say("%s/%s of the trace %s is missing", name, run->rank[i].missing,
 			       run->dir.show);
+		if (run->rank[i].unseen_damage)
+			rp_say("%s/" TRACE_UNSEEN_NAME " of the trace %s %s", name, run->dir.show,
+			       run->rank[i].unseen_damage);
 	}
 }
 

@@ -90,9 +90,26 @@ static void set_sums(json_t *object, const struct trace_run_rank *sum)
 	set(object, "threads", sum->threads);
 }
 
+static json_t *unseen_json(const struct trace_unseen *u)
+{
+	json_t *object = json_object();
+
+	set_text(object, "key", u->key);
+	set_text(object, "what", u->what);
+	if (u->remedy[0])
+		set_text(object, "remedy", u->remedy);
+	set(object, "process", u->process);
+	if (u->thread[0])
+		set_text(object, "thread", u->thread);
+	set(object, "event", u->event + 1);
+	json_object_set_new(object, "seconds", json_real((double)u->ns / 1e9));
+	set(object, "count", u->count);
+	return object;
+}
+
 static json_t *rank_json(const struct trace_run *run, const struct trace_run_rank *rank)
 {
-	json_t *object = json_object(), *streams = json_array();
+	json_t *object = json_object(), *streams = json_array(), *unseen = json_array();
 
 	set(object, "rank", rank->rank);
 	json_object_set_new(object, "damaged", json_boolean(rank->damaged));
@@ -109,6 +126,9 @@ static json_t *rank_json(const struct trace_run *run, const struct trace_run_ran
 		set(object, "world", rank->world);
 	set_sums(object, rank);
 	json_object_set_new(object, "notes", cmd_show_json_list(rank->notes));
+	for (size_t i = 0; i < rank->unseens; i++)
+		json_array_append_new(unseen, unseen_json(&rank->unseen[i]));
+	json_object_set_new(object, "not_recorded", unseen);
 	for (size_t i = 0; i < rank->streams; i++)
 		json_array_append_new(streams, stream_json(&rank->stream[i]));
 	json_object_set_new(object, "streams", streams);
@@ -145,11 +165,14 @@ json_t *cmd_info_json(const struct trace_run *run)
 	char *obstacle = trace_run_obstacle(run);
 	struct replay_evaluation evaluation;
 	struct trace_run_rank sum;
+	size_t unseen;
 
+	free(trace_run_unseen(run, &unseen));
 	set_text(object, "trace", run->dir.path);
 	set(object, "format", TRACE_VERSION);
 	set(object, "damaged", run->damaged);
 	json_object_set_new(object, "replayable", json_boolean(!obstacle));
+	json_object_set_new(object, "complete", json_boolean(!obstacle && !unseen));
 	if (obstacle)
 		take_text(object, "obstacle", obstacle);
 	if (run->has_meta)

@@ -103,9 +103,27 @@ static void report_words(const struct replay_front *f, const char *why, const ch
 	}
 }
 
+/* What the recording does not hold may well be why. */
+static void report_unseen(const struct replay_front *f)
+{
+	struct trace_run_unseen *unseen;
+	char *words;
+	size_t n;
+
+	unseen = trace_run_unseen(f->run, &n);
+	for (size_t i = 0; i < n; i++) {
+		words = trace_run_unseen_words(&unseen[i]);
+		rp_say("  a likely cause, not recorded: %s%s%s", words,
+		       unseen[i].first->remedy[0] ? "; " : "", unseen[i].first->remedy);
+		free(words);
+	}
+	free(unseen);
+}
+
 void replay_report_divergence(const struct replay_front *f)
 {
 	report_words(f, REPLAY_WHY_DIVERGED, "replay diverged: rank %zu%s, event %lu, %s%s: %s");
+	report_unseen(f);
 }
 
 void replay_report_failure(const struct replay_front *f)
@@ -192,6 +210,7 @@ void replay_report_stuck(const struct replay_front *f)
 		free(what);
 		said++;
 	}
+	report_unseen(f);
 }
 
 /* Where recording had stopped by itself, and why. */

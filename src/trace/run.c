@@ -255,6 +255,25 @@ static const char *find_missing(const struct trace_run_rank *rank)
 	return NULL;
 }
 
+static void read_unseen(struct trace_run *run, struct trace_run_rank *rank, int rankfd)
+{
+	struct trace_unseen *all = rp_alloc(TRACE_UNSEEN_SLOTS, sizeof(*all));
+	const char *why = NULL;
+	int n = trace_unseen_read(rankfd, all, &why);
+
+	if (n < 0) {
+		rank->unseen_damage = why;
+		rank->damaged = true;
+		run->damaged++;
+	}
+	if (n > 0) {
+		rank->unseens = (size_t)n;
+		rank->unseen = rp_realloc(all, rank->unseens, sizeof(*all));
+	} else {
+		free(all);
+	}
+}
+
 static void sum_rank(struct trace_run *run, struct trace_run_rank *rank)
 {
 	struct trace_streams names;
@@ -289,6 +308,7 @@ static void sum_rank(struct trace_run *run, struct trace_run_rank *rank)
 		run->damaged += s->damage != NULL;
 	}
 	trace_streams_free(&names);
+	read_unseen(run, rank, rankfd);
 	close(rankfd);
 	add_up(rank);
 	rank->missing = find_missing(rank);
@@ -333,6 +353,7 @@ static void close_rank(struct trace_run_rank *rank)
 	}
 	free(rank->stream);
 	rp_strings_free(rank->notes);
+	free(rank->unseen);
 	if (rank->has_start)
 		trace_start_free(&rank->start);
 }

@@ -14,6 +14,7 @@
 #include "trace/dir.h"
 #include "trace/format.h"
 #include "trace/meta.h"
+#include "trace/unseen.h"
 
 struct trace_run_stream {
 	char *name;
@@ -47,8 +48,11 @@ struct trace_run_rank {
 	bool damaged; /* start.json, the directory, or a stream, which may be missing */
 	struct trace_run_stream *stream;
 	size_t streams;
-	const char *missing; /* a stream that must have been there, or NULL */
-	char **notes;        /* "key=value", NULL at the end */
+	const char *missing;         /* a stream that must have been there, or NULL */
+	char **notes;                /* "key=value", NULL at the end */
+	struct trace_unseen *unseen; /* what is not in the recording */
+	size_t unseens;
+	const char *unseen_damage; /* of the file that tells that, or NULL */
 	/* Sums over the streams that can be read. */
 	size_t processes;
 	size_t threads;
@@ -97,6 +101,20 @@ uint32_t trace_run_mode(const struct trace_run *run);
 
 /* NULL if all of it can be replayed; otherwise a sentence part saying why not; the caller frees. */
 char *trace_run_obstacle(const struct trace_run *run);
+
+/* Something that is not in the recording, of all ranks together. */
+struct trace_run_unseen {
+	const struct trace_unseen *first; /* of the lowest rank */
+	unsigned rank;                    /* that one */
+	size_t ranks;                     /* how many have it */
+	uint64_t count;
+};
+
+/* All of them, each key once; the caller frees the list. */
+struct trace_run_unseen *trace_run_unseen(const struct trace_run *run, size_t *n);
+
+/* "io_uring, since 0@12, 3 times"; the caller frees. */
+char *trace_run_unseen_words(const struct trace_run_unseen *u);
 
 /*
  * How the rank ended, in words: "exit 0", "killed by SIGSEGV". With `exact` event numbers are

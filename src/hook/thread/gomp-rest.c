@@ -5,26 +5,27 @@
  */
 #include "hook/thread/gomp.h"
 
+#include "hook/common/unseen.h"
+
 #define FLAG_NOWAIT 1u
 
 void hook_gomp_not_kept(enum hook_gomp_rest what)
 {
-	static const struct {
-		const char *key, *text;
-	} rest[] = {
+	static struct hook_unseen rest[] = {
 		[GOMP_REST_REDUCTION] = {"openmp-reduction",
-					 "reductions over tasks (OpenMP's task_reduction, "
-					 "in_reduction and reduction(task, ...))"},
-		[GOMP_REST_DETACH] = {"openmp-detach", "detached tasks (OpenMP)"},
+					 "the order of threads in reductions over tasks (OpenMP's "
+					 "task_reduction, in_reduction and reduction(task, ...))"},
+		[GOMP_REST_DETACH] = {"openmp-detach",
+				      "the order of threads in detached tasks (OpenMP)"},
 		[GOMP_REST_TARGET] = {"openmp-target",
-				      "target regions that nobody waits for (OpenMP's nowait)"},
-		[GOMP_REST_OLD] = {"openmp-old", "OpenMP as compilers before gcc 4.9 translate it"},
+				      "the order of threads in target regions that nobody waits "
+				      "for (OpenMP's nowait)"},
+		[GOMP_REST_OLD] = {"openmp-old", "the order of threads in OpenMP as compilers "
+						 "before gcc 4.9 translate it"},
 	};
 
-	if (hook_process.mode == HOOK_RECORD && !hook_depth && hook_self && !hook_self->passive)
-		hook_say_once(rest[what].key, "the program uses ", rest[what].text,
-			      ": the order of their threads is not kept, and a replay may diverge",
-			      NULL);
+	if (!hook_depth && hook_self && !hook_self->passive)
+		hook_unseen(&rest[what]);
 }
 
 HOOK_EXPORT unsigned int GOMP_parallel_reductions(hook_gomp_body *body, void *data,
