@@ -50,6 +50,13 @@ static char *ended(const struct trace_meta *meta)
 	return took;
 }
 
+static const char *threads_words(uint32_t threads)
+{
+	return threads == TRACE_THREADS_SERIAL
+		       ? "one at a time (--threads=serial)"
+		       : "one at a time if the code needs it (--threads=auto)";
+}
+
 static void print_program(const struct trace_run_rank *rank)
 {
 	char *program = cmd_show_text(rank->start.program);
@@ -103,8 +110,8 @@ static void print_run(const struct trace_run *run)
 			print_field("trace", rp_strdup(trace_mode_words(run->meta.tracing)));
 		if (run->meta.noisy)
 			print_field("noise", rp_format("seed %" PRIu64, run->meta.noise));
-		if (run->meta.serial)
-			print_field("threads", rp_strdup("one at a time (--serial)"));
+		if (run->meta.threads)
+			print_field("threads", rp_strdup(threads_words(run->meta.threads)));
 		if (run->meta.system_heap)
 			print_field("heap", rp_strdup("system"));
 		if (run->meta.origin)

@@ -25,7 +25,7 @@ static int run(int argc, char **argv)
 		{"output", required_argument, NULL, 'o'},
 		{"tracing", required_argument, NULL, 'c'},
 		{"system-heap", no_argument, NULL, 'h'},
-		{"serial", no_argument, NULL, '1'},
+		{"threads", required_argument, NULL, '1'},
 		{NULL, 0, NULL, 0},
 	};
 	struct launch_rank how = {0};
@@ -45,7 +45,7 @@ static int run(int argc, char **argv)
 		} else if (c == 'h') {
 			how.system_heap = true;
 		} else if (c == '1') {
-			how.serial = true;
+			how.threads = (unsigned)strtoul(optarg, NULL, 10);
 		} else if (c == 'c') {
 			how.tracing = (unsigned)strtoul(optarg, NULL, 10);
 		} else if (c == 'g') {
@@ -69,7 +69,7 @@ static int run(int argc, char **argv)
 const struct cmd_verb cmd_rank = {
 	.name = "rank",
 	.args = "--trace DIR [--session DIR [--varied] [--output DIR]] [--noise=SEED] [--mpi=MPI]"
-		" [--force] [--tracing=N] [--serial] -- PROGRAM [ARG …]",
+		" [--force] [--tracing=N] [--threads=N] -- PROGRAM [ARG …]",
 	.summary = "Becomes one rank of a recorded or replayed run",
 	.run = run,
 	.hidden = true,

@@ -33,6 +33,7 @@
 #include "trace/dir.h"
 #include "trace/meta.h"
 #include "trace/run.h"
+#include "trace/words.h"
 
 struct options {
 	const char *output;
@@ -40,7 +41,7 @@ struct options {
 	bool noisy, seeded;
 	uint64_t noise;
 	bool system_heap;
-	bool serial;
+	uint32_t threads;
 	enum launch_mpi mpi;
 	const char *trace, *clocks;
 	enum trace_mode tracing;
@@ -91,6 +92,7 @@ static int parse(int argc, char **argv, struct options *o)
 		{"mpi", required_argument, NULL, 'm'},
 		{"heap", required_argument, NULL, 'h'},
 		{"serial", no_argument, NULL, '1'},
+		{"threads", required_argument, NULL, 'T'},
 		{"trace", required_argument, NULL, 't'},
 		{"clocks", required_argument, NULL, 'c'},
 		{NULL, 0, NULL, 0},
@@ -109,7 +111,12 @@ static int parse(int argc, char **argv, struct options *o)
 			if (optarg && cmd_show_seed(optarg, &o->noise))
 				return RP_EXIT_BAD_INPUT;
 		} else if (c == '1') {
-			o->serial = true;
+			o->threads = TRACE_THREADS_SERIAL;
+		} else if (c == 'T') {
+			if (!trace_threads_parse(optarg, &o->threads)) {
+				rp_say("--threads is parallel, serial or auto, not '%s'", optarg);
+				return RP_EXIT_BAD_INPUT;
+			}
 		} else if (c == 't') {
 			o->trace = optarg;
 		} else if (c == 'c') {
@@ -172,7 +179,7 @@ static void fill_meta(struct trace_meta *meta, const struct options *o,
 		.noisy = o->noisy,
 		.noise = o->noise,
 		.system_heap = o->system_heap,
-		.serial = o->serial,
+		.threads = o->threads,
 		.tracing = o->tracing,
 	};
 }
@@ -258,8 +265,8 @@ static char **rank_command(const struct options *o, const struct launch_command 
 		prefix[n++] = rp_format("--tracing=%d", (int)o->tracing);
 	if (o->system_heap)
 		prefix[n++] = "--system-heap";
-	if (o->serial)
-		prefix[n++] = "--serial";
+	if (o->threads)
+		prefix[n++] = rp_format("--threads=%" PRIu32, o->threads);
 	prefix[n++] = "--";
 	return launch_command_rewrite(command, o->argv, prefix);
 }
@@ -277,7 +284,7 @@ static int run_command(const struct options *o, const struct launch_command *com
 		.noisy = o->noisy,
 		.noise = o->noise,
 		.system_heap = o->system_heap,
-		.serial = o->serial,
+		.threads = o->threads,
 		.tracing = o->tracing,
 		.mpi = o->mpi,
 		.argv = o->argv,
@@ -437,7 +444,7 @@ static int run_behind(struct options *o, const struct launch_command *command, u
 		.discard = o->discard,
 		.noisy = o->noisy,
 		.system_heap = o->system_heap,
-		.serial = o->serial,
+		.threads = o->threads,
 		.tracing = o->tracing,
 		.mpi = o->mpi,
 		.argv = o->argv,
@@ -518,9 +525,14 @@ const struct cmd_verb cmd_record = {
 		"  --clocks=KIND           with --trace=racing: fixed (the default), incremental "
 		"or "
 		"full\n"
-		"  --serial                run one thread of a process at a time: what threads "
-		"share\n"
-		"                          without locks has an order then, too\n"
+		"  --threads=HOW           parallel (the default); serial: one thread of a process "
+		"at a\n"
+		"                          time, what they share by atomic operations or without "
+		"locks\n"
+		"                          has an order then, too; auto: serial if the code "
+		"orders\n"
+		"                          threads by atomic operations\n"
+		"  --serial                the same as --threads=serial\n"
 		"  --heap=HEAP             own: pointers are the same in every replay (default);\n"
 		"                          system: malloc is libc's\n"
 		"  --mpi=MPI               openmpi, mpich or none, where it cannot be seen\n",

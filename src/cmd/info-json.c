@@ -147,7 +147,7 @@ static void set_meta(json_t *object, const struct trace_meta *meta)
 	set_text(object, "tracing", trace_mode_words(meta->tracing));
 	if (meta->noisy)
 		set(object, "noise", meta->noise);
-	json_object_set_new(object, "serial", json_boolean(meta->serial));
+	set_text(object, "threads", trace_threads_name(meta->threads));
 	json_object_set_new(object, "heap", json_string(meta->system_heap ? "system" : "own"));
 	if (meta->origin)
 		set_text(object, "origin", meta->origin);

@@ -51,7 +51,7 @@ static void clear_variables(void)
 	static const char *const ours[] = {"REPRISE_MODE",    "REPRISE_DIR",      "REPRISE_RANK",
 					   "REPRISE_SESSION", "REPRISE_NOISE",    "REPRISE_FORCE",
 					   "REPRISE_DISCARD", "REPRISE_LAUNCHED", "REPRISE_TRACE",
-					   "REPRISE_HEAP",    "REPRISE_SERIAL"};
+					   "REPRISE_HEAP",    "REPRISE_THREADS"};
 
 	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
 		unsetenv(ours[i]);
@@ -70,7 +70,7 @@ static void set_format(const char *name, const char *format, uint64_t value)
  * environment to the heap then finds the same addresses there.
  */
 static int set_variables(const struct launch_rank *how, const char *dir, const char *hook,
-			 bool system_heap, bool serial)
+			 bool system_heap, unsigned threads)
 {
 	char *session = how->session ? rp_strdup(how->session) : rp_format("%s/replay-000000", dir);
 	unsigned rank;
@@ -85,7 +85,7 @@ static int set_variables(const struct launch_rank *how, const char *dir, const c
 	set_format("REPRISE_DISCARD", "%" PRIu64, how->discard);
 	set_format("REPRISE_TRACE", "%" PRIu64, how->tracing);
 	set_format("REPRISE_LAUNCHED", "%" PRIu64, launch_job_rank(&rank));
-	set_format("REPRISE_SERIAL", "%" PRIu64, serial);
+	set_format("REPRISE_THREADS", "%" PRIu64, threads);
 	setenv("REPRISE_HEAP", system_heap ? "system" : "own", 1);
 	free(session);
 	return launch_environ_preload(hook);
@@ -184,7 +184,7 @@ static int record(const struct launch_rank *how, const char *path, enum launch_m
 
 	if (rankfd < 0)
 		return run_unrecorded(how, path, rankfd);
-	rc = set_variables(how, dir.path, hook, how->system_heap, how->serial);
+	rc = set_variables(how, dir.path, hook, how->system_heap, how->threads);
 	if (rc)
 		return rc;
 	input = launch_stdin_keep(rankfd, how->rank);
@@ -281,7 +281,7 @@ static int replay(const struct launch_rank *how)
 	}
 	rc = launch_hook_require(mpi, &hook);
 	if (!rc)
-		rc = set_variables(how, dir.path, hook, meta.system_heap, meta.serial);
+		rc = set_variables(how, dir.path, hook, meta.system_heap, meta.threads);
 	if (!rc)
 		rc = launch_stdin_restore(rankfd, start.input);
 	if (!rc && how->output)

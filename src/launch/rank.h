@@ -18,10 +18,10 @@ struct launch_rank {
 	const char *output; /* a directory for the standard output and error of the rank, or NULL */
 	bool force;         /* replay: a changed program is replayed all the same */
 	bool system_heap;   /* record: the program's malloc stays libc's */
-	bool serial;        /* record: one thread at a time */
 	bool noisy;
 	uint64_t noise;
 	unsigned tracing;    /* record: enum trace_mode */
+	unsigned threads;    /* record: enum trace_threads */
 	enum launch_mpi mpi; /* told by the user; else LAUNCH_MPI_UNKNOWN */
 	char **argv;         /* of the program */
 };

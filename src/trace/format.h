@@ -102,6 +102,18 @@ enum trace_mode {
 	TRACE_MODES = 7,
 };
 
+/* How the threads of a process run. */
+enum trace_threads {
+	TRACE_THREADS_PARALLEL = 0,
+	TRACE_THREADS_SERIAL = 1, /* one at a time */
+	TRACE_THREADS_AUTO = 2,   /* serial if the program's code needs it: a note says which */
+	TRACE_THREADS_KINDS = 3,
+};
+
+/* The note of an automatic choice. */
+#define TRACE_NOTE_SERIAL "threads=serial"
+#define TRACE_NOTE_PARALLEL "threads=parallel"
+
 static inline uint32_t trace_world_mode(uint64_t b)
 {
 	return b >> 8 < TRACE_MODES ? (uint32_t)(b >> 8) : TRACE_MODE_ORDER;

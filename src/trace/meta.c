@@ -22,6 +22,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "trace/format.h"
+#include "trace/words.h"
 
 #define FILE_MAX (64u << 20)
 #define CHECK_BYTES 17
@@ -284,8 +285,9 @@ int trace_meta_write(const struct trace_dir *dir, const struct trace_meta *meta)
 		json_object_set_new(object, "tracing", json_integer(meta->tracing));
 	if (object && meta->system_heap)
 		json_object_set_new(object, "heap", json_string("system"));
-	if (object && meta->serial)
-		json_object_set_new(object, "serial", json_true());
+	if (object && meta->threads)
+		json_object_set_new(object, "threads",
+				    json_string(trace_threads_name(meta->threads)));
 	if (object && meta->ended)
 		json_object_set_new(object, "ended", put_ended(meta));
 	if (object && meta->origin)
@@ -329,12 +331,13 @@ static bool take_heap(const json_t *object, struct trace_meta *meta)
 	return !value || meta->system_heap;
 }
 
-static bool take_serial(const json_t *object, struct trace_meta *meta)
+static bool take_threads(const json_t *object, struct trace_meta *meta)
 {
-	const json_t *value = json_object_get(object, "serial");
+	const json_t *value = json_object_get(object, "threads");
 
-	meta->serial = json_is_true(value);
-	return !value || meta->serial;
+	meta->threads = TRACE_THREADS_PARALLEL;
+	return !value || (json_is_string(value) &&
+			  trace_threads_parse(json_string_value(value), &meta->threads));
 }
 
 static bool take_ended(const json_t *object, struct trace_meta *meta)
@@ -370,8 +373,8 @@ int trace_meta_read(const struct trace_dir *dir, struct trace_meta *meta)
 	       take_string(object, "mpi", &meta->mpi) && take_string(object, "cwd", &meta->cwd) &&
 	       take_string(object, "host", &meta->host) &&
 	       take_string(object, "start", &meta->start) && take_noise(object, meta) &&
-	       take_tracing(object, meta) && take_heap(object, meta) && take_serial(object, meta) &&
-	       take_ended(object, meta) &&
+	       take_tracing(object, meta) && take_heap(object, meta) &&
+	       take_threads(object, meta) && take_ended(object, meta) &&
 	       (!json_object_get(object, "env") || take_strings(object, "env", &meta->env)) &&
 	       (!json_object_get(object, "origin") || take_string(object, "origin", &meta->origin));
 	json_decref(object);

@@ -27,7 +27,7 @@ struct trace_meta {
 	bool noisy;
 	uint64_t noise;
 	bool system_heap; /* --heap=system: malloc is libc's */
-	bool serial;      /* --serial: one thread at a time */
+	uint32_t threads; /* enum trace_threads */
 	uint32_t tracing; /* enum trace_mode that was asked for */
 	enum trace_ended ended;
 	int status; /* exit status or signal */

@@ -112,6 +112,28 @@ const char *trace_mode_words(uint32_t mode)
 	return word(mode_words, COUNT(mode_words), mode);
 }
 
+static const char *const threads_names[TRACE_THREADS_KINDS] = {
+	[TRACE_THREADS_PARALLEL] = "parallel",
+	[TRACE_THREADS_SERIAL] = "serial",
+	[TRACE_THREADS_AUTO] = "auto",
+};
+
+const char *trace_threads_name(uint32_t threads)
+{
+	return word(threads_names, COUNT(threads_names), threads);
+}
+
+bool trace_threads_parse(const char *name, uint32_t *threads)
+{
+	for (uint32_t i = 0; i < COUNT(threads_names); i++) {
+		if (strcmp(name, threads_names[i]) == 0) {
+			*threads = i;
+			return true;
+		}
+	}
+	return false;
+}
+
 static char *signal_words(uint64_t sig)
 {
 	const char *name = sig < 128 ? sigabbrev_np((int)sig) : NULL;

@@ -3,6 +3,7 @@
 #ifndef TRACE_WORDS_H
 #define TRACE_WORDS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "trace/order.h"
@@ -16,6 +17,10 @@ const char *trace_sync_word(uint32_t kind);
 
 /* "order", "racing, full clocks". */
 const char *trace_mode_words(uint32_t mode);
+
+/* "parallel", "serial" or "auto": enum trace_threads. */
+const char *trace_threads_name(uint32_t threads);
+bool trace_threads_parse(const char *name, uint32_t *threads);
 
 /*
  * What the record says: "received from 3". `post` is the running number of posted wildcards, which

@@ -272,7 +272,7 @@ static void check_end(struct hook_thread *t, const char *call, uint32_t how, int
 		return;
 	hook_end_describe(&f, how, value);
 	if (threads)
-		hook_text_add(&f, HOOK_SYNC_HINT);
+		hook_text_add(&f, hook_sync_hint());
 	hook_diverged(t, call, expected, found);
 }
 
@@ -456,7 +456,7 @@ static void say_end_by_signal(struct hook_thread *t, int sig, void *context)
 		hook_text_add(&out, ", found signal ");
 		hook_text_number(&out, sig);
 		if (early)
-			hook_text_add(&out, HOOK_SYNC_HINT);
+			hook_text_add(&out, hook_sync_hint());
 		say_word_in_handler(t, REPLAY_WHY_DIVERGED, "signal", 0, text, context);
 		stay_and_leave(RP_EXIT_DIVERGED);
 	}

@@ -39,7 +39,7 @@ struct hook_process {
 	bool ended;       /* the end of this process is written */
 	bool evaluate;    /* a replay that writes down all events */
 	uint64_t noise;   /* seed, 0 for none */
-	bool serial;      /* one thread runs at a time, see hook/thread/baton.h */
+	uint32_t threads; /* enum trace_threads, see hook/thread/baton.h */
 	uint32_t trace;   /* enum trace_mode that was asked for */
 	char dir[1024];
 	char session[1024];

@@ -146,3 +146,17 @@ void hook_modules_note(const char *text)
 	if (hook_process.mode == HOOK_RECORD)
 		hook_input_note(TRACE_IN_NOTE, text);
 }
+
+bool hook_modules_noted(const char *text)
+{
+	struct trace_input_reader reader;
+	struct trace_input_rec rec;
+
+	trace_input_reader_init(&reader, hook_input_view());
+	while (trace_input_next(&reader, &rec) == 1) {
+		if (rec.kind == TRACE_IN_NOTE && rec.length == strlen(text) &&
+		    memcmp(rec.bytes, text, rec.length) == 0)
+			return true;
+	}
+	return false;
+}

@@ -109,7 +109,7 @@ static bool read_environment(void)
 	const char *fault = getenv("REPRISE_FAULT");
 	const char *discard = getenv("REPRISE_DISCARD");
 	const char *trace = getenv("REPRISE_TRACE");
-	const char *serial = getenv("REPRISE_SERIAL");
+	const char *threads = getenv("REPRISE_THREADS");
 	char path[1100];
 	struct hook_text text = hook_text_in(path, sizeof(path));
 	int fd;
@@ -117,7 +117,7 @@ static bool read_environment(void)
 	if (!mode || !rank || !copy_env("REPRISE_DIR", hook_process.dir, sizeof(hook_process.dir)))
 		return false;
 	hook_process.rank = (uint32_t)strtoul(rank, NULL, 10);
-	hook_process.serial = serial && strcmp(serial, "1") == 0;
+	hook_process.threads = threads ? (uint32_t)strtoul(threads, NULL, 10) : 0;
 	hook_process.noise = noise ? strtoull(noise, NULL, 10) : 0;
 	hook_process.trace = trace ? (uint32_t)strtoul(trace, NULL, 10) % TRACE_MODES : 0;
 	hook_process.discard = discard && strcmp(discard, "1") == 0;

@@ -232,14 +232,19 @@ static int replay_wait(struct hook_thread *t, const struct hook_sync_call *c)
 
 void hook_sync_at_end(struct hook_thread *t, const struct hook_sync_call *c)
 {
+	char found[320];
+	struct hook_text out = hook_text_in(found, sizeof(found));
+
 	if (c->op >= SYNC_COND_WAIT && c->op <= SYNC_COND_CLOCKWAIT && !t->released)
 		give_back(c);
 	if (c->op == SYNC_CREATE)
 		hook_create_at_end(t, c);
 	t->state = HOOK_THREAD_AT_END;
-	if (hook_end_is_own(t))
-		hook_diverged(t, hook_sync_name(c->op), "the end of the program",
-			      "a further operation" HOOK_SYNC_HINT);
+	if (hook_end_is_own(t)) {
+		hook_text_add(&out, "a further operation");
+		hook_text_add(&out, hook_sync_hint());
+		hook_diverged(t, hook_sync_name(c->op), "the end of the program", found);
+	}
 	hook_end_of_recording(t, hook_sync_name(c->op));
 }
 

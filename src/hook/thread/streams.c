@@ -86,7 +86,8 @@ diverged(struct hook_thread *t, const char *call, const char *expected, const ch
 	hook_text_add(&out, found);
 	hook_text_add(&out, " as operation ");
 	hook_text_number(&out, (int64_t)t->sync_reader.ops);
-	hook_text_add(&out, " of the thread" HOOK_SYNC_HINT);
+	hook_text_add(&out, " of the thread");
+	hook_text_add(&out, hook_sync_hint());
 	hook_diverged(t, call, expected, text);
 }
 

@@ -170,7 +170,7 @@ static void __attribute__((noreturn)) say_stuck(struct hook_thread *t, const cha
 	}
 	list_unlock();
 	out.end = found + sizeof(found) - 1;
-	hook_text_add(&out, HOOK_SYNC_HINT);
+	hook_text_add(&out, hook_sync_hint());
 	hook_diverged(t, t->waits_in, "a thread that goes on", found);
 }
 

@@ -13,6 +13,8 @@
 #include <string.h>
 
 #include "hook/common/end.h"
+#include "hook/common/modules.h"
+#include "hook/thread/atomics.h"
 #include "hook/thread/fast.h"
 #include "hook/thread/gomp.h"
 #include "hook/thread/baton.h"
@@ -114,6 +116,33 @@ static bool may_be_fast(void)
 	       is_of_libc((void *)hook_sync_real.pthread_mutex_unlock);
 }
 
+/* Which of the two the choice was is noted for the replay, which makes no other. */
+static bool runs_serially(void)
+{
+	bool serial = hook_process.threads == TRACE_THREADS_SERIAL;
+
+	if (hook_process.threads == TRACE_THREADS_AUTO && hook_sync_replays)
+		return hook_modules_noted(TRACE_NOTE_SERIAL);
+	if (hook_sync_replays || serial)
+		return serial;
+	if (hook_atomics_look()) {
+		serial = hook_process.threads == TRACE_THREADS_AUTO;
+		hook_atomics_tell(serial);
+	}
+	if (hook_process.threads == TRACE_THREADS_AUTO)
+		hook_modules_note(serial ? TRACE_NOTE_SERIAL : TRACE_NOTE_PARALLEL);
+	return serial;
+}
+
+const char *hook_sync_hint(void)
+{
+	return hook_baton_on
+		       ? "; a thread that computes for long without a call runs beside the "
+			 "others: see 'reprise info'"
+		       : "; threads that share data by atomic operations or without locks can "
+			 "do that: record with --threads=serial";
+}
+
 void hook_sync_start(void)
 {
 	if (hook_sync_mode)
@@ -128,7 +157,7 @@ void hook_sync_start(void)
 	hook_sync_replays = hook_process.mode == HOOK_REPLAY;
 	hook_sync_plain = hook_sync_replays ? &hook_sync_replay : &hook_sync_record;
 	hook_sync_mode = hook_sync_plain;
-	if (!hook_process.serial) {
+	if (!runs_serially()) {
 		if (may_be_fast())
 			hook_sync_fast = hook_signals ? HOOK_FAST_LOCK : HOOK_FAST_PAIR;
 		return;

@@ -146,8 +146,8 @@ extern bool hook_sync_replays;
 const char *hook_sync_name(enum hook_sync_op op);
 enum trace_sync_class hook_sync_class(enum hook_sync_op op);
 
-/* How a report of a divergence of threads ends. */
-#define HOOK_SYNC_HINT "; threads that share data without locks can do that: see 'reprise races'"
+/* How a report of a divergence of threads ends: what can be done. */
+const char *hook_sync_hint(void);
 
 /* The program makes its first thread. */
 void hook_sync_start(void);

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where instructions of the x86-64 end, and which of them are atomic. Nothing else of them is
+ * decoded, so a scan reads hundreds of megabytes in a second. No malloc, no table is written: it is
+ * used inside the recorded program.
+ */
+#ifndef RP_X86_H
+#define RP_X86_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum rp_x86_kind {
+	RP_X86_PLAIN,
+	RP_X86_COUNT,    /* lock inc, dec, add, sub of a constant or register: nothing comes back */
+	RP_X86_ADD,      /* lock xadd: comes back with the value before */
+	RP_X86_EXCHANGE, /* lock cmpxchg, xchg with memory, lock bts and the like */
+	RP_X86_MASK,     /* lock or, and, xor */
+	RP_X86_FENCE,    /* lock or or add of 0 to the stack */
+	RP_X86_PAUSE,
+	RP_X86_KINDS,
+};
+
+struct rp_x86 {
+	size_t length;
+	enum rp_x86_kind kind;
+	unsigned reg; /* of an xadd: the register that is added */
+};
+
+/* Looks at the instruction at `code`; a byte that begins none has length 1. */
+void rp_x86_decode(const uint8_t *code, const uint8_t *end, struct rp_x86 *out);
+
+#endif
