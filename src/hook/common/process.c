@@ -22,6 +22,7 @@
 #include "hook/common/text.h"
 #include "hook/common/thread.h"
 #include "hook/input/input.h"
+#include "hook/memory/memory.h"
 #include "hook/thread/real.h"
 
 #define MAX_PROCESSES 10000
@@ -116,6 +117,7 @@ static bool read_environment(void)
 
 	if (!mode || !rank || !copy_env("REPRISE_DIR", hook_process.dir, sizeof(hook_process.dir)))
 		return false;
+	hook_memory_aside();
 	hook_process.rank = (uint32_t)strtoul(rank, NULL, 10);
 	hook_process.threads = threads ? (uint32_t)strtoul(threads, NULL, 10) : 0;
 	hook_process.noise = noise ? strtoull(noise, NULL, 10) : 0;
@@ -207,6 +209,7 @@ void hook_process_is_child(void)
 	hook_process.mode = HOOK_INERT;
 	hook_process.varied = false;
 	hook_process.claimed = false;
+	hook_memory_stop();
 	hook_sync_stop();
 	hook_depth = 1;
 }

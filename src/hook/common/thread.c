@@ -14,6 +14,7 @@
 #include "hook/common/session.h"
 #include "hook/common/stacks.h"
 #include "hook/heap/heap.h"
+#include "hook/memory/memory.h"
 
 __thread struct hook_thread *hook_self;
 void (*hook_thread_closing)(struct hook_thread *t);
@@ -111,6 +112,7 @@ void hook_thread_adopt_main(void)
 		hook_slot->limit = t->order_view.events << 1 | t->order_view.inside;
 	hook_modules_start();
 	hook_heap_start();
+	hook_memory_start();
 	hook_depth = t->passive;
 }
 

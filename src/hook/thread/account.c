@@ -235,6 +235,8 @@ static const char *kind_of(enum hook_sync_op op)
 {
 	if (op == SYNC_WRITE)
 		return "output";
+	if (op == SYNC_MEMORY)
+		return "memory";
 	if (op <= SYNC_COND_CLOCKWAIT)
 		return "mutex";
 	if (op <= SYNC_SPIN_TRYLOCK)

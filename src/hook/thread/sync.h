@@ -24,7 +24,8 @@ enum hook_sync_op {
 	SYNC_MUTEX_TRYLOCK,
 	SYNC_MUTEX_TIMEDLOCK,
 	SYNC_MUTEX_CLOCKLOCK,
-	SYNC_WRITE, /* to standard output or error: a mutex of ours */
+	SYNC_WRITE,  /* to standard output or error: a mutex of ours */
+	SYNC_MEMORY, /* is mapped or unmapped: the same */
 	SYNC_COND_WAIT,
 	SYNC_COND_TIMEDWAIT,
 	SYNC_COND_CLOCKWAIT,
