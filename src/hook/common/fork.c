@@ -10,7 +10,9 @@
 #include <sys/syscall.h>
 
 #include "hook/common/process.h"
+#include "hook/input/child.h"
 #include "hook/input/real.h"
+#include "hook/input/signal.h"
 
 /* Libraries have handlers of their own around fork; what they call is not the program's. */
 HOOK_EXPORT pid_t fork(void)
@@ -19,13 +21,15 @@ HOOK_EXPORT pid_t fork(void)
 
 	if (hook_depth)
 		return REAL(fork)();
-	hook_depth++;
+	hook_signal_pass();
+	hook_depth = HOOK_CLOSED;
 	pid = REAL(fork)();
-	if (pid != 0)
-		hook_depth--;
-	else
+	if (pid == 0) {
 		hook_process_is_child();
-	return pid;
+		return 0;
+	}
+	hook_depth = hook_self ? hook_self->passive : 0;
+	return hook_child_made("fork", pid);
 }
 
 /* A fork without handlers, thus without ours. */
@@ -35,7 +39,7 @@ HOOK_EXPORT pid_t _Fork(void)
 
 	if (pid == 0)
 		hook_process_is_child();
-	return pid;
+	return pid == 0 || hook_depth ? pid : hook_child_made("_Fork", pid);
 }
 
 struct start {
@@ -74,6 +78,7 @@ HOOK_EXPORT int clone(int (*begin)(void *), void *stack, int flags, void *arg, .
 	pid_t *parent_tid, *child_tid;
 	va_list ap;
 	void *tls;
+	int pid;
 
 	va_start(ap, arg);
 	parent_tid = va_arg(ap, pid_t *);
@@ -86,8 +91,36 @@ HOOK_EXPORT int clone(int (*begin)(void *), void *stack, int flags, void *arg, .
 	} else if (shares_thread(flags) && hook_depth == 0) {
 		stop_here();
 	}
-	return REAL(clone)(begin, stack, flags, arg, parent_tid, tls, child_tid);
+	pid = REAL(clone)(begin, stack, flags, arg, parent_tid, tls, child_tid);
+	return flags & CLONE_THREAD || hook_depth ? pid : hook_child_made("clone", pid);
 }
+
+/* These return an error number. */
+#define DEFINE_SPAWN(name)                                                                         \
+	HOOK_EXPORT int name(                                                                      \
+		pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,           \
+		const posix_spawnattr_t *attributes, char *const argv[], char *const envp[])       \
+	{                                                                                          \
+		int error = errno, rc;                                                             \
+		pid_t made;                                                                        \
+                                                                                                   \
+		if (hook_depth)                                                                    \
+			return REAL(name)(pid, file, actions, attributes, argv, envp);             \
+		hook_signal_pass();                                                                \
+		hook_depth = HOOK_CLOSED;                                                          \
+		rc = REAL(name)(&made, file, actions, attributes, argv, envp);                     \
+		errno = rc;                                                                        \
+		hook_depth = hook_self ? hook_self->passive : 0;                                   \
+		made = hook_child_made(#name, rc ? -1 : made);                                     \
+		rc = made < 0 ? errno : 0;                                                         \
+		if (pid && made > 0)                                                               \
+			*pid = made;                                                               \
+		errno = error;                                                                     \
+		return rc;                                                                         \
+	}
+
+DEFINE_SPAWN(posix_spawn)
+DEFINE_SPAWN(posix_spawnp)
 
 #if defined(__x86_64__)
 
@@ -124,8 +157,38 @@ long hook_syscall_child(long number, long a, long b, long c, long d, long e, ...
 			 : "rcx", "r11", "memory");
 	if (result == 0)
 		hook_process_is_child();
-	return (unsigned long)result < -4095UL ? result : hook_syscall_failed(result);
+	if ((unsigned long)result >= -4095UL)
+		result = hook_syscall_failed(result);
+	return result == 0 || hook_depth ? result : hook_child_made("clone", (pid_t)result);
 }
+
+long hook_vfork_made(long result) __attribute__((used));
+
+long hook_vfork_made(long result)
+{
+	if (result < 0)
+		result = hook_syscall_failed(result);
+	return hook_depth ? result : hook_child_made("vfork", (pid_t)result);
+}
+
+/*
+ * The child goes on with the stack of its parent, which then comes back to the same place: where
+ * that is stays in a register.
+ */
+HOOK_EXPORT __attribute__((naked)) pid_t vfork(void)
+{
+	__asm__("pop %rdi\n\t"
+		"mov $58, %eax\n\t"
+		"syscall\n\t"
+		"push %rdi\n\t"
+		"test %rax, %rax\n\t"
+		"jz 1f\n\t"
+		"mov %rax, %rdi\n\t"
+		"jmp hook_vfork_made\n"
+		"1:\tret");
+}
+
+HOOK_EXPORT pid_t __vfork(void) __attribute__((alias("vfork"), leaf, nothrow));
 
 /*
  * As libc's own: nothing is on the stack but where to return to, because a child by clone may come

@@ -14,6 +14,7 @@
 #include "hook/common/session.h"
 #include "hook/common/stacks.h"
 #include "hook/heap/heap.h"
+#include "hook/input/input.h"
 #include "hook/memory/memory.h"
 
 __thread struct hook_thread *hook_self;
@@ -108,8 +109,10 @@ void hook_thread_adopt_main(void)
 		hook_slot->state = REPLAY_RUNNING;
 	}
 	hook_thread_open(t);
-	if (hook_process.mode == HOOK_REPLAY)
+	if (hook_process.mode == HOOK_REPLAY) {
 		hook_slot->limit = t->order_view.events << 1 | t->order_view.inside;
+		hook_input_was_pid((pid_t)t->order_view.header->pid);
+	}
 	hook_modules_start();
 	hook_heap_start();
 	hook_memory_start();

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "hook/input/channel.h"
+#include "hook/input/child.h"
 #include "hook/input/device.h"
 #include "hook/input/file.h"
 #include "hook/input/input.h"
@@ -114,12 +115,19 @@ HOOK_EXPORT FILE *tmpfile(void)
 
 HOOK_EXPORT FILE *tmpfile64(void) __attribute__((alias("tmpfile")));
 
+/* The child runs again in replay; what was read from it is given back. */
 HOOK_EXPORT FILE *popen(const char *command, const char *mode)
 {
 	bool numbers = hook_file_opens(SITE);
 	FILE *f = REAL(popen)(command, mode);
 
-	return numbers ? numbered(f, "popen") : f;
+	if (numbers)
+		f = numbered(f, "popen");
+	if (!f || !hook_channel_may_make(SITE))
+		return f;
+	hook_child_note();
+	hook_channel_mark(fileno(f), HOOK_CHANNEL_PIPE);
+	return hook_channel_file(f, mode);
 }
 
 /* The number first: libc has no way to change it later. */

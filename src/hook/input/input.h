@@ -46,6 +46,9 @@ void hook_input_note(uint32_t kind, const char *text);
 /* Replay: the calling thread's recorded inputs; empty if it had none. */
 const struct trace_view *hook_input_view(void);
 
+/* Replay: this was the program's own pid. */
+void hook_input_was_pid(pid_t pid);
+
 /*
  * Replay gave out recorded pids. A path below /proc/PID with such a pid is turned into the one it
  * stands for, in `buffer`; any other path is returned as it is.

@@ -4,30 +4,44 @@
  * process they stand for, not whoever has that number today. In a recording the numbers are the
  * real ones, and nothing is ever translated.
  */
+#include <errno.h>
 #include <limits.h>
 #include <string.h>
 
 #include "hook/common/text.h"
+#include "hook/input/child.h"
 #include "hook/input/input.h"
+#include "hook/input/io.h"
 #include "hook/input/real.h"
 #include "hook/input/signal.h"
 #include "hook/thread/stuck.h"
+
+#define SITE __builtin_return_address(0)
 
 struct alias {
 	pid_t given; /* 0: none */
 	pid_t real;
 };
 
-static struct alias self, parent;
+static struct alias self, parent, group, session;
 static bool tids_given;
 
 /* `real` is stored first: who sees the alias sees what it stands for. */
 static void remember(struct alias *alias, pid_t given, pid_t real)
 {
-	if (given == real)
-		return;
 	__atomic_store_n(&alias->real, real, __ATOMIC_RELAXED);
 	__atomic_store_n(&alias->given, given, __ATOMIC_RELEASE);
+}
+
+/* A vfork child runs in our memory, but what it learns is not the program's. */
+static bool is_program(void)
+{
+	return REAL(getpid)() == hook_process.pid;
+}
+
+void hook_input_was_pid(pid_t pid)
+{
+	remember(&self, pid, hook_process.pid);
 }
 
 static int fetch_getpid(void *ctx, uint64_t *value)
@@ -44,8 +58,7 @@ HOOK_EXPORT pid_t getpid(void)
 	if (hook_depth)
 		return REAL(getpid)();
 	hook_input_number(TRACE_IN_PID, "getpid", fetch_getpid, NULL, &value);
-	/* A vfork child runs in our memory, but its pid is not the program's. */
-	if ((pid_t)value != hook_process.pid && REAL(getpid)() == hook_process.pid)
+	if ((pid_t)value != hook_process.pid && is_program())
 		remember(&self, (pid_t)value, hook_process.pid);
 	return (pid_t)value;
 }
@@ -64,7 +77,7 @@ HOOK_EXPORT pid_t getppid(void)
 	if (hook_depth)
 		return REAL(getppid)();
 	hook_input_number(TRACE_IN_PPID, "getppid", fetch_getppid, NULL, &value);
-	if (REAL(getpid)() == hook_process.pid)
+	if (is_program())
 		remember(&parent, (pid_t)value, REAL(getppid)());
 	return (pid_t)value;
 }
@@ -102,19 +115,31 @@ static bool knows_aliases(void)
 	return hook_depth == 0 || REAL(getpid)() != hook_process.pid;
 }
 
+static const struct alias *const known[] = {&self, &parent, &group, &session};
+#define KNOWN (sizeof(known) / sizeof(known[0]))
+
+static bool is_known(pid_t pid)
+{
+	for (size_t i = 0; i < KNOWN; i++) {
+		if (known[i]->given == pid)
+			return true;
+	}
+	return hook_child_real(pid) != 0;
+}
+
 static pid_t real_pid(pid_t pid)
 {
-	pid_t own = __atomic_load_n(&self.given, __ATOMIC_ACQUIRE);
-	pid_t above = __atomic_load_n(&parent.given, __ATOMIC_ACQUIRE);
+	pid_t child, thread;
 
-	int thread;
-
-	if (pid <= 0 || (pid != own && pid != above && !tids_given) || !knows_aliases())
+	if (pid <= 0 || hook_process.mode == HOOK_RECORD || !knows_aliases())
 		return pid;
-	if (pid == own || pid == above)
-		return pid == own ? self.real : parent.real;
-	thread = hook_sync_real_tid(pid);
-	return thread ? thread : pid;
+	for (size_t i = 0; i < KNOWN; i++) {
+		if (__atomic_load_n(&known[i]->given, __ATOMIC_ACQUIRE) == pid)
+			return known[i]->real;
+	}
+	child = hook_child_real(pid);
+	thread = tids_given && !child ? hook_sync_real_tid(pid) : 0;
+	return child ? child : thread ? thread : pid;
 }
 
 const char *hook_input_real_path(const char *path, char buffer[HOOK_INPUT_PATH])
@@ -124,8 +149,7 @@ const char *hook_input_real_path(const char *path, char buffer[HOOK_INPUT_PATH])
 	pid_t pid = 0;
 	const char *p;
 
-	if ((!self.given && !parent.given && !tids_given) ||
-	    strncmp(path, prefix, sizeof(prefix) - 1) != 0)
+	if (hook_process.mode == HOOK_RECORD || strncmp(path, prefix, sizeof(prefix) - 1) != 0)
 		return path;
 	for (p = path + sizeof(prefix) - 1; *p >= '0' && *p <= '9' && pid < INT_MAX / 10; p++)
 		pid = pid * 10 + (*p - '0');
@@ -143,19 +167,39 @@ static bool comes_as_recorded(pid_t pid, int sig)
 	return hook_signal_is_recorded(sig) && (pid == 0 || pid == hook_process.pid);
 }
 
-static int send_signal(pid_t pid, int sig)
+/* Replay: whoever the program does not know any more, or never did, is left in peace: 0. */
+static pid_t target_of(pid_t pid)
 {
-	if (pid < -1)
-		return REAL(kill)(-real_pid(-pid), sig);
-	return comes_as_recorded(real_pid(pid), sig) ? 0 : REAL(kill)(real_pid(pid), sig);
+	pid_t id = pid < 0 ? -pid : pid;
+
+	if (pid == -1 || !is_known(id))
+		return 0;
+	return pid < 0 ? -real_pid(id) : real_pid(id);
+}
+
+/* To others: whether they are there is an input. */
+static int send_to_others(pid_t pid, int sig)
+{
+	pid_t target = target_of(pid);
+	HOOK_IO(io, "kill", HOOK_IO_GIVES);
+
+	if (io.live)
+		hook_io_did(&io, REAL(kill)(pid, sig));
+	else if (target)
+		REAL(kill)(target, sig);
+	return (int)hook_io_result(&io);
 }
 
 HOOK_EXPORT int kill(pid_t pid, int sig)
 {
+	bool to_itself = pid == 0 || real_pid(pid) == hook_process.pid;
 	int rc;
 
+	if (!to_itself && hook_io_is_programs(SITE))
+		return send_to_others(pid, sig);
 	hook_signal_pass();
-	rc = send_signal(pid, sig);
+	pid = pid < -1 ? -real_pid(-pid) : real_pid(pid);
+	rc = comes_as_recorded(pid, sig) ? 0 : REAL(kill)(pid, sig);
 	hook_signal_pass();
 	return rc;
 }
@@ -171,9 +215,11 @@ HOOK_EXPORT int sigqueue(pid_t pid, int sig, const union sigval value)
 	return rc;
 }
 
-HOOK_EXPORT int killpg(pid_t group, int signal)
+HOOK_EXPORT int killpg(pid_t whom, int signal)
 {
-	return REAL(killpg)(real_pid(group), signal);
+	if (hook_depth || whom < 0)
+		return REAL(killpg)(real_pid(whom), signal);
+	return kill(-whom, signal);
 }
 
 HOOK_EXPORT int tgkill(pid_t pid, pid_t tid, int signal)
@@ -181,19 +227,87 @@ HOOK_EXPORT int tgkill(pid_t pid, pid_t tid, int signal)
 	return REAL(tgkill)(real_pid(pid), real_pid(tid), signal);
 }
 
+static int fetch_getpgid(void *ctx, uint64_t *value)
+{
+	pid_t got = REAL(getpgid)(real_pid(*(pid_t *)ctx));
+
+	*value = (uint64_t)got;
+	return got < 0 ? -errno : 0;
+}
+
+/* Groups and sessions have the numbers of processes. */
 HOOK_EXPORT pid_t getpgid(pid_t pid)
 {
-	return REAL(getpgid)(real_pid(pid));
+	uint64_t value;
+
+	if (hook_depth)
+		return REAL(getpgid)(real_pid(pid));
+	if (hook_input_number(TRACE_IN_PID, "getpgid", fetch_getpgid, &pid, &value))
+		return -1;
+	if ((!pid || real_pid(pid) == hook_process.pid) && is_program())
+		remember(&group, (pid_t)value, REAL(getpgid)(0));
+	return (pid_t)value;
+}
+
+HOOK_EXPORT pid_t getpgrp(void)
+{
+	return hook_depth ? REAL(getpgrp)() : getpgid(0);
+}
+
+static int fetch_getsid(void *ctx, uint64_t *value)
+{
+	pid_t got = REAL(getsid)(real_pid(*(pid_t *)ctx));
+
+	*value = (uint64_t)got;
+	return got < 0 ? -errno : 0;
 }
 
 HOOK_EXPORT pid_t getsid(pid_t pid)
 {
-	return REAL(getsid)(real_pid(pid));
+	uint64_t value;
+
+	if (hook_depth)
+		return REAL(getsid)(real_pid(pid));
+	if (hook_input_number(TRACE_IN_PID, "getsid", fetch_getsid, &pid, &value))
+		return -1;
+	if ((!pid || real_pid(pid) == hook_process.pid) && is_program())
+		remember(&session, (pid_t)value, REAL(getsid)(0));
+	return (pid_t)value;
 }
 
-HOOK_EXPORT int setpgid(pid_t pid, pid_t group)
+struct made {
+	pid_t id; /* or -errno */
+};
+
+static int fetch_made(void *ctx, uint64_t *value)
 {
-	return REAL(setpgid)(real_pid(pid), real_pid(group));
+	const struct made *made = ctx;
+
+	*value = (uint64_t)made->id;
+	return made->id < 0 ? made->id : 0;
+}
+
+/* Done in replay, too: it also leads a group of its own from then on. */
+HOOK_EXPORT pid_t setsid(void)
+{
+	struct made made = {REAL(setsid)()};
+	uint64_t value;
+
+	if (hook_depth)
+		return made.id;
+	made.id = made.id < 0 ? -errno : made.id;
+	if (hook_input_number(TRACE_IN_PID, "setsid", fetch_made, &made, &value))
+		return -1;
+	if (is_program()) {
+		remember(&session, (pid_t)value, hook_process.pid);
+		remember(&group, (pid_t)value, hook_process.pid);
+	}
+	return (pid_t)value;
+}
+
+HOOK_EXPORT int setpgid(pid_t pid, pid_t into)
+{
+	return REAL(setpgid)(real_pid(pid), real_pid(into));
 }
 
 HOOK_EXPORT ssize_t process_vm_readv(pid_t pid, const struct iovec *here, unsigned long parts,

@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +30,7 @@
 #include <sys/timerfd.h>
 #include <sys/times.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -52,9 +54,10 @@ int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout, co
 
 /* clang-format off */
 #define HOOK_INPUT_REALS(X) \
-	X(fork) X(_Fork) X(clone) \
+	X(fork) X(_Fork) X(clone) X(posix_spawn) X(posix_spawnp) \
+	X(wait) X(waitpid) X(wait3) X(wait4) X(waitid) X(system) X(pclose) \
 	X(clock_gettime) X(gettimeofday) X(time) X(clock) X(times) X(timespec_get) X(getrusage) \
-	X(getpid) X(getppid) X(gettid) X(kill) X(killpg) X(tgkill) X(sigqueue) X(getpgid) X(getsid) X(setpgid) \
+	X(getpid) X(getppid) X(gettid) X(kill) X(killpg) X(tgkill) X(sigqueue) X(getpgid) X(getpgrp) X(getsid) X(setsid) X(setpgid) \
 	X(process_vm_readv) X(process_vm_writev) X(getpriority) X(setpriority) X(prlimit) X(prlimit64) \
 	X(sched_getaffinity) X(sched_setaffinity) X(sched_getscheduler) X(sched_setscheduler) \
 	X(sched_getparam) X(sched_setparam) \

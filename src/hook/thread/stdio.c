@@ -17,6 +17,7 @@
 #include <sys/uio.h>
 
 #include "hook/input/channel.h"
+#include "hook/input/child.h"
 #include "hook/input/file.h"
 #include "hook/thread/objects.h"
 #include "hook/thread/real.h"
@@ -271,7 +272,7 @@ HOOK_EXPORT int fclose(FILE *f)
 
 HOOK_EXPORT int pclose(FILE *f)
 {
-	return close_stream(f, REAL(pclose), __builtin_return_address(0));
+	return close_stream(f, hook_child_pclose, __builtin_return_address(0));
 }
 
 HOOK_EXPORT void flockfile(FILE *f)
