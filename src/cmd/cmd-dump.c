@@ -253,10 +253,16 @@ static int dump_stream(const struct dump *d, const struct source *from, int rank
 		rc = dump_input(d, from, &view);
 	else if (from->name->kind == TRACE_STREAM_SYNC)
 		rc = dump_sync(d, from, &view);
-	else
+	else if (from->name->kind == TRACE_STREAM_STDIN)
 		dump_stdin(d, from, &view);
 	trace_view_close(&view);
 	return rc ? say_damaged(d, from, "makes no sense from here on") : code;
+}
+
+/* A file that holds streams of threads: of itself it has nothing to show but damage. */
+static bool is_shelf(const struct trace_stream_name *s)
+{
+	return s->kind == TRACE_STREAM_THREADS || s->kind == TRACE_STREAM_LIVE;
 }
 
 static bool is_wanted(const struct dump *d, const struct trace_stream_name *s)
@@ -264,6 +270,8 @@ static bool is_wanted(const struct dump *d, const struct trace_stream_name *s)
 	bool order = s->kind == TRACE_STREAM_ORDER, sync = s->kind == TRACE_STREAM_SYNC;
 	bool input = s->kind == TRACE_STREAM_INPUT || s->kind == TRACE_STREAM_STDIN;
 
+	if (is_shelf(s))
+		return d->sync || d->input;
 	if (d->sync ? !sync : d->input ? !input : !order)
 		return false;
 	return !d->thread || !strcmp(d->thread, s->thread);
@@ -282,7 +290,7 @@ static int dump_rank(const struct dump *d, unsigned rank, size_t *found)
 
 		if (!is_wanted(d, from.name))
 			continue;
-		++*found;
+		*found += !is_shelf(from.name);
 		code = dump_stream(d, &from, rankfd);
 		worst = code ? code : worst;
 	}

@@ -387,7 +387,9 @@ static int write_rank(const struct trace_run *run, const struct trace_run_rank *
 
 		if (s->kind == TRACE_STREAM_ORDER)
 			rc = copy_order(rank, s, from, to, cut, force);
-		else if (s->kind == TRACE_STREAM_INPUT)
+		else if (s->is_file &&
+			 (s->kind == TRACE_STREAM_INPUT || s->kind == TRACE_STREAM_THREADS ||
+			  s->kind == TRACE_STREAM_LIVE))
 			rc = link_input(run, name, s->name, to);
 	}
 	if (to >= 0)

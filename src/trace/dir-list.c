@@ -17,6 +17,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "trace/format.h"
+#include "trace/shelf.h"
+#include "trace/words.h"
 
 void trace_dir_rank_name(unsigned rank, char name[TRACE_RANK_NAME_BYTES])
 {
@@ -105,25 +107,45 @@ void trace_ranks_free(struct trace_ranks *ranks)
 	*ranks = (struct trace_ranks){.contiguous = true};
 }
 
-/* "0", "0.2", "0.2.11", up to a dot that is not followed by a digit. */
+#define DEEP_BYTES 17
+
+/* "~" and 16 digits. */
+static bool is_deep(const char *s)
+{
+	return *s == '~' && strspn(s + 1, "0123456789abcdef") >= DEEP_BYTES - 1;
+}
+
+/*
+ * "0", "0.2", "0.2.11", up to a dot that is not followed by a digit; "0~0123456789abcdef.1" if the
+ * name of a thread deep in the tree would be too long, see hook/thread/create.c.
+ */
 static bool parse_thread(const char *s, const char **end)
 {
+	const char *start = s;
 	uint32_t number;
 
 	for (;;) {
 		if (!parse_number(s, &number, end))
 			return false;
+		if (s == start && is_deep(*end))
+			*end += DEEP_BYTES;
 		if ((*end)[0] != '.' || (*end)[1] < '0' || (*end)[1] > '9')
 			return true;
 		s = *end + 1;
 	}
 }
 
+static bool is_shelf(const char *name, uint32_t *kind)
+{
+	*kind = !strcmp(name, TRACE_SHELF_ENDED) ? TRACE_STREAM_THREADS : TRACE_STREAM_LIVE;
+	return *kind == TRACE_STREAM_THREADS || !strcmp(name, TRACE_SHELF_LIVE);
+}
+
 static bool parse_stream(const char *name, struct trace_stream_name *stream)
 {
 	const char *thread = name, *end = name;
 
-	*stream = (struct trace_stream_name){.kind = TRACE_STREAM_STDIN};
+	*stream = (struct trace_stream_name){.kind = TRACE_STREAM_STDIN, .is_file = true};
 	if (strcmp(name, "stdin")) {
 		if (*name == 'p') {
 			if (!parse_number(name + 1, &stream->process, &end) || *end != '-' ||
@@ -131,9 +153,11 @@ static bool parse_stream(const char *name, struct trace_stream_name *stream)
 				return false;
 			thread = end + 1;
 		}
-		if (!parse_thread(thread, &end) || end - thread >= TRACE_NAME_BYTES)
+		if (is_shelf(thread, &stream->kind))
+			end = thread;
+		else if (!parse_thread(thread, &end) || end - thread >= TRACE_NAME_BYTES)
 			return false;
-		if (!strcmp(end, ".order"))
+		else if (!strcmp(end, ".order"))
 			stream->kind = TRACE_STREAM_ORDER;
 		else if (!strcmp(end, ".input"))
 			stream->kind = TRACE_STREAM_INPUT;
@@ -166,6 +190,8 @@ static int compare_threads(const char *a, const char *b)
 		char *next_a, *next_b;
 		unsigned long x = strtoul(a, &next_a, 10), y = strtoul(b, &next_b, 10);
 
+		if (*a == '~' || *b == '~')
+			return strcmp(a, b);
 		if (x != y)
 			return x < y ? -1 : 1;
 		a = next_a + (*next_a == '.');
@@ -182,7 +208,75 @@ static int compare_streams(const void *a, const void *b)
 	if (x->process != y->process)
 		return x->process < y->process ? -1 : 1;
 	order = compare_threads(x->thread, y->thread);
-	return order ? order : (x->kind > y->kind) - (x->kind < y->kind);
+	if (!order)
+		order = (x->kind > y->kind) - (x->kind < y->kind);
+	return order ? order : y->is_file - x->is_file;
+}
+
+static void add(struct trace_streams *streams, struct trace_stream_name stream)
+{
+	streams->stream = rp_realloc(streams->stream, streams->n + 1, sizeof(*streams->stream));
+	streams->stream[streams->n++] = stream;
+}
+
+struct shelf {
+	struct trace_streams *streams;
+	uint32_t process;
+};
+
+static void add_shelved(void *arg, uint32_t kind, const char *thread)
+{
+	const struct shelf *shelf = arg;
+	struct trace_stream_name stream = {.process = shelf->process, .kind = kind};
+	const char *end, *word = trace_stream_word(kind);
+
+	if (!parse_thread(thread, &end) || *end)
+		return;
+	stream.thread = rp_strdup(thread);
+	stream.name = shelf->process ? rp_format("p%u-%s.%s", shelf->process, thread, word)
+				     : rp_format("%s.%s", thread, word);
+	add(shelf->streams, stream);
+}
+
+/* What is wrong with those files is told by who opens them. */
+static void add_all_shelved(int rankfd, struct trace_streams *streams)
+{
+	size_t files = streams->n;
+
+	for (size_t i = 0; i < files; i++) {
+		struct shelf shelf = {streams, streams->stream[i].process};
+		uint32_t kind = streams->stream[i].kind;
+		bool done = false;
+
+		if (kind != TRACE_STREAM_THREADS && kind != TRACE_STREAM_LIVE)
+			continue;
+		for (size_t k = 0; k < i; k++)
+			done |= streams->stream[k].process == shelf.process &&
+				(streams->stream[k].kind == TRACE_STREAM_THREADS ||
+				 streams->stream[k].kind == TRACE_STREAM_LIVE);
+		if (!done)
+			(void)!trace_shelf_list(rankfd, shelf.process, add_shelved, &shelf);
+	}
+}
+
+/* One that has become a file may still be where it was. */
+static void drop_doubles(struct trace_streams *streams)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < streams->n; i++) {
+		struct trace_stream_name *s = &streams->stream[i];
+		const struct trace_stream_name *last = n ? &streams->stream[n - 1] : NULL;
+
+		if (last && !s->is_file && last->process == s->process && last->kind == s->kind &&
+		    !strcmp(last->thread, s->thread)) {
+			free(s->name);
+			free(s->thread);
+		} else {
+			streams->stream[n++] = *s;
+		}
+	}
+	streams->n = n;
 }
 
 int trace_dir_streams(const struct trace_dir *dir, unsigned rank, struct trace_streams *streams,
@@ -204,15 +298,14 @@ int trace_dir_streams(const struct trace_dir *dir, unsigned rank, struct trace_s
 		return cannot_list(dir, name);
 	}
 	while ((entry = readdir(entries))) {
-		if (!parse_stream(entry->d_name, &stream))
-			continue;
-		streams->stream =
-			rp_realloc(streams->stream, streams->n + 1, sizeof(*streams->stream));
-		streams->stream[streams->n++] = stream;
+		if (parse_stream(entry->d_name, &stream))
+			add(streams, stream);
 	}
 	closedir(entries);
+	add_all_shelved(*rankfd, streams);
 	if (streams->n)
 		qsort(streams->stream, streams->n, sizeof(*streams->stream), compare_streams);
+	drop_doubles(streams);
 	return 0;
 }
 

@@ -75,6 +75,7 @@ struct trace_stream_name {
 	uint32_t process;
 	char *thread;  /* "0", "0.2"; "" for stdin */
 	uint32_t kind; /* enum trace_stream_kind */
+	bool is_file;  /* else it is in one of these, see trace/shelf.h */
 };
 
 struct trace_streams {

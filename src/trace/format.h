@@ -30,17 +30,19 @@
 #define TRACE_NAME_BYTES 64
 
 enum trace_stream_kind {
-	TRACE_STREAM_ORDER = 1,   /* outcomes of MPI events */
-	TRACE_STREAM_INPUT = 2,   /* values the outside world gave */
-	TRACE_STREAM_STDIN = 3,   /* bytes of standard input, nothing else */
-	TRACE_STREAM_EVENTS = 4,  /* evaluate: events in columns (trace/events.h) */
-	TRACE_STREAM_SITES = 5,   /* evaluate: stacks that events name */
-	TRACE_STREAM_GUIDE = 6,   /* how a reduced trace is replayed */
-	TRACE_STREAM_SYNC = 7,    /* order of a thread's synchronisation (trace/sync.h) */
-	TRACE_STREAM_HEAP = 8,    /* what is not determined of the heap's addresses */
-	TRACE_STREAM_OBJECTS = 9, /* evaluate: what a thread synchronised on (trace/objects.h) */
-	TRACE_STREAM_POLLS = 10,  /* evaluate: failed polls, by the event that they came after */
-	TRACE_STREAM_KINDS = 11,
+	TRACE_STREAM_ORDER = 1,    /* outcomes of MPI events */
+	TRACE_STREAM_INPUT = 2,    /* values the outside world gave */
+	TRACE_STREAM_STDIN = 3,    /* bytes of standard input, nothing else */
+	TRACE_STREAM_EVENTS = 4,   /* evaluate: events in columns (trace/events.h) */
+	TRACE_STREAM_SITES = 5,    /* evaluate: stacks that events name */
+	TRACE_STREAM_GUIDE = 6,    /* how a reduced trace is replayed */
+	TRACE_STREAM_SYNC = 7,     /* order of a thread's synchronisation (trace/sync.h) */
+	TRACE_STREAM_HEAP = 8,     /* what is not determined of the heap's addresses */
+	TRACE_STREAM_OBJECTS = 9,  /* evaluate: what a thread synchronised on (trace/objects.h) */
+	TRACE_STREAM_POLLS = 10,   /* evaluate: failed polls, by the event that they came after */
+	TRACE_STREAM_THREADS = 11, /* closed streams of threads (below) */
+	TRACE_STREAM_LIVE = 12,    /* pages of open ones */
+	TRACE_STREAM_KINDS = 13,
 };
 
 struct trace_header {
@@ -51,7 +53,8 @@ struct trace_header {
 	uint32_t process; /* 0 for the first process of the rank, then 1, 2, … */
 	uint32_t pid;     /* of the writer */
 	uint32_t pad;
-	char thread[TRACE_NAME_BYTES]; /* "0" for the main thread, "0.3" for its third child */
+	char thread[TRACE_NAME_BYTES]; /* "0" for the main thread, "0.3" for its third child;
+					  "0~" and a hash of what would be too long */
 	uint64_t start_ns;             /* CLOCK_REALTIME at creation */
 	uint64_t check;                /* over everything above */
 	uint64_t committed;
@@ -59,6 +62,26 @@ struct trace_header {
 	uint64_t run;
 	uint64_t polls;
 };
+
+/*
+ * Streams of threads other than the first one, of kinds SYNC, INPUT and HEAP, are no files of their
+ * own while they are short. One that its writer has closed is a record of the stream "threads":
+ * this, the pending bytes of a SYNC stream, its bytes, and zeros up to a multiple of 8.
+ */
+struct trace_shelved {
+	struct trace_header header;
+	uint32_t pending, data;
+};
+
+/*
+ * One that is open has a page of "threads.live", which holds its header, what is pending at its
+ * place, and its bytes from here on. A page whose `check` is 0 is free. How many there are behind
+ * the header of the file is told by `events` there. One that was moved from here may still be here.
+ */
+static inline uint32_t trace_live_data_at(uint32_t kind)
+{
+	return kind == TRACE_STREAM_SYNC ? 3072 : 256;
+}
 
 /*
  * Order records. `delta` is the number of events since the previous record of this stream

@@ -290,8 +290,8 @@ static int rewrite_stream(struct trace_rewrite *how, unsigned rank,
 	const char *why;
 	int rc;
 
-	/* It belongs to the old order stream. */
-	if (s->kind == TRACE_STREAM_GUIDE)
+	/* It belongs to the old order stream, or goes along with the file that it is in. */
+	if (s->kind == TRACE_STREAM_GUIDE || !s->is_file)
 		return 0;
 	if (s->kind != TRACE_STREAM_ORDER || (s->process != 0 && !how->outcomes))
 		return copy_file(from, to, s->name);

@@ -14,6 +14,7 @@
 #include "base/mem.h"
 #include "trace/input.h"
 #include "trace/order.h"
+#include "trace/shelf.h"
 #include "trace/sync.h"
 #include "trace/words.h"
 
@@ -126,6 +127,13 @@ static bool is_what_its_name_says(const struct trace_run_stream *s, unsigned ran
 	       (s->kind == TRACE_STREAM_STDIN || !strcmp(h->thread, s->thread));
 }
 
+static void pass_over(void *arg, uint32_t kind, const char *thread)
+{
+	(void)arg;
+	(void)kind;
+	(void)thread;
+}
+
 static void sum_stream(int rankfd, unsigned rank, struct trace_run_stream *s, char ***notes)
 {
 	struct trace_run_stream sum = *s;
@@ -150,6 +158,11 @@ static void sum_stream(int rankfd, unsigned rank, struct trace_run_stream *s, ch
 	else if (s->kind == TRACE_STREAM_SYNC)
 		rc = sum_sync(&sum, &view);
 	trace_view_close(&view);
+	if (s->kind == TRACE_STREAM_THREADS || s->kind == TRACE_STREAM_LIVE) {
+		/* What it holds counts by itself. */
+		sum.bytes = sum.events = 0;
+		rc = trace_shelf_list(rankfd, s->process, pass_over, NULL);
+	}
 	if (rc)
 		s->damage = "is damaged: its records make no sense";
 	else
@@ -189,7 +202,7 @@ static bool is_first_of_thread(const struct trace_run_rank *rank, size_t i)
 {
 	const struct trace_run_stream *s = &rank->stream[i], *before = s - 1;
 
-	return s->kind != TRACE_STREAM_STDIN &&
+	return s->thread[0] &&
 	       (i == 0 || before->process != s->process || strcmp(before->thread, s->thread) != 0);
 }
 
@@ -295,13 +308,16 @@ static void sum_rank(struct trace_run *run, struct trace_run_rank *rank)
 		if (names.stream[i].kind > TRACE_STREAM_STDIN &&
 		    names.stream[i].kind != TRACE_STREAM_GUIDE &&
 		    names.stream[i].kind != TRACE_STREAM_SYNC &&
-		    names.stream[i].kind != TRACE_STREAM_HEAP)
+		    names.stream[i].kind != TRACE_STREAM_HEAP &&
+		    names.stream[i].kind != TRACE_STREAM_THREADS &&
+		    names.stream[i].kind != TRACE_STREAM_LIVE)
 			continue; /* of an evaluation; it has no place here */
 		rank->streams++;
 		*s = (struct trace_run_stream){.name = names.stream[i].name,
 					       .thread = names.stream[i].thread,
 					       .process = names.stream[i].process,
-					       .kind = names.stream[i].kind};
+					       .kind = names.stream[i].kind,
+					       .is_file = names.stream[i].is_file};
 		names.stream[i].name = NULL;
 		names.stream[i].thread = NULL;
 		sum_stream(rankfd, rank->rank, s, &rank->notes);

@@ -21,6 +21,7 @@ struct trace_run_stream {
 	char *thread;
 	uint32_t process;
 	uint32_t kind; /* enum trace_stream_kind */
+	bool is_file;  /* else it is in one of those of its process, see trace/shelf.h */
 	uint32_t pid;
 	const char *damage; /* NULL, or a sentence part: "is cut: …"; the rest is 0 then */
 	uint64_t bytes;     /* committed */

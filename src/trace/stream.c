@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -18,6 +17,8 @@
 #include <unistd.h>
 
 #include "base/limit.h"
+#include "trace/shelf.h"
+#include "trace/stream-inner.h"
 
 #define FIRST_WINDOW (60u << 10)
 #define NEXT_WINDOW (1u << 20)
@@ -27,26 +28,6 @@
 #define HASH_MASK 0xffffffu
 
 uint64_t trace_stream_limit = UINT64_MAX;
-
-/*
- * What is called here is a place to cancel a thread; but the thread is in the middle of a call of
- * the program's that may be none.
- */
-static int no_cancel(void)
-{
-	int before;
-
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
-	return before;
-}
-
-static void cancel_as_before(const int *before)
-{
-	pthread_setcancelstate(*before, NULL);
-}
-
-#define NO_CANCEL                                                                                  \
-	const int cancel_state __attribute__((cleanup(cancel_as_before), unused)) = no_cancel()
 
 /*
  * Each step is a bijection of the state: one changed byte always changes the result. The constant
@@ -77,8 +58,7 @@ static uint64_t static_check(const struct trace_header *h)
 	return x;
 }
 
-/* fallocate, or zeros written by hand where the file system knows no better. */
-static int allocate(int fd, uint64_t from, uint64_t to)
+int trace_stream_allocate(int fd, uint64_t from, uint64_t to)
 {
 	static const char zeros[4096];
 	int rc = rp_limit_check(to);
@@ -103,7 +83,7 @@ static int allocate(int fd, uint64_t from, uint64_t to)
 static int map_window(struct trace_stream *s, uint64_t start, uint64_t size)
 {
 	uint64_t from = TRACE_HEADER_BYTES + start;
-	int rc = allocate(s->fd, TRACE_HEADER_BYTES + s->window_end, from + size);
+	int rc = trace_stream_allocate(s->fd, TRACE_HEADER_BYTES + s->window_end, from + size);
 	void *p;
 
 	if (rc)
@@ -117,6 +97,12 @@ static int map_window(struct trace_stream *s, uint64_t start, uint64_t size)
 	s->window_start = start;
 	s->window_end = start + size;
 	return 0;
+}
+
+/* In program order: what a word says must hold when a kill comes right after it. */
+static void store(uint64_t *word, uint64_t value)
+{
+	__atomic_store_n(word, value, __ATOMIC_RELEASE);
 }
 
 static uint64_t now_ns(void)
@@ -172,25 +158,35 @@ static int publish(int dirfd, const char *temporary, const char *name)
 		       : -errno;
 }
 
-int trace_stream_create(struct trace_stream *s, int dirfd, const char *name,
-			enum trace_stream_kind kind, uint32_t rank, uint32_t process,
-			const char *thread)
+void trace_stream_fill_header(struct trace_header *h, enum trace_stream_kind kind, uint32_t pid,
+			      uint32_t rank, uint32_t process, const char *thread)
 {
-	NO_CANCEL;
-	char temporary[TRACE_NAME_BYTES + 48];
+	memcpy(h->magic, TRACE_MAGIC, sizeof(h->magic));
+	h->version = TRACE_VERSION;
+	h->kind = kind;
+	h->rank = rank;
+	h->process = process;
+	h->pid = pid;
+	h->pad = 0;
+	strncpy(h->thread, thread, sizeof(h->thread) - 1);
+	h->thread[sizeof(h->thread) - 1] = '\0';
+	h->start_ns = now_ns();
+	store(&h->check, static_check(h));
+}
+
+/* A file without a name, all zero, its header and its first window mapped. */
+static int make_file(struct trace_stream *s, int dirfd, const char *temporary,
+		     struct trace_header **header)
+{
 	struct trace_header *h;
-	int rc = temporary_name(temporary, sizeof(temporary), name);
+	int rc;
 
 	memset(s, 0, sizeof(*s));
-	if (rc)
-		return rc;
-	if (faccessat(dirfd, name, F_OK, 0) == 0)
-		return -EEXIST;
 	s->fd = openat(dirfd, temporary, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	if (s->fd < 0)
 		return -errno;
 	s->fd = move_high(s->fd);
-	rc = allocate(s->fd, 0, TRACE_HEADER_BYTES);
+	rc = trace_stream_allocate(s->fd, 0, TRACE_HEADER_BYTES);
 	if (rc)
 		goto remove;
 	h = mmap(NULL, TRACE_HEADER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, 0);
@@ -201,29 +197,77 @@ int trace_stream_create(struct trace_stream *s, int dirfd, const char *name,
 	rc = map_window(s, 0, FIRST_WINDOW);
 	if (rc)
 		goto unmap;
-	memcpy(h->magic, TRACE_MAGIC, sizeof(h->magic));
-	h->version = TRACE_VERSION;
-	h->kind = kind;
-	h->rank = rank;
-	h->process = process;
-	h->pid = (uint32_t)syscall(SYS_getpid);
-	strncpy(h->thread, thread, sizeof(h->thread) - 1);
-	h->start_ns = now_ns();
-	h->check = static_check(h);
-	rc = publish(dirfd, temporary, name);
-	if (rc)
-		goto unmap_window;
-	s->header = h;
+	*header = h;
 	return 0;
-unmap_window:
-	munmap(s->window, s->window_end - s->window_start);
 unmap:
 	munmap(h, TRACE_HEADER_BYTES);
 remove:
 	unlinkat(dirfd, temporary, 0);
 	close(s->fd);
+	s->fd = -1;
+	return rc;
+}
+
+static int name_file(struct trace_stream *s, int dirfd, const char *temporary, const char *name,
+		     struct trace_header *h)
+{
+	int rc = publish(dirfd, temporary, name);
+
+	if (!rc) {
+		s->header = h;
+		return 0;
+	}
+	munmap(s->window, s->window_end - s->window_start);
+	munmap(h, TRACE_HEADER_BYTES);
+	unlinkat(dirfd, temporary, 0);
+	close(s->fd);
 	memset(s, 0, sizeof(*s));
 	s->fd = -1;
+	return rc;
+}
+
+int trace_stream_create(struct trace_stream *s, int dirfd, const char *name,
+			enum trace_stream_kind kind, uint32_t rank, uint32_t process,
+			const char *thread)
+{
+	TRACE_NO_CANCEL;
+	char temporary[TRACE_NAME_BYTES + 48];
+	struct trace_header *h;
+	int rc = temporary_name(temporary, sizeof(temporary), name);
+
+	memset(s, 0, sizeof(*s));
+	if (rc)
+		return rc;
+	if (faccessat(dirfd, name, F_OK, 0) == 0)
+		return -EEXIST;
+	rc = make_file(s, dirfd, temporary, &h);
+	if (rc)
+		return rc;
+	trace_stream_fill_header(h, kind, (uint32_t)syscall(SYS_getpid), rank, process, thread);
+	return name_file(s, dirfd, temporary, name, h);
+}
+
+int trace_stream_to_file(struct trace_stream *s, int dirfd, const char *name)
+{
+	char temporary[TRACE_NAME_BYTES + 48];
+	struct trace_stream file;
+	struct trace_header *h;
+	int rc = temporary_name(temporary, sizeof(temporary), name);
+
+	if (!rc)
+		rc = make_file(&file, dirfd, temporary, &h);
+	if (rc)
+		return rc;
+	memcpy(h, s->header, sizeof(*h));
+	if (h->kind == TRACE_STREAM_SYNC)
+		memcpy((char *)h + TRACE_SYNC_PENDING_AT,
+		       (const char *)s->header + TRACE_SYNC_PENDING_AT, TRACE_SYNC_PENDING_BYTES);
+	memcpy(file.window, s->window, s->length);
+	file.length = s->length;
+	file.hash = s->hash;
+	rc = name_file(&file, dirfd, temporary, name, h);
+	if (!rc)
+		*s = file;
 	return rc;
 }
 
@@ -245,13 +289,18 @@ static bool fd_is_ours(const struct trace_stream *s)
 
 static int move_window(struct trace_stream *s)
 {
-	NO_CANCEL;
+	TRACE_NO_CANCEL;
 	int error = errno, rc;
 
 	if (!s->header)
 		return -EBADF;
 	if (s->window_end >= trace_stream_limit)
 		return -ENOSPC;
+	if (s->is_shelved) {
+		rc = trace_shelf_leave(s);
+		errno = error;
+		return rc;
+	}
 	rc = fd_is_ours(s) ? map_window(s, s->length & ~4095ull, NEXT_WINDOW) : -EBADF;
 	errno = error;
 	return rc;
@@ -260,12 +309,6 @@ static int move_window(struct trace_stream *s)
 int trace_stream_reserve(struct trace_stream *s, size_t n)
 {
 	return s->length + n + TRACE_STREAM_SPARE <= s->window_end ? 0 : move_window(s);
-}
-
-/* In program order: what a word says must hold when a kill comes right after it. */
-static void store(uint64_t *word, uint64_t value)
-{
-	__atomic_store_n(word, value, __ATOMIC_RELEASE);
 }
 
 static void commit(struct trace_stream *s)
@@ -280,6 +323,16 @@ void trace_stream_append(struct trace_stream *s, const void *bytes, size_t n)
 	memcpy(to, bytes, n);
 	s->hash = hash_bytes(s->hash, bytes, n);
 	s->length += n;
+	commit(s);
+}
+
+void trace_stream_append_parts(struct trace_stream *s, const struct trace_part *parts, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		memcpy(s->window + (s->length - s->window_start), parts[i].bytes, parts[i].n);
+		s->hash = hash_bytes(s->hash, parts[i].bytes, parts[i].n);
+		s->length += parts[i].n;
+	}
 	commit(s);
 }
 
@@ -304,8 +357,10 @@ void trace_stream_forget(struct trace_stream *s)
 {
 	if (!s->header)
 		return;
-	munmap(s->window, s->window_end - s->window_start);
-	munmap(s->header, TRACE_HEADER_BYTES);
+	if (!s->is_shelved) {
+		munmap(s->window, s->window_end - s->window_start);
+		munmap(s->header, TRACE_HEADER_BYTES);
+	}
 	s->header = NULL;
 	s->window = NULL;
 	s->window_end = s->window_start = 0;
@@ -313,10 +368,14 @@ void trace_stream_forget(struct trace_stream *s)
 
 void trace_stream_close(struct trace_stream *s)
 {
-	NO_CANCEL;
+	TRACE_NO_CANCEL;
 
 	if (!s->header)
 		return;
+	if (s->is_shelved) {
+		trace_shelf_close(s);
+		return;
+	}
 	if (fd_is_ours(s)) {
 		if (ftruncate(s->fd, (off_t)(TRACE_HEADER_BYTES + s->length)) != 0)
 			errno = 0;
@@ -336,7 +395,14 @@ static bool tail_unpack(uint64_t word, uint64_t tag, uint32_t *count)
 	return true;
 }
 
-static const char *verify(struct trace_view *v, uint64_t size)
+uint32_t trace_stream_get_run(const struct trace_stream *s)
+{
+	uint32_t run;
+
+	return tail_unpack(s->header->run, s->length, &run) ? run : 0;
+}
+
+const char *trace_view_verify(struct trace_view *v, const uint8_t *bytes, uint64_t room)
 {
 	const struct trace_header *h = v->header;
 	uint64_t committed = __atomic_load_n(&h->committed, __ATOMIC_ACQUIRE);
@@ -350,9 +416,9 @@ static const char *verify(struct trace_view *v, uint64_t size)
 	if (h->check != static_check(h) || h->thread[TRACE_NAME_BYTES - 1])
 		return "has a damaged header";
 	v->length = committed & ((1ull << LENGTH_BITS) - 1);
-	if (v->length > size - TRACE_HEADER_BYTES)
+	if (v->length > room)
 		return "is cut: the end of its records is missing";
-	v->bytes = (const uint8_t *)h + TRACE_HEADER_BYTES;
+	v->bytes = bytes;
 	if (hash_bytes(0, v->bytes, v->length) != committed >> LENGTH_BITS)
 		return "is damaged: its records do not match their checksum";
 	if (!word_unpack(h->events, &value))
@@ -363,6 +429,17 @@ static const char *verify(struct trace_view *v, uint64_t size)
 	    !tail_unpack(h->polls, polls_tag(v->length, v->run), &v->polls))
 		return "has damaged counters";
 	return NULL;
+}
+
+static const char *verify(struct trace_view *v)
+{
+	uint64_t room = v->mapped - TRACE_HEADER_BYTES;
+	const char *why =
+		trace_view_verify(v, (const uint8_t *)v->header + TRACE_HEADER_BYTES, room);
+
+	if (!why && v->header->kind == TRACE_STREAM_LIVE && v->events > room / TRACE_HEADER_BYTES)
+		why = "is cut: the end of its pages is missing";
+	return why;
 }
 
 static int map_whole(struct trace_view *v, int dirfd, const char *name, const char **why)
@@ -398,12 +475,14 @@ close_fd:
 
 int trace_view_open(struct trace_view *v, int dirfd, const char *name, const char **why)
 {
-	NO_CANCEL;
+	TRACE_NO_CANCEL;
 	int rc = map_whole(v, dirfd, name, why);
 
+	if (rc == -ENOENT)
+		return trace_shelf_view(v, dirfd, name, why);
 	if (rc)
 		return rc;
-	*why = verify(v, v->mapped);
+	*why = verify(v);
 	if (!*why)
 		return 0;
 	trace_view_close(v);
@@ -432,9 +511,14 @@ int trace_view_open_damaged(struct trace_view *v, int dirfd, const char *name, c
 	int rc = map_whole(v, dirfd, name, why);
 	uint64_t room;
 
-	if (rc)
+	if (rc == -ENOENT) {
+		rc = trace_shelf_view(v, dirfd, name, why);
+		if (!rc)
+			*why = NULL;
+	}
+	if (rc || v->is_shelved)
 		return rc;
-	*why = verify(v, v->mapped);
+	*why = verify(v);
 	if (!*why)
 		return 0;
 	room = v->mapped - TRACE_HEADER_BYTES;

@@ -22,6 +22,7 @@ struct trace_stream {
 	uint64_t length;             /* committed bytes */
 	uint32_t hash;               /* running hash over them */
 	int fd;
+	bool is_shelved; /* it is no file of its own, see trace/shelf.h */
 };
 
 /*
@@ -95,6 +96,7 @@ struct trace_view {
 	uint32_t run;
 	uint32_t polls;
 	size_t mapped;
+	bool is_shelved;
 };
 
 /*

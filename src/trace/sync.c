@@ -9,6 +9,7 @@
 #include "trace/sync.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "base/varint.h"
@@ -18,6 +19,9 @@
 #define RICH_FROM 1024 /* bytes: a short stream is to be as short as can be */
 #define RICH_OPS 32    /* for each byte, at most */
 #define PENDING_KEPT (TRACE_SYNC_PLAIN_MOST + 1) /* for the last word */
+#define HEAD_MOST 64                             /* of a block that is not one of its records */
+#define SHORT_BYTES 128                          /* not worth to be coded */
+#define PART_SLOTS (TRACE_SYNC_SLOTS / TRACE_SYNC_PARTS)
 
 static bool counts(uint32_t kind)
 {
@@ -34,14 +38,27 @@ static bool has_code(enum trace_sync_class how)
 	return how != TRACE_SYNC_PLAIN && how != TRACE_SYNC_WAIT;
 }
 
-/* The slot, made the object's own if it is not; a step of 0 is never predicted. */
-static struct trace_sync_slot *slot_of(struct trace_sync_slot *slots, uint64_t id)
+/*
+ * The slot, made the object's own if it is not; a step of 0 is never predicted. `touched` has a bit
+ * for each part of the table.
+ */
+static struct trace_sync_slot *slot_of(struct trace_sync_slot *slots, uint16_t *touched,
+				       uint64_t id)
 {
 	struct trace_sync_slot *s = trace_sync_slot(slots, id);
 
+	*touched |= (uint16_t)(1u << ((s - slots) / PART_SLOTS));
 	if (s->tag != trace_sync_tag(id))
 		*s = (struct trace_sync_slot){.tag = trace_sync_tag(id)};
 	return s;
+}
+
+static void wipe_slots(struct trace_sync_slot *slots, uint16_t touched)
+{
+	for (unsigned int i = 0; i < TRACE_SYNC_PARTS; i++) {
+		if (touched >> i & 1)
+			memset(slots + i * PART_SLOTS, 0, PART_SLOTS * sizeof(*slots));
+	}
 }
 
 static void learn(struct trace_sync_slot *s, enum trace_sync_class how,
@@ -67,6 +84,14 @@ static uint64_t check_after(uint64_t ops)
 void trace_sync_writer_init(struct trace_sync_writer *w)
 {
 	w->check_at = FIRST_CHECK;
+}
+
+void trace_sync_writer_wipe(struct trace_sync_writer *w)
+{
+	wipe_slots(w->slot, w->touched);
+	if (w->coded)
+		memset(&w->model, 0, sizeof(w->model));
+	memset(w, 0, offsetof(struct trace_sync_writer, slot));
 }
 
 static uint8_t *pending_bytes(const struct trace_header *header)
@@ -114,6 +139,7 @@ static size_t code_block(struct trace_sync_writer *w)
 	struct trace_coder c;
 	size_t head;
 
+	w->coded = true;
 	/* Counted here: a thread may be ended between a record and any count of it. */
 	for (const uint8_t *p = from; p < end; p += rec.bytes) {
 		trace_sync_plain_get(p, end, &rec);
@@ -148,8 +174,15 @@ static void set_busy(struct trace_sync_writer *w, bool busy)
 /* The block counts, and what was pending no longer does, by the one store that commits it. */
 static int flush(struct trace_sync_writer *w)
 {
-	int rc = w->pending ? trace_stream_reserve(&w->stream, sizeof(w->block)) : 0;
+	size_t most = sizeof(w->block);
 	bool busy = w->busy;
+	int rc = 0;
+
+	/* Room that is not needed would make a short stream a file. */
+	if (w->stream.is_shelved && TRACE_SYNC_GROWS * w->pending + HEAD_MOST < most)
+		most = TRACE_SYNC_GROWS * w->pending + HEAD_MOST;
+	if (w->pending)
+		rc = trace_stream_reserve(&w->stream, most);
 
 	w->no_room = rc != 0;
 	if (rc || !w->pending)
@@ -257,7 +290,7 @@ static uint32_t kind_of(enum trace_sync_class how, const struct trace_sync_outco
 int trace_sync_put_outcome(struct trace_sync_writer *w, uint32_t op, enum trace_sync_class how,
 			   uint64_t id, const struct trace_sync_outcome *out)
 {
-	struct trace_sync_slot *s = slot_of(w->slot, id);
+	struct trace_sync_slot *s = slot_of(w->slot, &w->touched, id);
 	struct trace_sync_rec rec = {
 		.kind = kind_of(how, out), .code = out->code, .step = out->version - s->seen};
 	int rc;
@@ -277,7 +310,7 @@ int trace_sync_put_outcome(struct trace_sync_writer *w, uint32_t op, enum trace_
 int trace_sync_put_take(struct trace_sync_writer *w, uint32_t op, uint64_t id, uint32_t version)
 {
 	struct trace_sync_outcome out = {.takes = true, .version = version};
-	struct trace_sync_slot *s = slot_of(w->slot, id);
+	struct trace_sync_slot *s = slot_of(w->slot, &w->touched, id);
 	uint64_t run = w->ops - w->written - w->values;
 	uint32_t step = version - s->seen;
 	uint8_t byte;
@@ -306,7 +339,7 @@ int trace_sync_put_new(struct trace_sync_writer *w, uint32_t op, enum trace_sync
 {
 	if (out->code || out->version != 1)
 		return trace_sync_put_outcome(w, op, how, id, out);
-	learn(slot_of(w->slot, id), how, out);
+	learn(slot_of(w->slot, &w->touched, id), how, out);
 	return trace_sync_count(w, op, id);
 }
 
@@ -324,11 +357,31 @@ static bool is_between(const struct trace_sync_writer *w)
 	return w->busy || w->stream.header->events != trace_word_pack(w->ops << 1);
 }
 
-/* What cannot be flushed is read from where it is. */
+/*
+ * The last block has the room that it needs, where others have what they might need. A short stream
+ * stays as it is: to code it would change much memory.
+ */
+static int flush_last(struct trace_sync_writer *w)
+{
+	size_t n;
+	int rc;
+
+	if (!w->stream.is_shelved)
+		return flush(w);
+	if (w->pending <= SHORT_BYTES)
+		return w->pending ? -EAGAIN : 0;
+	n = is_rich(w) ? copy_block(w) : code_block(w);
+	rc = trace_stream_reserve(&w->stream, n);
+	if (!rc)
+		trace_stream_append(&w->stream, w->block, n);
+	return rc;
+}
+
+/* What is not flushed is read from where it is. */
 void trace_sync_close(struct trace_sync_writer *w, uint64_t also)
 {
 	if (w->stream.header && !is_between(w)) {
-		uint32_t run = flush(w) ? (uint32_t)w->hash << 16 | w->pending : 0;
+		uint32_t run = flush_last(w) ? (uint32_t)w->hash << 16 | w->pending : 0;
 
 		trace_stream_set_polls(&w->stream, trace_sync_end_of(w->digest + also), run);
 	}
@@ -498,9 +551,16 @@ int trace_sync_next_record(struct trace_sync_reader *r, struct trace_sync_rec *r
 	return next_record(r, rec);
 }
 
+void trace_sync_reader_wipe(struct trace_sync_reader *r)
+{
+	wipe_slots(r->slot, r->touched);
+	memset(&r->model, 0, sizeof(r->model));
+	memset(r, 0, offsetof(struct trace_sync_reader, slot));
+}
+
 static void begin(struct trace_sync_reader *r, const struct trace_view *view)
 {
-	memset(r, 0, sizeof(*r));
+	trace_sync_reader_wipe(r);
 	r->view = view;
 	r->check_at = FIRST_CHECK;
 }
@@ -592,5 +652,5 @@ void trace_sync_expected(struct trace_sync_reader *r, enum trace_sync_class how,
 			 const struct trace_sync_outcome *out)
 {
 	if (!out->nameless)
-		learn(slot_of(r->slot, id), how, out);
+		learn(slot_of(r->slot, &r->touched, id), how, out);
 }

@@ -15,6 +15,7 @@
 #include "trace/sync-pack.h"
 
 #define TRACE_SYNC_SLOTS 4096
+#define TRACE_SYNC_PARTS 16    /* of them, of about a page */
 #define TRACE_SYNC_CHECKS 1024 /* operations between two checks, in the long run */
 
 /* How an operation can end. */
@@ -73,6 +74,8 @@ static inline uint32_t trace_sync_end_of(uint64_t digest)
 /* The bytes of a block are at most so many times those of its plain records. */
 #define TRACE_SYNC_GROWS 12
 
+struct trace_sync_reader;
+
 /* What every operation changes comes first and in one line of the cache. */
 struct __attribute__((aligned(16))) trace_sync_writer {
 	uint64_t ops;
@@ -90,6 +93,8 @@ struct __attribute__((aligned(16))) trace_sync_writer {
 	uint16_t hash;    /* of them */
 	bool busy;        /* they are being put or coded: a signal handler must keep out */
 	bool no_room;     /* none could be made: the next record will tell */
+	bool coded;       /* the model has learnt something */
+	uint16_t touched; /* bits: parts of the slots that are not all zero */
 	struct trace_sync_slot slot[TRACE_SYNC_SLOTS];
 	struct trace_sync_model model;
 	uint8_t block[TRACE_SYNC_GROWS * TRACE_SYNC_PENDING_BYTES];
@@ -97,6 +102,10 @@ struct __attribute__((aligned(16))) trace_sync_writer {
 
 /* The stream is created by the caller; all else is zero. */
 void trace_sync_writer_init(struct trace_sync_writer *w);
+
+/* All zero again, at the cost of what it has used. */
+void trace_sync_writer_wipe(struct trace_sync_writer *w);
+void trace_sync_reader_wipe(struct trace_sync_reader *r);
 
 /*
  * The thread ends. Also in a signal handler, whatever it has come between. The digest at the end is
@@ -188,11 +197,12 @@ struct trace_sync_reader {
 	const uint8_t *plain, *plain_end;       /* of a block that is not coded: what is left */
 	bool tail_open;                         /* it is the one in the header page */
 	struct trace_coder coder;
+	uint16_t touched; /* as in the writer */
 	struct trace_sync_slot slot[TRACE_SYNC_SLOTS];
 	struct trace_sync_model model;
 };
 
-/* 0, or -EBADMSG if the bytes make no sense. */
+/* 0, or -EBADMSG if the bytes make no sense. All of it is zero, or was initialised before. */
 int trace_sync_reader_init(struct trace_sync_reader *r, const struct trace_view *view)
 	__attribute__((warn_unused_result));
 

@@ -54,11 +54,12 @@ const char *trace_input_word(uint32_t kind)
 const char *trace_stream_word(uint32_t kind)
 {
 	static const char *const words[] = {
-		[TRACE_STREAM_ORDER] = "order",    [TRACE_STREAM_INPUT] = "input",
-		[TRACE_STREAM_STDIN] = "stdin",    [TRACE_STREAM_EVENTS] = "events",
-		[TRACE_STREAM_SITES] = "sites",    [TRACE_STREAM_GUIDE] = "guide",
-		[TRACE_STREAM_SYNC] = "sync",      [TRACE_STREAM_HEAP] = "heap",
-		[TRACE_STREAM_OBJECTS] = "objects"};
+		[TRACE_STREAM_ORDER] = "order",     [TRACE_STREAM_INPUT] = "input",
+		[TRACE_STREAM_STDIN] = "stdin",     [TRACE_STREAM_EVENTS] = "events",
+		[TRACE_STREAM_SITES] = "sites",     [TRACE_STREAM_GUIDE] = "guide",
+		[TRACE_STREAM_SYNC] = "sync",       [TRACE_STREAM_HEAP] = "heap",
+		[TRACE_STREAM_OBJECTS] = "objects", [TRACE_STREAM_THREADS] = "threads",
+		[TRACE_STREAM_LIVE] = "live"};
 
 	return word(words, COUNT(words), kind);
 }

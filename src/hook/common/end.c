@@ -29,6 +29,7 @@
 #include "hook/thread/baton.h"
 #include "hook/thread/streams.h"
 #include "hook/thread/stuck.h"
+#include "trace/shelf.h"
 
 #define MAX_FRAMES 48
 #define NAPS_PER_LOOK 125
@@ -123,6 +124,7 @@ static void finish_record(struct hook_thread *t, uint32_t how, uint64_t value)
 	trace_stream_close(&t->input.stream);
 	hook_sync_close(t);
 	hook_heap_close();
+	trace_shelf_end();
 	hook_baton_leave(t);
 	t->passive = 1;
 	t->attention = 0;

@@ -16,15 +16,85 @@
 #include "hook/heap/heap.h"
 #include "hook/input/input.h"
 #include "hook/memory/memory.h"
+#include "trace/shelf.h"
+
+#define SPARES 64u
+#define LIGHT_PARTS 4
 
 __thread struct hook_thread *hook_self;
 void (*hook_thread_closing)(struct hook_thread *t);
 
+/*
+ * States of ended threads that did little are used again: short threads would else spend more time
+ * on getting zeroed pages than on anything of theirs. Whoever finds the list taken does without.
+ */
+static struct hook_thread *spare;
+static unsigned int spares;
+static int spares_taken;
+
+static struct hook_thread *take_spare(void)
+{
+	struct hook_thread *t = NULL;
+
+	if (!spare || __atomic_exchange_n(&spares_taken, 1, __ATOMIC_ACQUIRE))
+		return NULL;
+	t = spare;
+	if (t) {
+		spare = t->next_thread;
+		t->next_thread = NULL;
+		spares--;
+	}
+	__atomic_store_n(&spares_taken, 0, __ATOMIC_RELEASE);
+	return t;
+}
+
+static bool keep_spare(struct hook_thread *t)
+{
+	bool kept;
+
+	if (__atomic_exchange_n(&spares_taken, 1, __ATOMIC_ACQUIRE))
+		return false;
+	kept = spares < SPARES;
+	if (kept) {
+		t->next_thread = spare;
+		spare = t;
+		spares++;
+	}
+	__atomic_store_n(&spares_taken, 0, __ATOMIC_RELEASE);
+	return kept;
+}
+
+static bool is_light(const struct hook_thread *t)
+{
+	return !t->opened && __builtin_popcount(t->sync.touched) <= LIGHT_PARTS &&
+	       __builtin_popcount(t->sync_reader.touched) <= LIGHT_PARTS;
+}
+
+static void clear(void *from, void *to)
+{
+	memset(from, 0, (size_t)((char *)to - (char *)from));
+}
+
+/* Of a light one; the signals that wait are counted. */
+static void wipe(struct hook_thread *t)
+{
+	clear(t, &t->order);
+	clear(&t->order + 1, &t->order_reader);
+	clear(&t->order_reader + 1, &t->sync);
+	trace_sync_writer_wipe(&t->sync);
+	clear(&t->sync + 1, &t->sync_reader);
+	trace_sync_reader_wipe(&t->sync_reader);
+	clear(&t->sync_reader + 1, &t->waits);
+	clear(&t->waits + 1, t + 1);
+}
+
 struct hook_thread *hook_thread_new(void)
 {
-	struct hook_thread *t =
-		mmap(NULL, sizeof(*t), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct hook_thread *t = take_spare();
 
+	if (!t)
+		t = mmap(NULL, sizeof(*t), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			 0);
 	if (t == MAP_FAILED)
 		return NULL;
 	t->noise = hook_process.noise * 0x9e3779b97f4a7c15ull + hook_process.rank + 1;
@@ -127,6 +197,7 @@ void hook_thread_forget(void)
 	trace_stream_forget(&hook_self->input.stream);
 	trace_stream_forget(&hook_self->sync.stream);
 	hook_heap_forget();
+	trace_shelf_forget();
 }
 
 void hook_thread_close(struct hook_thread *t)
@@ -145,5 +216,10 @@ void hook_thread_close(struct hook_thread *t)
 	}
 	if (hook_self == t)
 		hook_self = NULL;
+	if (is_light(t)) {
+		wipe(t);
+		if (keep_spare(t))
+			return;
+	}
 	munmap(t, sizeof(*t));
 }

@@ -13,6 +13,7 @@
 #include "hook/common/hook.h"
 #include "hook/heap/heap.h"
 #include "hook/thread/stuck.h"
+#include "trace/shelf.h"
 
 #define NEVER UINT64_MAX
 #define SHORT_WAITS 40
@@ -44,8 +45,8 @@ static void record(uint32_t kind, uint64_t a, uint64_t b, uint64_t c)
 		return;
 	if (!note.out.header) {
 		hook_stream_name(t, "heap", name, sizeof(name));
-		rc = trace_stream_create(&note.out, hook_process.rank_fd, name, TRACE_STREAM_HEAP,
-					 hook_process.rank, hook_process.process, t->name);
+		rc = trace_shelf_create(&note.out, hook_process.rank_fd, name, TRACE_STREAM_HEAP,
+					hook_process.rank, hook_process.process, t->name);
 	}
 	if (!rc)
 		rc = trace_stream_reserve(&note.out, sizeof(bytes));

@@ -16,6 +16,7 @@
 #include "hook/input/signal.h"
 #include "hook/input/steer.h"
 #include "hook/thread/baton.h"
+#include "trace/shelf.h"
 
 struct mode {
 	int (*number)(struct hook_thread *t, uint32_t kind, const char *call,
@@ -51,8 +52,8 @@ static int record_open(struct hook_thread *t)
 	if (t->input.stream.header)
 		return 0;
 	hook_stream_name(t, "input", name, sizeof(name));
-	return trace_stream_create(&t->input.stream, hook_process.rank_fd, name, TRACE_STREAM_INPUT,
-				   hook_process.rank, hook_process.process, t->name);
+	return trace_shelf_create(&t->input.stream, hook_process.rank_fd, name, TRACE_STREAM_INPUT,
+				  hook_process.rank, hook_process.process, t->name);
 }
 
 static void record_done(struct hook_thread *t, int rc)

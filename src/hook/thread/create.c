@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <sched.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <threads.h>
@@ -137,18 +138,39 @@ static void *thread_main_c11(void *arg)
 	return (void *)(intptr_t)start(t->start_arg);
 }
 
+/* Of a thread so deep in the tree that its name would be too long: a hash of that, "0~" before it.
+ */
+static void name_deep(const char *whole, struct hook_text *out)
+{
+	uint64_t x = 0xcbf29ce484222325ull;
+
+	for (const char *p = whole; *p; p++)
+		x = (x ^ (uint8_t)*p) * 0x100000001b3ull;
+	hook_text_add(out, "0~");
+	for (int shift = 60; shift >= 0; shift -= 4) {
+		char digit[2] = {"0123456789abcdef"[x >> shift & 15], '\0'};
+
+		hook_text_add(out, digit);
+	}
+}
+
 /* A thread that is nothing yet but its name. */
 static struct hook_thread *next_child(const struct hook_thread *parent)
 {
 	struct hook_thread *t = hook_thread_new();
-	struct hook_text name;
+	char whole[TRACE_NAME_BYTES + 16];
+	struct hook_text text = hook_text_in(whole, sizeof(whole)), name;
 
 	if (!t)
 		return NULL;
+	hook_text_add(&text, parent->name);
+	hook_text_add(&text, ".");
+	hook_text_number(&text, parent->children + 1);
 	name = hook_text_in(t->name, sizeof(t->name));
-	hook_text_add(&name, parent->name);
-	hook_text_add(&name, ".");
-	hook_text_number(&name, parent->children + 1);
+	if (strlen(whole) < sizeof(t->name))
+		hook_text_add(&name, whole);
+	else
+		name_deep(whole, &name);
 	return t;
 }
 
@@ -279,14 +301,17 @@ void hook_create_at_end(struct hook_thread *parent, const struct hook_sync_call 
 	const struct creation *n = c->object;
 	struct hook_thread *t = next_child(parent);
 	char name[TRACE_NAME_BYTES + 32];
+	struct trace_view view;
+	const char *why;
 
 	if (!t)
 		return;
 	hook_stream_name(t, "sync", name, sizeof(name));
-	if (faccessat(hook_process.rank_fd, name, F_OK, 0) != 0) {
+	if (trace_view_open(&view, hook_process.rank_fd, name, &why) != 0) {
 		hook_thread_close(t);
 		return;
 	}
+	trace_view_close(&view);
 	adopt(parent, t, n);
 	if (create(n, t) != 0)
 		abandon(t);

@@ -12,6 +12,7 @@
 #include "hook/thread/account.h"
 #include "hook/thread/real.h"
 #include "hook/thread/replay.h"
+#include "trace/shelf.h"
 
 static void record_open(struct hook_thread *t)
 {
@@ -19,8 +20,8 @@ static void record_open(struct hook_thread *t)
 	int rc;
 
 	hook_stream_name(t, "sync", name, sizeof(name));
-	rc = trace_stream_create(&t->sync.stream, hook_process.rank_fd, name, TRACE_STREAM_SYNC,
-				 hook_process.rank, hook_process.process, t->name);
+	rc = trace_shelf_create(&t->sync.stream, hook_process.rank_fd, name, TRACE_STREAM_SYNC,
+				hook_process.rank, hook_process.process, t->name);
 	trace_sync_writer_init(&t->sync);
 	hook_sync_wrote(t, rc);
 }

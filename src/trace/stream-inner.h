@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What streams share, whether they are files (stream.c) or on a shelf (shelf.c): for these alone.
+ */
+#ifndef TRACE_STREAM_INNER_H
+#define TRACE_STREAM_INNER_H
+
+#include <pthread.h>
+
+#include "trace/stream.h"
+
+/*
+ * What is called here is a place to cancel a thread; but the thread is in the middle of a call of
+ * the program's that may be none.
+ */
+static inline int trace_no_cancel(void)
+{
+	int before;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+	return before;
+}
+
+static inline void trace_cancel_as_before(const int *before)
+{
+	pthread_setcancelstate(*before, NULL);
+}
+
+#define TRACE_NO_CANCEL                                                                            \
+	const int cancel_state __attribute__((cleanup(trace_cancel_as_before), unused)) =          \
+		trace_no_cancel()
+
+/* fallocate, or zeros written by hand where the file system knows no better. 0 or -errno. */
+int trace_stream_allocate(int fd, uint64_t from, uint64_t to);
+
+/* All but the words that change; the check, which makes it one, last. */
+void trace_stream_fill_header(struct trace_header *h, enum trace_stream_kind kind, uint32_t pid,
+			      uint32_t rank, uint32_t process, const char *thread);
+
+/* Its count of what is predicted, or pending; 0 if it is stale. */
+uint32_t trace_stream_get_run(const struct trace_stream *s);
+
+struct trace_part {
+	const void *bytes;
+	size_t n;
+};
+
+/* As trace_stream_append; all parts count at once. */
+void trace_stream_append_parts(struct trace_stream *s, const struct trace_part *parts, size_t n);
+
+/* A stream that is on a shelf goes on in a file. */
+int trace_stream_to_file(struct trace_stream *s, int dirfd, const char *name)
+	__attribute__((warn_unused_result));
+
+/* v has a header, whose data, at most so many, are at `bytes`. NULL, or what is wrong with it. */
+const char *trace_view_verify(struct trace_view *v, const uint8_t *bytes, uint64_t room);
+
+#endif
