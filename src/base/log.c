@@ -3,10 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
-
-#include "base/text.h"
 
 static int out = STDERR_FILENO;
 
@@ -15,10 +12,7 @@ void rp_say_to(int fd)
 	out = fd;
 }
 
-/*
- * One write, so that lines of several processes do not mix. Names in it may come from a trace of
- * somebody else: no control character gets through.
- */
+/* One write, so that lines of several processes do not mix. */
 void rp_say(const char *format, ...)
 {
 	char line[4096];
@@ -31,8 +25,9 @@ void rp_say(const char *format, ...)
 	va_end(ap);
 	if (m < 0)
 		return;
-	rp_text_clean(line);
-	n = (int)strlen(line);
+	n += m;
+	if (n > (int)sizeof(line) - 2)
+		n = (int)sizeof(line) - 2;
 	line[n++] = '\n';
 	if (write(out, line, (size_t)n) < 0)
 		return;

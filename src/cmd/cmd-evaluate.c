@@ -12,7 +12,6 @@
 #include "base/log.h"
 #include "launch/job.h"
 #include "replay/evaluate.h"
-#include "replay/trust.h"
 
 static int parse_patience(const char *text, double *patience)
 {
@@ -31,16 +30,13 @@ static int parse(int argc, char **argv, struct replay_evaluate *how)
 		{"again", no_argument, NULL, 'a'},
 		{"force", no_argument, NULL, 'f'},
 		{"patience", required_argument, NULL, 'p'},
-		{"trust", no_argument, NULL, 'T'},
 		{0},
 	};
 	int c, code = 0;
 
 	opterr = 0;
 	while (!code && (c = getopt_long(argc, argv, ":", options, NULL)) != -1) {
-		if (c == 'T')
-			replay_trust_given();
-		else if (c == 'a')
+		if (c == 'a')
 			how->again = true;
 		else if (c == 'f')
 			how->force = true;
@@ -74,7 +70,7 @@ static int run(int argc, char **argv)
 
 const struct cmd_verb cmd_evaluate = {
 	.name = "evaluate",
-	.args = "[--again] [--force] [--patience=SECONDS] [--trust] [TRACE]",
+	.args = "[--again] [--force] [--patience=SECONDS] [TRACE]",
 	.summary = "Replays a run once and writes down every communication event",
 	.details =
 		"Of threads it keeps how often they synchronised on what ('reprise stats').\n"
@@ -83,8 +79,6 @@ const struct cmd_verb cmd_evaluate = {
 		"already is left as it is. 'reprise dump --events' shows the events.\n\n"
 		"  --again             evaluate it anew\n"
 		"  --force             although the program or a library has changed\n"
-		"  --trust             run what the trace says, although you did not record it "
-		"here\n"
 		"  --patience=SECONDS  how long nothing may happen before it is called a hang "
 		"(30)\n\n"
 		"Without TRACE it is the latest one. Exit status 0; 120 if the program did not do\n"

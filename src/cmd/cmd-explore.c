@@ -23,7 +23,6 @@
 #include "replay/evaluate.h"
 #include "replay/explore.h"
 #include "replay/front.h"
-#include "replay/trust.h"
 
 #define PATIENCE 15.0
 /* How long a run may take: threads that wait for each other are no deadlock that MPI shows. */
@@ -91,9 +90,6 @@ static int parse_option(struct options *o, int c, char **argv)
 		return parse_seconds("patience", optarg, &o->x.patience);
 	case 't':
 		return parse_seconds("timeout", optarg, &o->x.timeout);
-	case 'T':
-		replay_trust_given();
-		return 0;
 	case 'j':
 		return cmd_show_format(optarg, &o->json);
 	default:
@@ -114,7 +110,6 @@ static int parse(int argc, char **argv, struct options *o)
 		{"patience", required_argument, NULL, 'p'},
 		{"timeout", required_argument, NULL, 't'},
 		{"format", required_argument, NULL, 'j'},
-		{"trust", no_argument, NULL, 'T'},
 		{NULL, 0, NULL, 0},
 	};
 	int c, code = 0;
@@ -413,8 +408,6 @@ const struct cmd_verb cmd_explore = {
 		"  --timeout=SECONDS    how long one run may take (60, and 20 times the\n"
 		"                       recorded run)\n"
 		"  -o, --output DIR     where the new traces go\n"
-		"  --format=json        for scripts: one object\n"
-		"  --trust              run what the trace says, although you did not record it "
-		"here\n",
+		"  --format=json        for scripts: one object\n",
 	.run = run,
 };

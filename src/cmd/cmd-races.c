@@ -11,7 +11,6 @@
 #include "base/log.h"
 #include "cmd/races.h"
 #include "cmd/show.h"
-#include "replay/trust.h"
 #include "trace/run.h"
 
 #define TOP 10
@@ -65,7 +64,6 @@ static int run(int argc, char **argv)
 	static const struct option options[] = {{"all", no_argument, NULL, 'a'},
 						{"top", required_argument, NULL, 't'},
 						{"format", required_argument, NULL, 'f'},
-						{"trust", no_argument, NULL, 'T'},
 						{0}};
 	bool json = false;
 	size_t top = TOP;
@@ -74,9 +72,7 @@ static int run(int argc, char **argv)
 	opterr = 0;
 	optind = 1;
 	while (!code && (c = getopt_long(argc, argv, ":", options, NULL)) != -1) {
-		if (c == 'T')
-			replay_trust_given();
-		else if (c == 'a')
+		if (c == 'a')
 			top = 0;
 		else if (c == 't')
 			code = cmd_show_top(optarg, "places", &top);
@@ -94,7 +90,7 @@ static int run(int argc, char **argv)
 
 const struct cmd_verb cmd_races = {
 	.name = "races",
-	.args = "[--all | --top N] [--format=json] [--trust] [TRACE]",
+	.args = "[--all | --top N] [--format=json] [TRACE]",
 	.summary = "Says which receives could have got another message, and where",
 	.details =
 		"A race is a receive, a probe or a completion that could have had another outcome\n"
@@ -104,8 +100,7 @@ const struct cmd_verb cmd_races = {
 		"  --all          every place, and those that poll (Test, Iprobe), which do not "
 		"count\n"
 		"  --top N        the N worst places (10)\n"
-		"  --format=json  for scripts: all of it\n"
-		"  --trust        run what the trace says, although you did not record it here\n\n"
+		"  --format=json  for scripts: all of it\n\n"
 		"Without TRACE it is the latest one. Exit status 0 without races, 1 with, 2 if "
 		"the\n"
 		"trace cannot be read.\n",

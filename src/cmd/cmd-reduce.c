@@ -18,7 +18,6 @@
 #include "launch/job.h"
 #include "replay/evaluate.h"
 #include "replay/front.h"
-#include "replay/trust.h"
 
 struct wanted {
 	enum graph_reduce_to to;
@@ -44,16 +43,13 @@ static int parse(int argc, char **argv, struct wanted *w)
 		{"output", required_argument, NULL, 'o'},
 		{"to", required_argument, NULL, 't'},
 		{"format", required_argument, NULL, 'f'},
-		{"trust", no_argument, NULL, 'T'},
 		{0},
 	};
 	int c, code = 0;
 
 	opterr = 0;
 	while (!code && (c = getopt_long(argc, argv, ":o:", options, NULL)) != -1) {
-		if (c == 'T')
-			replay_trust_given();
-		else if (c == 'o')
+		if (c == 'o')
 			w->output = optarg;
 		else if (c == 't')
 			code = parse_to(w, optarg);
@@ -167,7 +163,7 @@ static int run(int argc, char **argv)
 
 const struct cmd_verb cmd_reduce = {
 	.name = "reduce",
-	.args = "[-o DIR] [--to=racing|minimum] [--format=json] [--trust] [TRACE]",
+	.args = "[-o DIR] [--to=racing|minimum] [--format=json] [TRACE]",
 	.summary = "Makes a smaller trace of the same run",
 	.details = "Of the wildcard receives of a run many could not have got another message, and "
 		   "of\n"
@@ -179,9 +175,7 @@ const struct cmd_verb cmd_reduce = {
 		   "                    until their receive (default)\n"
 		   "  --to=racing       the sources of all receives that could have got another "
 		   "message\n"
-		   "  --format=json     for scripts\n"
-		   "  --trust           run what the trace says, although you did not record it "
-		   "here\n\n"
+		   "  --format=json     for scripts\n\n"
 		   "Without TRACE it is the latest one.\n",
 	.run = run,
 };

@@ -14,7 +14,6 @@
 #include "cmd/show.h"
 #include "launch/job.h"
 #include "replay/front.h"
-#include "replay/trust.h"
 
 #define PATIENCE 30.0
 
@@ -56,7 +55,6 @@ static int parse(int argc, char **argv, struct replay_front *f, const char **tra
 		{"force", no_argument, NULL, 'f'},
 		{"noise", optional_argument, NULL, 'n'},
 		{"patience", required_argument, NULL, 'p'},
-		{"trust", no_argument, NULL, 'T'},
 		{NULL, 0, NULL, 0},
 	};
 	int c, rc = 0;
@@ -64,9 +62,7 @@ static int parse(int argc, char **argv, struct replay_front *f, const char **tra
 	opterr = 0;
 	/* "-": words that are no options come as option 1, in their place; "--" ends it. */
 	while (!rc && (c = getopt_long(argc, argv, "-:", options, NULL)) != -1) {
-		if (c == 'T')
-			replay_trust_given();
-		else if (c == 'a')
+		if (c == 'a')
 			*arrival = true;
 		else if (c == 'f')
 			f->force = true;
@@ -133,8 +129,6 @@ const struct cmd_verb cmd_replay = {
 		"                      buffered; takes an evaluation, and longer\n"
 		"  --force             replay although the program or a library has changed\n"
 		"  --noise[=SEED]      delay events at random; the outcome must not change\n"
-		"  --trust             run what the trace says, although you did not record it "
-		"here\n"
 		"  --patience=SECONDS  how long nothing may happen before it is called a hang "
 		"(30)\n",
 	.run = run,

@@ -15,7 +15,6 @@
 #include "cmd/stats-threads.h"
 #include "graph/reduce.h"
 #include "graph/report.h"
-#include "replay/trust.h"
 #include "trace/run.h"
 
 #define TOP 10
@@ -180,10 +179,11 @@ static int show(const char *trace, bool json, bool ranks, size_t top)
 
 static int run(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{"ranks", no_argument, NULL, 'r'},     {"all", no_argument, NULL, 'a'},
-		{"top", required_argument, NULL, 't'}, {"format", required_argument, NULL, 'f'},
-		{"trust", no_argument, NULL, 'T'},     {0}};
+	static const struct option options[] = {{"ranks", no_argument, NULL, 'r'},
+						{"all", no_argument, NULL, 'a'},
+						{"top", required_argument, NULL, 't'},
+						{"format", required_argument, NULL, 'f'},
+						{0}};
 	bool json = false, ranks = false;
 	size_t top = TOP;
 	int c, code = 0;
@@ -191,9 +191,7 @@ static int run(int argc, char **argv)
 	opterr = 0;
 	optind = 1;
 	while (!code && (c = getopt_long(argc, argv, ":", options, NULL)) != -1) {
-		if (c == 'T')
-			replay_trust_given();
-		else if (c == 'r')
+		if (c == 'r')
 			ranks = true;
 		else if (c == 'a')
 			top = 0;
@@ -213,7 +211,7 @@ static int run(int argc, char **argv)
 
 const struct cmd_verb cmd_stats = {
 	.name = "stats",
-	.args = "[--ranks] [--all | --top N] [--format=json] [--trust] [TRACE]",
+	.args = "[--ranks] [--all | --top N] [--format=json] [TRACE]",
 	.summary = "Counts messages, chance outcomes, traced ones; what threads wait for",
 	.details =
 		"Of MPI: outcomes that are chance, those in the trace, and how few would do. Of\n"
@@ -223,8 +221,7 @@ const struct cmd_verb cmd_stats = {
 		"  --ranks        a line for each rank, too\n"
 		"  --top N        the N worst objects (10), with five places each\n"
 		"  --all          all objects and places\n"
-		"  --format=json  for scripts: one object, with every rank, thread and object\n"
-		"  --trust        run what the trace says, although you did not record it here\n\n"
+		"  --format=json  for scripts: one object, with every rank, thread and object\n\n"
 		"The trace is evaluated if it is not yet. Without TRACE it is the latest one.\n",
 	.run = run,
 };

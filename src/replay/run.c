@@ -20,7 +20,6 @@
 #include "launch/job.h"
 #include "launch/program.h"
 #include "launch/rank.h"
-#include "replay/trust.h"
 
 /* Names the first damaged or missing stream; true if there is one. */
 static bool say_damage(const struct trace_run *run, const struct trace_run_rank *rank)
@@ -101,8 +100,6 @@ int replay_check(const struct replay_front *f)
 {
 	int code = replay_check_trace(f->run);
 
-	if (!code)
-		code = replay_trust(f->run);
 	return code ? code : check_programs(f);
 }
 

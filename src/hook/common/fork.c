@@ -13,6 +13,8 @@
 #include "hook/input/child.h"
 #include "hook/input/real.h"
 #include "hook/input/signal.h"
+#include "hook/input/syscall.h"
+#include "hook/input/told.h"
 
 /* Libraries have handlers of their own around fork; what they call is not the program's. */
 HOOK_EXPORT pid_t fork(void)
@@ -29,6 +31,7 @@ HOOK_EXPORT pid_t fork(void)
 		return 0;
 	}
 	hook_depth = hook_self ? hook_self->passive : 0;
+	hook_told_inherited();
 	return hook_child_made("fork", pid);
 }
 
@@ -39,7 +42,10 @@ HOOK_EXPORT pid_t _Fork(void)
 
 	if (pid == 0)
 		hook_process_is_child();
-	return pid == 0 || hook_depth ? pid : hook_child_made("_Fork", pid);
+	if (pid == 0 || hook_depth)
+		return pid;
+	hook_told_inherited();
+	return hook_child_made("_Fork", pid);
 }
 
 struct start {
@@ -159,7 +165,34 @@ long hook_syscall_child(long number, long a, long b, long c, long d, long e, ...
 		hook_process_is_child();
 	if ((unsigned long)result >= -4095UL)
 		result = hook_syscall_failed(result);
-	return result == 0 || hook_depth ? result : hook_child_made("clone", (pid_t)result);
+	if (result == 0 || hook_depth)
+		return result;
+	hook_told_inherited();
+	return hook_child_made("clone", (pid_t)result);
+}
+
+long hook_syscall_other(long number, long a, long b, long c, long d, long e, long f)
+	__attribute__((used));
+
+/* One that makes no child. */
+long hook_syscall_other(long number, long a, long b, long c, long d, long e, long f)
+{
+	/* cppcheck-suppress constStatement */
+	register long r10 __asm__("r10") = d;
+	/* cppcheck-suppress constStatement */
+	register long r8 __asm__("r8") = e;
+	/* cppcheck-suppress constStatement */
+	register long r9 __asm__("r9") = f;
+	long result;
+
+	if (hook_syscall_is_programs(__builtin_return_address(0)) &&
+	    hook_syscall(number, (const long[]){a, b, c, d, e, f}, &result))
+		return result;
+	__asm__ volatile("syscall"
+			 : "=a"(result)
+			 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+			 : "rcx", "r11", "memory");
+	return (unsigned long)result < -4095UL ? result : hook_syscall_failed(result);
 }
 
 long hook_vfork_made(long result) __attribute__((used));
@@ -194,7 +227,8 @@ HOOK_EXPORT pid_t __vfork(void) __attribute__((alias("vfork"), leaf, nothrow));
  * As libc's own: nothing is on the stack but where to return to, because a child by clone may come
  * back on another stack that the program has prepared. Our own code calls it, too, and at any time.
  * Numbers are those of fork, clone and clone3, 0x100 is CLONE_VM, 0x84000 CLONE_VFORK and
- * CLONE_SETTLS: the same question as in shares_thread.
+ * CLONE_SETTLS: the same question as in shares_thread. All other calls but vfork have their
+ * arguments where a function has them.
  */
 HOOK_EXPORT __attribute__((naked)) long syscall(__attribute__((unused)) long number, ...)
 {
@@ -202,8 +236,10 @@ HOOK_EXPORT __attribute__((naked)) long syscall(__attribute__((unused)) long num
 		"je hook_syscall_child\n\t"
 		"cmp $56, %rdi\n\t"
 		"je 1f\n\t"
+		"cmp $58, %rdi\n\t"
+		"je 2f\n\t"
 		"cmp $435, %rdi\n\t"
-		"jne 2f\n\t"
+		"jne hook_syscall_other\n\t"
 		"test %rsi, %rsi\n\t"
 		"jz 2f\n\t"
 		"testl $0x100, (%rsi)\n\t"

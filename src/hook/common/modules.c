@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "hook/common/hook.h"
+#include "hook/common/rawcalls.h"
 #include "hook/common/text.h"
 #include "hook/input/input.h"
 
@@ -135,10 +136,12 @@ static void check_all(void)
 
 void hook_modules_start(void)
 {
-	if (hook_process.mode == HOOK_RECORD)
+	if (hook_process.mode == HOOK_RECORD) {
 		dl_iterate_phdr(write_line, NULL);
-	else
+		hook_rawcalls_look();
+	} else {
 		check_all();
+	}
 }
 
 void hook_modules_note(const char *text)

@@ -97,6 +97,11 @@ pid_t hook_child_real(pid_t given)
 	return look_up(given, false);
 }
 
+bool hook_child_any(void)
+{
+	return __atomic_load_n(&children, __ATOMIC_ACQUIRE) > 0;
+}
+
 void hook_child_note(void)
 {
 	static struct hook_unseen unseen = {

@@ -21,6 +21,9 @@ void hook_child_note(void);
 /* Replay: the child that the program knows by this number; 0: there is none. */
 pid_t hook_child_real(pid_t given);
 
+/* Replay: are there children that may yet do something for the program? */
+bool hook_child_any(void);
+
 /* pclose(3), with the recorded status. */
 int hook_child_pclose(FILE *f);
 

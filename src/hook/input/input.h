@@ -46,6 +46,9 @@ void hook_input_note(uint32_t kind, const char *text);
 /* Replay: the calling thread's recorded inputs; empty if it had none. */
 const struct trace_view *hook_input_view(void);
 
+/* Replay: the process or, negative, group that the program knows by this number. */
+pid_t hook_input_real_pid(pid_t pid);
+
 /* Replay: this was the program's own pid. */
 void hook_input_was_pid(pid_t pid);
 

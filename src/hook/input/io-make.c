@@ -206,6 +206,8 @@ HOOK_EXPORT int fcntl(int fd, int command, ...)
 	va_start(args, command);
 	arg = va_arg(args, void *);
 	va_end(args);
+	if (command == F_SETOWN)
+		arg = (void *)(intptr_t)hook_input_real_pid((int)(intptr_t)arg);
 	if (command != F_DUPFD && command != F_DUPFD_CLOEXEC)
 		return REAL(fcntl)(fd, command, arg);
 	if (!hook_channel_has(fd, SITE))

@@ -142,6 +142,11 @@ static pid_t real_pid(pid_t pid)
 	return child ? child : thread ? thread : pid;
 }
 
+pid_t hook_input_real_pid(pid_t pid)
+{
+	return pid < -1 ? -real_pid(-pid) : real_pid(pid);
+}
+
 const char *hook_input_real_path(const char *path, char buffer[HOOK_INPUT_PATH])
 {
 	static const char prefix[] = "/proc/";
@@ -198,7 +203,7 @@ HOOK_EXPORT int kill(pid_t pid, int sig)
 	if (!to_itself && hook_io_is_programs(SITE))
 		return send_to_others(pid, sig);
 	hook_signal_pass();
-	pid = pid < -1 ? -real_pid(-pid) : real_pid(pid);
+	pid = hook_input_real_pid(pid);
 	rc = comes_as_recorded(pid, sig) ? 0 : REAL(kill)(pid, sig);
 	hook_signal_pass();
 	return rc;
@@ -308,6 +313,11 @@ HOOK_EXPORT pid_t setsid(void)
 HOOK_EXPORT int setpgid(pid_t pid, pid_t into)
 {
 	return REAL(setpgid)(real_pid(pid), real_pid(into));
+}
+
+HOOK_EXPORT int tcsetpgrp(int fd, pid_t into)
+{
+	return REAL(tcsetpgrp)(fd, real_pid(into));
 }
 
 HOOK_EXPORT ssize_t process_vm_readv(pid_t pid, const struct iovec *here, unsigned long parts,

@@ -57,7 +57,7 @@ int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout, co
 	X(fork) X(_Fork) X(clone) X(posix_spawn) X(posix_spawnp) \
 	X(wait) X(waitpid) X(wait3) X(wait4) X(waitid) X(system) X(pclose) \
 	X(clock_gettime) X(gettimeofday) X(time) X(clock) X(times) X(timespec_get) X(getrusage) \
-	X(getpid) X(getppid) X(gettid) X(kill) X(killpg) X(tgkill) X(sigqueue) X(getpgid) X(getpgrp) X(getsid) X(setsid) X(setpgid) \
+	X(getpid) X(getppid) X(gettid) X(kill) X(killpg) X(tgkill) X(sigqueue) X(getpgid) X(getpgrp) X(getsid) X(setsid) X(setpgid) X(tcsetpgrp) \
 	X(process_vm_readv) X(process_vm_writev) X(getpriority) X(setpriority) X(prlimit) X(prlimit64) \
 	X(sched_getaffinity) X(sched_setaffinity) X(sched_getscheduler) X(sched_setscheduler) \
 	X(sched_getparam) X(sched_setparam) \
@@ -74,7 +74,7 @@ int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout, co
 	X(fcntl) X(ioctl) \
 	X(poll) X(ppoll) X(select) X(pselect) X(epoll_create) X(epoll_create1) X(epoll_ctl) \
 	X(epoll_wait) X(epoll_pwait) X(epoll_pwait2) X(sigaction) X(signal) X(sysv_signal) X(pause) X(sigsuspend) X(alarm) X(sigwait) X(sigwaitinfo) X(sigtimedwait) \
-	X(setitimer) X(timer_settime) X(nanosleep) X(usleep) X(sleep) X(clock_nanosleep) X(raise) \
+	X(setitimer) X(timer_create) X(timer_settime) X(nanosleep) X(usleep) X(sleep) X(clock_nanosleep) X(raise) \
 	X(pthread_kill) X(pthread_sigqueue) X(sigprocmask) X(pthread_sigmask) \
 	X(__recv_chk) X(__recvfrom_chk) X(__poll_chk) X(__ppoll_chk) \
 	X(vdprintf) X(__vdprintf_chk) X(eventfd_read) X(eventfd_write)

@@ -53,9 +53,21 @@ DEFINE_CALL_OUT(int, sigtimedwait, HOOK_IO_GETS, info,
 DEFINE_CALL_OUT(int, setitimer, HOOK_IO_GIVES, old,
 		(__itimer_which_t which, const struct itimerval *value, struct itimerval *old),
 		(which, value, old))
-DEFINE_CALL_OUT(int, timer_settime, HOOK_IO_GIVES, old,
-		(timer_t timer, int flags, const struct itimerspec *value, struct itimerspec *old),
-		(timer, flags, value, old))
+
+HOOK_EXPORT int timer_settime(timer_t timer, int flags, const struct itimerspec *value,
+			      struct itimerspec *old)
+{
+	if (!hook_io_is_programs(SITE))
+		return REAL(timer_settime)(timer, flags, value, old);
+	HOOK_IO(io, "timer_settime", HOOK_IO_GIVES);
+	if (io.live)
+		hook_io_did(&io, REAL(timer_settime)(timer, flags, value, old));
+	else if (hook_signal_thread_timers)
+		REAL(timer_settime)(timer, flags, value, NULL);
+	if (io.result >= 0 && old)
+		hook_io_part(&io, old, sizeof(*old), sizeof(*old));
+	return (int)hook_io_result(&io);
+}
 
 /* These return an error number. */
 HOOK_EXPORT int sigwait(const sigset_t *set, int *sig)

@@ -25,6 +25,9 @@ enum hook_signal_where {
 /* Did the program ever have a handler? If not, points cost one look at this. */
 extern int hook_signals;
 
+/* Are there timers that start threads? They do so in replay, too, whenever it is. */
+extern int hook_signal_thread_timers;
+
 /* One that reports a fault: such signals stay the program's own. */
 bool hook_signal_is_fatal(int sig);
 

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
+#include "hook/input/told.h"
 #include "hook/memory/area.h"
 
 #define FIRST_SPANS 1024
@@ -181,6 +182,8 @@ static void *as_said(void *at, size_t n, int prot, int flags, int fd, off_t offs
 
 HOOK_EXPORT void *mmap(void *at, size_t n, int prot, int flags, int fd, off_t offset)
 {
+	if (flags & MAP_SHARED && !is_own(__builtin_return_address(0)))
+		hook_told_mapped(prot, flags);
 	if (!memory_is_on() || is_own(__builtin_return_address(0)))
 		return memory_real_mmap(at ? at : place_aside(n, flags), n, prot, flags, fd,
 					offset);
@@ -277,6 +280,7 @@ HOOK_EXPORT void *shmat(int id, const void *at, int flags)
 	uintptr_t place = 0;
 	void *p;
 
+	hook_told_attached();
 	if (!memory_is_on())
 		return real.shmat ? real.shmat(id, at, flags)
 				  : (void *)syscall(SYS_shmat, id, at, flags);

@@ -16,8 +16,8 @@
 
 #include "base/x86.h"
 #include "hook/common/hook.h"
-#include "hook/common/modules.h"
 #include "hook/common/text.h"
+#include "hook/common/unseen.h"
 
 #define ENOUGH 1
 #define ENOUGH_OF_SYSTEM 32
@@ -258,15 +258,20 @@ static void list_names(struct hook_text *out)
 
 void hook_atomics_tell(bool serial)
 {
-	char names[NAMES_SHOWN * 70], note[sizeof(names) + 64];
+	static char what[sizeof(((struct trace_unseen *)0)->what)];
+	static struct hook_unseen unseen = {.key = "atomics",
+					    .what = what,
+					    .remedy = "record with --threads=serial",
+					    .quiet = true};
+	char names[NAMES_SHOWN * 70];
 	struct hook_text out = hook_text_in(names, sizeof(names));
 
 	list_names(&out);
 	if (!serial) {
-		out = hook_text_in(note, sizeof(note));
-		hook_text_add(&out, "not recorded: atomic operations of ");
+		out = hook_text_in(what, sizeof(what));
+		hook_text_add(&out, "atomic operations of ");
 		hook_text_add(&out, names);
-		hook_modules_note(note);
+		hook_unseen(&unseen);
 	}
 	hook_say_once("atomics", names, found.files == 1 ? " orders" : " order",
 		      " threads by atomic operations",

@@ -12,16 +12,19 @@
 void hook_gomp_not_kept(enum hook_gomp_rest what)
 {
 	static struct hook_unseen rest[] = {
-		[GOMP_REST_REDUCTION] = {"openmp-reduction",
-					 "the order of threads in reductions over tasks (OpenMP's "
-					 "task_reduction, in_reduction and reduction(task, ...))"},
-		[GOMP_REST_DETACH] = {"openmp-detach",
-				      "the order of threads in detached tasks (OpenMP)"},
-		[GOMP_REST_TARGET] = {"openmp-target",
-				      "the order of threads in target regions that nobody waits "
-				      "for (OpenMP's nowait)"},
-		[GOMP_REST_OLD] = {"openmp-old", "the order of threads in OpenMP as compilers "
-						 "before gcc 4.9 translate it"},
+		[GOMP_REST_REDUCTION] =
+			{.key = "openmp-reduction",
+			 .what = "the order of threads in reductions over tasks (OpenMP's "
+				 "task_reduction, in_reduction and reduction(task, ...))"},
+		[GOMP_REST_DETACH] = {.key = "openmp-detach",
+				      .what = "the order of threads in detached tasks (OpenMP)"},
+		[GOMP_REST_TARGET] =
+			{.key = "openmp-target",
+			 .what = "the order of threads in target regions that nobody waits "
+				 "for (OpenMP's nowait)"},
+		[GOMP_REST_OLD] = {.key = "openmp-old",
+				   .what = "the order of threads in OpenMP as compilers "
+					   "before gcc 4.9 translate it"},
 	};
 
 	if (!hook_depth && hook_self && !hook_self->passive)

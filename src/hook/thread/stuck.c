@@ -19,6 +19,7 @@
 #include "hook/common/session.h"
 #include "hook/common/text.h"
 #include "hook/common/thread.h"
+#include "hook/input/child.h"
 
 #define NAP_NS 2000000
 #define STUCK_SHOWN 6
@@ -209,6 +210,12 @@ static void look_at_running(struct hook_thread *t, uint64_t ops)
 		say_stuck(t, "some that run without coming to their next operation: ");
 }
 
+/* In seconds, where all wait: children may do what they wait for. */
+static uint64_t patience(void)
+{
+	return hook_child_any() && hook_slot->patience ? hook_slot->patience : 1;
+}
+
 void hook_sync_look(struct hook_thread *t)
 {
 	struct overview all = look_around(t);
@@ -219,7 +226,7 @@ void hook_sync_look(struct hook_thread *t)
 		look_at_running(t, all.ops);
 	/* A thread that was woken still counts as one that waits until it has a processor. */
 	t->looks_alike = all.running || before != all.ops ? 0 : t->looks_alike + 1;
-	if (t->looks_alike < LOOKS_PER_SECOND || all.speaker != t)
+	if (t->looks_alike < LOOKS_PER_SECOND * patience() || all.speaker != t)
 		return;
 	if (hook_slot->flags & REPLAY_CUT)
 		hook_end_speak(t, t->waits_in);

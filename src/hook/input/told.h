@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory that others write to, too: what they write there is not seen, and told of. */
+#ifndef HOOK_INPUT_TOLD_H
+#define HOOK_INPUT_TOLD_H
+
+/* The program maps memory to be shared: of a file, or of nothing. */
+void hook_told_mapped(int prot, int flags);
+
+/* It attaches a segment of System V. */
+void hook_told_attached(void);
+
+/* It makes a child that has its mappings. */
+void hook_told_inherited(void);
+
+#endif
