@@ -46,10 +46,11 @@ struct replay_front {
 	struct replay_state_file *state;
 	struct replay_word *word; /* by rank */
 	size_t ranks, words;
-	bool released; /* S/all is there */
-	bool past_end; /* somebody computes on after the last recorded event */
-	bool stuck;    /* all wait for what cannot come */
-	bool complete; /* the replay came to the recorded end */
+	bool released;  /* S/all is there */
+	bool past_end;  /* somebody computes on after the last recorded event */
+	double done_at; /* when all had done what they did, or 0 */
+	bool stuck;     /* all wait for what cannot come */
+	bool complete;  /* the replay came to the recorded end */
 };
 
 /* Functions that return an exit code have said why if it is not 0. */

@@ -74,6 +74,13 @@ static uint64_t patience(const struct replay_front *f)
 	return seconds > 0 && seconds < 1e9 ? 10 * (uint64_t)(seconds + 2) : 0;
 }
 
+static uint32_t flags_of(const struct trace_run_stream *last)
+{
+	if (!last || !last->end)
+		return REPLAY_CUT;
+	return strcmp(last->thread, "0") == 0 ? 0 : REPLAY_BY_HELPER;
+}
+
 /* A hole in a mapped file on a full disk kills whoever writes there: so there are none. */
 static int make_state(struct replay_front *f)
 {
@@ -101,9 +108,7 @@ static int make_state(struct replay_front *f)
 	f->state = p;
 	f->state->ranks = (uint32_t)f->ranks;
 	for (size_t i = 0; i < f->ranks; i++) {
-		const struct trace_run_stream *last = f->run->rank[i].last;
-
-		f->state->slot[i].flags = last && last->end ? 0 : REPLAY_CUT;
+		f->state->slot[i].flags = flags_of(f->run->rank[i].last);
 		f->state->slot[i].patience = patience(f);
 	}
 	gethostname(f->state->host, sizeof(f->state->host) - 1);

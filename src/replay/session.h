@@ -42,9 +42,11 @@ enum replay_state {
 
 /* The rank's recording has no end: the run was killed. Set by the front. */
 #define REPLAY_CUT 1
+/* It ended by a thread that is not its main one. Set by the front. */
+#define REPLAY_BY_HELPER 2
 
 #define REPLAY_SYNC_UNIT 256
-#define REPLAY_COMMS 36 /* so that a slot is whole cache lines */
+#define REPLAY_COMMS 34 /* so that a slot is whole cache lines */
 
 struct replay_slot {
 	uint64_t events; /* 2 * events + (1 while inside the last one) */
@@ -54,14 +56,16 @@ struct replay_slot {
 	int32_t peer;  /* what it waits for: a rank, or INT32_MIN */
 	int32_t tag;
 	int32_t pid;
-	uint32_t flags;  /* REPLAY_CUT */
+	uint32_t flags;  /* REPLAY_CUT, REPLAY_BY_HELPER */
 	uint64_t site;   /* the address it was called from */
 	uint64_t parked; /* threads beside the main one that have come to their end */
 	uint64_t polls;  /* failed ones past the cut; only along a prelude */
 	uint64_t sync;   /* what threads beside the main one did, in REPLAY_SYNC_UNIT operations or,
 			    along a prelude, events */
-	uint64_t patience; /* seconds in which a thread that runs comes to an operation; set by the
-			      front */
+	uint32_t todo;   /* threads beside the main one that have yet to do what they did */
+	uint32_t todo_main; /* 1 if the main one has */
+	uint64_t patience;  /* seconds in which a thread that runs comes to an operation; set by the
+			       front */
 	/* along a prelude: what is between the ranks, see hook/mpi/vary-traffic.c */
 	uint64_t sent_here; /* messages that others have sent to this rank */
 	uint64_t received;  /* by it */

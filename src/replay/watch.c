@@ -24,6 +24,7 @@
 #define NAP_NS 5000000
 #define GRACE 3.0  /* seconds a job gets to end by itself */
 #define SETTLED 40 /* naps without traffic after which a launcher has passed everything on */
+#define LAST 0.25  /* seconds for what threads do behind their last recorded operation */
 #define QUIET 2.0  /* seconds without an event after which ranks without a goal are given up */
 
 static double now(void)
@@ -41,13 +42,23 @@ static void nap(void)
 	nanosleep(&ts, NULL);
 }
 
-/* Everything the ranks on this host have done, as one number that grows. */
+/* Threads of the rank that have yet to do what they did. */
+static uint32_t todo(const struct replay_front *f, size_t rank)
+{
+	const struct replay_slot *slot = &f->state->slot[rank];
+
+	return __atomic_load_n(&slot->todo, __ATOMIC_ACQUIRE) +
+	       __atomic_load_n(&slot->todo_main, __ATOMIC_ACQUIRE);
+}
+
+/* Everything the ranks on this host have done, as one number that changes. */
 static uint64_t progress(const struct replay_front *f)
 {
 	uint64_t sum = f->words;
 
 	for (size_t i = 0; i < f->ranks; i++)
-		sum += f->state->slot[i].events + f->state->slot[i].state + f->state->slot[i].sync;
+		sum += f->state->slot[i].events + f->state->slot[i].state + f->state->slot[i].sync -
+		       todo(f, i);
 	return sum;
 }
 
@@ -75,7 +86,7 @@ static bool computes_past_end(const struct replay_front *f, size_t rank)
 	const struct replay_slot *slot = &f->state->slot[rank];
 
 	return slot->state == REPLAY_RUNNING && slot->events == slot->limit &&
-	       !(slot->events & 1) && was_cut_off(f, rank) &&
+	       !(slot->events & 1) && was_cut_off(f, rank) && !todo(f, rank) &&
 	       (slot->events > 0 || f->run->rank[rank].events == 0);
 }
 
@@ -85,6 +96,23 @@ static bool waits(const struct replay_front *f, size_t rank)
 	const struct replay_slot *slot = &f->state->slot[rank];
 
 	return slot->state == REPLAY_RUNNING && ((slot->events & 1) || slot->parked);
+}
+
+static bool is_word(const struct replay_front *f, size_t rank, const char *why)
+{
+	return f->word[rank].why && strcmp(f->word[rank].why, why) == 0;
+}
+
+/*
+ * Its main thread is where its recording ends, or waits, and others may still come to what they
+ * did: nobody but us would notice if they do not.
+ */
+static bool has_busy_threads(const struct replay_front *f, size_t rank)
+{
+	if (f->word[rank].why)
+		return is_word(f, rank, REPLAY_WHY_END) && todo(f, rank);
+	return f->state->slot[rank].state == REPLAY_RUNNING &&
+	       (waits(f, rank) ? f->state->slot[rank].todo : was_cut_off(f, rank) && todo(f, rank));
 }
 
 /* Has the replay had the time for what the run did until it was killed? */
@@ -98,17 +126,24 @@ static bool took_long_enough(const struct replay_front *f, double elapsed)
 /* Nothing has moved for a while: can anything still move? */
 static void judge_silence(struct replay_front *f, double silent, double elapsed)
 {
-	size_t waiting = 0, past = 0;
+	size_t waiting = 0, past = 0, busy = 0;
 
 	for (size_t i = 0; i < f->ranks; i++) {
-		if (f->word[i].why)
+		if (has_busy_threads(f, i))
+			busy++;
+		else if (f->word[i].why)
 			continue;
-		waiting += waits(f, i);
-		past += computes_past_end(f, i);
+		else if (waits(f, i))
+			waiting++;
+		else if (computes_past_end(f, i))
+			past++;
+		else
+			return;
 	}
-	if (f->words + waiting + past < f->ranks)
-		return;
-	if (replay_front_any(f, REPLAY_WHY_STOP)) {
+	if (busy) {
+		f->stuck = silent > f->patience &&
+			   (f->run->meta.seconds <= 0 || took_long_enough(f, elapsed));
+	} else if (replay_front_any(f, REPLAY_WHY_STOP)) {
 		f->past_end = silent > QUIET;
 	} else if (past) {
 		f->past_end =
@@ -313,6 +348,25 @@ static bool ends_by_itself(const struct replay_front *f)
 	return true;
 }
 
+/* Have those whose recording has no end done all that they did, and what comes with it? */
+static bool is_all_done(struct replay_front *f)
+{
+	bool threads = false;
+
+	for (size_t i = 0; i < f->ranks; i++) {
+		if (!is_word(f, i, REPLAY_WHY_END))
+			continue;
+		threads |= f->run->rank[i].threads > 1;
+		if (todo(f, i)) {
+			f->done_at = 0;
+			return false;
+		}
+	}
+	if (!f->done_at)
+		f->done_at = now();
+	return !threads || now() - f->done_at > LAST;
+}
+
 /* Reports why the job has to end, and the exit code for it; -1 to go on. */
 static int verdict(struct replay_front *f)
 {
@@ -330,7 +384,7 @@ static int verdict(struct replay_front *f)
 		replay_report_stuck(f);
 		return RP_EXIT_DIVERGED;
 	}
-	if (f->words < f->ranks && !f->past_end)
+	if (!f->past_end && (f->words < f->ranks || !is_all_done(f)))
 		return -1;
 	if (!f->released)
 		replay_session_release(f);
@@ -351,7 +405,7 @@ static bool ended_as_recorded(const struct replay_front *f)
 
 		if (!w->why)
 			return false;
-		if (strcmp(w->why, REPLAY_WHY_END) == 0)
+		if (strcmp(w->why, REPLAY_WHY_END) == 0 && !todo(f, i))
 			continue;
 		if (!last || (uint64_t)w->value != last->end_value)
 			return false;

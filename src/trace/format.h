@@ -7,13 +7,14 @@
  * stores by one thread; what the header says is true after every single store, so a process
  * killed at any instruction leaves a stream that reads back exactly up to that instruction.
  *
- * Four header words change while the program runs. Each carries its own check bits, so that a
+ * Five header words change while the program runs. Each carries its own check bits, so that a
  * damaged word is noticed and a half-done update cannot exist (one aligned 64-bit store each):
  *
  *   committed  bytes that count (40 bits) and a running hash over them (24 bits)
  *   events     2 * events + (1 while inside the last one) (48 bits), check (16 bits)
  *   run        outcomes that came as predicted since the last byte was written
  *   polls      failed polls since the last outcome
+ *   turn       of an order stream: the turn that the thread had last, plus 1 (48 bits), check
  *
  * `run` and `polls` hold a count (32 bits), a tag (16 bits) and 16 check bits. The tag tells what
  * they belong to, so that the next record, in one store, makes them stale. For `run` it is the
@@ -61,6 +62,7 @@ struct trace_header {
 	uint64_t events;
 	uint64_t run;
 	uint64_t polls;
+	uint64_t turn;
 };
 
 /*

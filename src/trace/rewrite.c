@@ -249,6 +249,8 @@ static int write_order(struct trace_rewrite *how, unsigned rank, const struct tr
 				 s->thread);
 	if (!rc) {
 		trace_stream_set_origin(&r.w->stream, view->header);
+		if (view->turns)
+			trace_stream_set_turn(&r.w->stream, view->turns - 1);
 		rc = how->outcomes ? put_all_whole(&r, view) : put_all(&r, view);
 		how->before += view->length;
 		how->after += r.w->stream.length;

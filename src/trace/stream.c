@@ -426,7 +426,8 @@ const char *trace_view_verify(struct trace_view *v, const uint8_t *bytes, uint64
 	v->events = value >> 1;
 	v->inside = value & 1;
 	if (!tail_unpack(h->run, v->length, &v->run) ||
-	    !tail_unpack(h->polls, polls_tag(v->length, v->run), &v->polls))
+	    !tail_unpack(h->polls, polls_tag(v->length, v->run), &v->polls) ||
+	    !word_unpack(h->turn, &v->turns))
 		return "has damaged counters";
 	return NULL;
 }
@@ -528,6 +529,7 @@ int trace_view_open_damaged(struct trace_view *v, int dirfd, const char *name, c
 	v->bytes = (const uint8_t *)v->header + TRACE_HEADER_BYTES;
 	v->run = 0;
 	v->polls = 0;
+	v->turns = 0;
 	return 0;
 }
 

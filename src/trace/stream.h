@@ -76,6 +76,13 @@ static inline void trace_stream_set_run(struct trace_stream *s, uint32_t run)
 	__atomic_store_n(&s->header->run, trace_word_tail(run, s->length), __ATOMIC_RELEASE);
 }
 
+/* The thread has had this turn, see TRACE_TURN. */
+static inline void trace_stream_set_turn(struct trace_stream *s, uint64_t turn)
+{
+	if (s->header)
+		__atomic_store_n(&s->header->turn, trace_word_pack(turn + 1), __ATOMIC_RELEASE);
+}
+
 void trace_stream_set_polls(struct trace_stream *s, uint32_t polls, uint32_t run);
 
 /* Cuts the file to what counts and unmaps it. */
@@ -95,6 +102,7 @@ struct trace_view {
 	bool inside; /* the last event had begun and not ended */
 	uint32_t run;
 	uint32_t polls;
+	uint64_t turns; /* that had come when the thread had its last one, with that; 0: none */
 	size_t mapped;
 	bool is_shelved;
 };

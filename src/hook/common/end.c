@@ -19,6 +19,7 @@
 
 #include "base/log.h"
 #include "hook/common/discard.h"
+#include "hook/common/done.h"
 #include "hook/common/process.h"
 #include "hook/common/session.h"
 #include "hook/common/text.h"
@@ -294,7 +295,9 @@ void hook_end_by_exit(int status)
 		return;
 	}
 	hook_baton_leave(t);
-	hook_sync_await_others(t);
+	t->waits_in = "exit";
+	if (!hook_sync_await_others(t))
+		hook_sync_say_behind(t);
 	check_end(t, "exit", early ? TRACE_END_EARLY : TRACE_END_EXIT, status);
 	flush();
 	hook_account_write_all();
@@ -313,7 +316,9 @@ void hook_end_by_abort(struct hook_thread *t, int code)
 		return;
 	}
 	hook_baton_leave(t);
-	hook_sync_await_others(t);
+	t->waits_in = "MPI_Abort";
+	if (!hook_sync_await_others(t))
+		hook_sync_say_behind(t);
 	check_end(t, "MPI_Abort", TRACE_END_ABORT, code);
 	say_word(t, REPLAY_WHY_ABORT, "MPI_Abort", code, "");
 	wait_for_all(t, true);
@@ -395,7 +400,10 @@ static const char *why_ended(const struct hook_thread *t)
 
 void hook_end_announce(struct hook_thread *t, const char *call)
 {
-	if (hook_thread_is_main(t))
+	t->state = HOOK_THREAD_AT_END;
+	t->waits_in = call;
+	hook_done_look(t);
+	if (hook_thread_is_main(t) && !(hook_slot->flags & REPLAY_BY_HELPER))
 		say_word(t, why_ended(t), call, (int64_t)t->next.a, "in");
 }
 
@@ -425,7 +433,8 @@ void hook_end_of_recording(struct hook_thread *t, const char *call)
 	t->waits_in = call;
 	if (hook_thread_is_main(t) && (hook_slot->flags & REPLAY_CUT)) {
 		hook_baton_leave(t);
-		hook_sync_await_others(t);
+		if (!hook_sync_await_others(t))
+			hook_sync_say_behind(t);
 		say_word(t, why_ended(t), call, (int64_t)t->next.a, "before");
 	} else {
 		park();
@@ -446,18 +455,22 @@ void hook_end_past(struct hook_thread *t, const char *call)
 static const int fatal[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 static struct sigaction before[65];
 
-static void say_end_by_signal(struct hook_thread *t, int sig, void *context)
+static void say_end_by_signal(struct hook_thread *t, int sig, void *context, bool others_done)
 {
-	char text[256];
+	char text[1024];
 	struct hook_text out = hook_text_in(text, sizeof(text));
 
 	bool early = t->sync_reader.ops < t->sync_reader.total;
 
 	hook_text_add(&out, "expected ");
-	if (ends_otherwise(t, TRACE_END_SIGNAL, sig, &out)) {
+	if (ends_otherwise(t, TRACE_END_SIGNAL, sig, &out) || !others_done) {
+		if (!others_done)
+			hook_text_add(&out, "the other threads to do what they did");
 		hook_text_add(&out, ", found signal ");
 		hook_text_number(&out, sig);
-		if (early)
+		if (!others_done)
+			hook_sync_describe_all(&out);
+		if (early || !others_done)
 			hook_text_add(&out, hook_sync_hint());
 		say_word_in_handler(t, REPLAY_WHY_DIVERGED, "signal", 0, text, context);
 		stay_and_leave(RP_EXIT_DIVERGED);
@@ -488,8 +501,8 @@ static void on_fatal(int sig, siginfo_t *info, void *context)
 			trace_order_put_last(&t->order, TRACE_END, TRACE_END_SIGNAL, (uint64_t)sig);
 		} else {
 			hook_baton_leave(t);
-			hook_sync_await_others(t);
-			say_end_by_signal(t, sig, context);
+			t->waits_in = "signal";
+			say_end_by_signal(t, sig, context, hook_sync_await_others(t));
 			wait_for_all(t, outside);
 		}
 	}

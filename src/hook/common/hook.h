@@ -95,6 +95,7 @@ struct hook_thread {
 	uint64_t next_event;   /* its event */
 	bool more;             /* there is one */
 	uint64_t calm;   /* before this event a quick way may be taken, see hook/mpi/quick.h */
+	bool todo;       /* it has yet to do what it did, see done.h */
 	bool final;      /* in the call the recording never saw return */
 	uint64_t failed; /* polls since the last event; reset by who wants to know */
 	uint64_t events;
@@ -127,6 +128,7 @@ struct hook_thread {
 	uint64_t looks_alike;      /* in a row */
 	uint64_t ops_seen_running; /* the same, if one ran */
 	uint64_t looks_in_vain;    /* since then */
+	const struct hook_sync_call *lost; /* at its end: perhaps done, see stuck.c */
 	uint64_t sync_digest;
 	uint64_t output;  /* a hash of what it has printed */
 	int record_bytes; /* of the operation at work, -1 if it is a predicted one */

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "hook/common/done.h"
 #include "hook/common/modules.h"
 #include "hook/common/session.h"
 #include "hook/common/stacks.h"
@@ -182,6 +183,8 @@ void hook_thread_adopt_main(void)
 	if (hook_process.mode == HOOK_REPLAY) {
 		hook_slot->limit = t->order_view.events << 1 | t->order_view.inside;
 		hook_input_was_pid((pid_t)t->order_view.header->pid);
+		hook_slot->todo = hook_slot->todo_main = 0;
+		hook_done_expect(t);
 	}
 	hook_modules_start();
 	hook_heap_start();
@@ -204,6 +207,7 @@ void hook_thread_close(struct hook_thread *t)
 {
 	if (hook_thread_closing)
 		hook_thread_closing(t);
+	hook_done_forget(t);
 	hook_stacks_close(t->stacks);
 	trace_stream_close(&t->order.stream);
 	trace_stream_close(&t->input.stream);

@@ -43,6 +43,9 @@ void hook_input_diverged_by_size(struct hook_thread *t, const char *call, size_t
 /* Recording: a record that is no input, see TRACE_IN_MODULE and TRACE_IN_NOTE. */
 void hook_input_note(uint32_t kind, const char *text);
 
+/* Replay: opens the recorded inputs of a thread, if that has not been done. */
+void hook_input_open(struct hook_thread *t);
+
 /* Replay: the calling thread's recorded inputs; empty if it had none. */
 const struct trace_view *hook_input_view(void);
 

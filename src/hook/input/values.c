@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "hook/common/done.h"
 #include "hook/common/end.h"
 #include "hook/common/text.h"
 #include "hook/input/signal.h"
@@ -111,7 +112,7 @@ void hook_input_put_bytes(struct hook_thread *t, uint32_t kind, const void *byte
 }
 
 /* A thread that asked for no input has no stream: its view stays empty. */
-static void replay_open(struct hook_thread *t)
+void hook_input_open(struct hook_thread *t)
 {
 	char name[TRACE_NAME_BYTES + 16], text[256];
 	struct hook_text out = hook_text_in(text, sizeof(text));
@@ -131,12 +132,22 @@ static void replay_open(struct hook_thread *t)
 	trace_input_reader_init(&t->input_reader, &t->input_view);
 }
 
+/* Behind the last input there may be notes and signals. */
+static bool may_be_last(const struct hook_thread *t)
+{
+	const struct trace_view *view = &t->input_view;
+	uint64_t pos = t->input_reader.pos;
+
+	return pos >= view->length || view->bytes[pos] == TRACE_IN_MODULE ||
+	       view->bytes[pos] == TRACE_IN_NOTE || view->bytes[pos] == TRACE_IN_SIGNAL;
+}
+
 bool hook_input_take(struct hook_thread *t, uint32_t kind, const char *call,
 		     struct trace_input_rec *rec)
 {
 	int rc;
 
-	replay_open(t);
+	hook_input_open(t);
 	do
 		rc = trace_input_next(&t->input_reader, rec);
 	while (rc == 1 && (rec->kind == TRACE_IN_MODULE || rec->kind == TRACE_IN_NOTE));
@@ -144,6 +155,8 @@ bool hook_input_take(struct hook_thread *t, uint32_t kind, const char *call,
 		hook_failed(t, "the recorded inputs make no sense");
 	if (rc == 1 && rec->kind != kind && rec->kind != TRACE_IN_ERRNO)
 		hook_diverged(t, call, kind_names[rec->kind], kind_names[kind]);
+	if (rc == 1 && may_be_last(t))
+		hook_done_look(t);
 	return rc == 1;
 }
 
@@ -312,6 +325,6 @@ const struct trace_view *hook_input_view(void)
 {
 	struct hook_thread *t = hook_thread_self();
 
-	replay_open(t);
+	hook_input_open(t);
 	return &t->input_view;
 }

@@ -96,6 +96,7 @@ void record_turn(struct hook_thread *t, uint64_t turn)
 {
 	if (turn != t->turn)
 		record_note(t, TRACE_TURN, turn - t->turn, 0);
+	trace_stream_set_turn(&t->order.stream, turn);
 	t->turn = turn + 1;
 }
 

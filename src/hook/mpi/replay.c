@@ -10,6 +10,7 @@
 #include <sched.h>
 #include <string.h>
 
+#include "hook/common/done.h"
 #include "hook/common/end.h"
 #include "hook/common/session.h"
 #include "hook/common/text.h"
@@ -152,8 +153,10 @@ bool replay_poll_fails(struct hook_thread *t)
 		hook_mpi_noise(t);
 	if (t->more && t->next.kind == TRACE_FAIL) {
 		t->failed++;
-		if (--t->next.a == 0)
+		if (--t->next.a == 0) {
 			replay_advance(t);
+			hook_done_look(t);
+		}
 		return true;
 	}
 	if (t->events < t->order_view.events || (t->more && is_outcome_left(t)))
@@ -217,6 +220,8 @@ static void end(struct hook_thread *t)
 		replay_show_end(t);
 	if (t->final)
 		hook_end_of_recording(t, hook_mpi_call_name(t->call));
+	if (t->events == t->order_view.events)
+		hook_done_look(t);
 }
 
 static void refuse(struct hook_thread *t)
@@ -233,7 +238,12 @@ static void turn_take(struct hook_thread *t)
 		rec = t->next;
 		replay_advance(t);
 	}
+	/* It was killed before. */
+	if (t->final && t->order_view.turns <= t->turn + rec.a)
+		hook_end_of_recording(t, hook_mpi_call_name(t->call));
 	hook_turn_wait(t, t->turn + rec.a);
+	if (t->final)
+		t->state = HOOK_THREAD_AT_END;
 	t->turn += rec.a + 1;
 }
 

@@ -240,6 +240,8 @@ void hook_sync_at_end(struct hook_thread *t, const struct hook_sync_call *c)
 	if (c->op == SYNC_CREATE)
 		hook_create_at_end(t, c);
 	t->state = HOOK_THREAD_AT_END;
+	if (c->op == SYNC_IO || (c->op >= SYNC_RDLOCK && c->op < SYNC_SEM_GETVALUE))
+		t->lost = c;
 	if (hook_end_is_own(t)) {
 		hook_text_add(&out, "a further operation");
 		hook_text_add(&out, hook_sync_hint());

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "hook/common/done.h"
 #include "hook/common/text.h"
 #include "hook/thread/account.h"
 #include "hook/thread/real.h"
@@ -40,8 +41,10 @@ static void replay_open(struct hook_thread *t)
 		memset(&t->sync_view, 0, sizeof(t->sync_view));
 	if (!rc || rc == -ENOENT)
 		rc = trace_sync_reader_init(&t->sync_reader, &t->sync_view);
-	if (!rc)
+	if (!rc) {
+		hook_done_expect(t);
 		return;
+	}
 	hook_text_add(&out, name);
 	hook_text_add(&out, " ");
 	hook_text_add(&out, why);
@@ -184,7 +187,9 @@ void hook_sync_done(struct hook_thread *t, const struct hook_sync_call *c, uint6
 		hook_slot->sync++;
 	if (__builtin_expect(hook_process.evaluate, 0))
 		account(t, c, id, out);
-	if (t->sync_reader.ops == t->sync_reader.total &&
-	    __atomic_load_n(&t->cancel_at_end, __ATOMIC_SEQ_CST))
+	if (t->sync_reader.ops < t->sync_reader.total)
+		return;
+	hook_done_look(t);
+	if (__atomic_load_n(&t->cancel_at_end, __ATOMIC_SEQ_CST))
 		hook_sync_real.pthread_cancel(pthread_self());
 }

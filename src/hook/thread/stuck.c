@@ -5,6 +5,8 @@
  * for another. A thread that is woken runs from then on, however late it gets to know. If some do
  * run, but come to no operation in much more time than the whole run once took, they never will.
  * That time is counted in looks, as nobody looks while the process is stopped.
+ * Of a process that was killed the last operation of each thread may have no record, and yet have
+ * been done, so that another one came after it: where all wait, and one of them for that, it was.
  */
 #include "hook/thread/stuck.h"
 
@@ -20,9 +22,13 @@
 #include "hook/common/text.h"
 #include "hook/common/thread.h"
 #include "hook/input/child.h"
+#include "hook/thread/objects.h"
+#include "hook/thread/real.h"
+#include "hook/thread/wait.h"
 
 #define NAP_NS 2000000
 #define STUCK_SHOWN 6
+#define HINT_BYTES 160 /* for what comes behind */
 #define NAPS_PER_LOOK 125
 #define LOOKS_PER_SECOND 4
 #define NAPS_OF_SILENCE 500
@@ -81,9 +87,16 @@ void hook_sync_list_each(void (*act)(struct hook_thread *t))
 struct overview {
 	uint64_t ops;      /* of all threads, and their events */
 	size_t running;    /* threads */
-	size_t unfinished; /* other threads that have operations before them */
+	size_t unfinished; /* other threads that have yet to do what they did */
+	size_t behind;     /* of these, those that have more before them than inputs, or all */
 	struct hook_thread *speaker;
 };
+
+/* Inputs alone may be fewer: a thread that asks until another one stops it. */
+static bool is_behind(const struct hook_thread *t)
+{
+	return t->sync_reader.ops < t->sync_reader.total || t->events < t->order_view.events;
+}
 
 /*
  * The speaker is the one that came first of those at the end of their recordings, since they may be
@@ -99,7 +112,8 @@ static struct overview look_around(const struct hook_thread *t)
 
 		all.ops += p->sync_reader.ops + p->events + 1;
 		all.running += p->state == HOOK_THREAD_RUNS;
-		all.unfinished += p != t && !at_end && p->sync_reader.ops < p->sync_reader.total;
+		all.unfinished += p != t && p->todo;
+		all.behind += p->todo && is_behind(p);
 		if (at_end || (p->state == HOOK_THREAD_WAITS &&
 			       (!all.speaker || all.speaker->state == HOOK_THREAD_WAITS)))
 			all.speaker = p;
@@ -157,20 +171,67 @@ static void describe(const struct hook_thread *p, struct hook_text *out)
 	hook_text_add(out, ")");
 }
 
+static bool is_awaited(const uint32_t *version)
+{
+	for (const struct hook_thread *p = first; p; p = p->next_thread) {
+		if (p->version == version && p->version_wanted > *version)
+			return true;
+	}
+	return false;
+}
+
+static bool do_lost(struct hook_thread *t)
+{
+	struct hook_sync_spot spot;
+
+	if (!t->lost)
+		return false;
+	spot = hook_sync_spot(t->lost);
+	if (!is_awaited(spot.version))
+		return false;
+	if (!*spot.id)
+		__atomic_store_n(spot.id, hook_sync_new_id(t), __ATOMIC_RELEASE);
+	if (t->lost->op != SYNC_IO)
+		hook_sync_do(t->lost);
+	t->lost = NULL;
+	hook_sync_pass(spot.version, *spot.version + 1);
+	return true;
+}
+
+/* True: somebody can go on now. */
+static bool do_what_was_lost(void)
+{
+	bool done = false;
+
+	list_lock();
+	for (struct hook_thread *p = first; p && !done; p = p->next_thread)
+		done = do_lost(p);
+	list_unlock();
+	return done;
+}
+
+void hook_sync_describe_all(struct hook_text *out)
+{
+	char *end = out->end;
+	int said = 0;
+
+	out->end -= HINT_BYTES;
+	list_lock();
+	for (struct hook_thread *p = first; p && said < STUCK_SHOWN; p = p->next_thread) {
+		hook_text_add(out, said++ ? ", " : ": ");
+		describe(p, out);
+	}
+	list_unlock();
+	out->end = end;
+}
+
 static void __attribute__((noreturn)) say_stuck(struct hook_thread *t, const char *how)
 {
 	char found[800];
-	struct hook_text out = hook_text_in(found, sizeof(found) - 100);
-	int said = 0;
+	struct hook_text out = hook_text_in(found, sizeof(found));
 
 	hook_text_add(&out, how);
-	list_lock();
-	for (struct hook_thread *p = first; p && said < STUCK_SHOWN; p = p->next_thread) {
-		hook_text_add(&out, said++ ? ", " : "");
-		describe(p, &out);
-	}
-	list_unlock();
-	out.end = found + sizeof(found) - 1;
+	hook_sync_describe_all(&out);
 	hook_text_add(&out, hook_sync_hint());
 	hook_diverged(t, t->waits_in, "a thread that goes on", found);
 }
@@ -192,10 +253,16 @@ static bool is_traced(void)
 	return tracer && tracer[strlen("TracerPid:\t")] != '0';
 }
 
-static void look_at_running(struct hook_thread *t, uint64_t ops)
+/* Of a recording that was cut off. */
+static bool is_at_end(const struct overview *all)
 {
-	if (t->ops_seen_running != ops) {
-		t->ops_seen_running = ops;
+	return hook_slot->flags & REPLAY_CUT && !all->behind;
+}
+
+static void look_at_running(struct hook_thread *t, const struct overview *all)
+{
+	if (t->ops_seen_running != all->ops) {
+		t->ops_seen_running = all->ops;
 		t->looks_in_vain = 0;
 		return;
 	}
@@ -204,10 +271,10 @@ static void look_at_running(struct hook_thread *t, uint64_t ops)
 	t->looks_in_vain = 0;
 	if (is_traced())
 		return;
-	if (hook_slot->flags & REPLAY_CUT)
+	if (is_at_end(all))
 		hook_end_speak(t, t->waits_in);
 	else
-		say_stuck(t, "some that run without coming to their next operation: ");
+		say_stuck(t, "some that run without coming to their next operation");
 }
 
 /* In seconds, where all wait: children may do what they wait for. */
@@ -223,17 +290,20 @@ void hook_sync_look(struct hook_thread *t)
 
 	t->ops_at_last_look = all.running ? 0 : all.ops;
 	if (all.running)
-		look_at_running(t, all.ops);
+		look_at_running(t, &all);
 	/* A thread that was woken still counts as one that waits until it has a processor. */
 	t->looks_alike = all.running || before != all.ops ? 0 : t->looks_alike + 1;
 	if (t->looks_alike < LOOKS_PER_SECOND * patience() || all.speaker != t)
 		return;
-	if (hook_slot->flags & REPLAY_CUT)
+	t->looks_alike = 0;
+	if (all.behind && do_what_was_lost())
+		return;
+	if (is_at_end(&all))
 		hook_end_speak(t, t->waits_in);
 	else
 		say_stuck(t, t->state == HOOK_THREAD_AT_END
-				     ? "that the thread does more than it did when recorded: "
-				     : "all waiting: ");
+				     ? "that the thread does more than it did when recorded"
+				     : "all waiting");
 }
 
 void hook_sync_nap(struct hook_thread *t)
@@ -248,22 +318,29 @@ void hook_sync_nap(struct hook_thread *t)
 	errno = error;
 }
 
-void hook_sync_await_others(struct hook_thread *t)
+bool hook_sync_await_others(struct hook_thread *t)
 {
+	struct overview all;
 	uint64_t before = 0;
 	int silence = 0;
 
-	while (silence < NAPS_OF_SILENCE) {
-		struct overview all = look_around(t);
-
+	while (silence < NAPS_OF_SILENCE || do_what_was_lost()) {
+		silence = silence < NAPS_OF_SILENCE ? silence : 0;
+		all = look_around(t);
 		if (!all.unfinished)
-			return;
+			return true;
 		silence = all.ops == before && all.running <= (t->state == HOOK_THREAD_RUNS)
 				  ? silence + 1
 				  : 0;
 		before = all.ops;
 		hook_end_nap(t);
 	}
+	return all.behind <= (t->todo && is_behind(t));
+}
+
+void hook_sync_say_behind(struct hook_thread *t)
+{
+	say_stuck(t, "some that have yet to do what they did");
 }
 
 /* 1: it has operations to come, 0: it has none, or is none of ours; -1: some do not run yet. */

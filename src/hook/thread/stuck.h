@@ -5,6 +5,7 @@
 
 #include <sched.h>
 
+#include "hook/common/text.h"
 #include "hook/thread/sync.h"
 
 /* The list of the program's threads, in both modes. */
@@ -31,8 +32,17 @@ void hook_sync_take_out_used(cpu_set_t *set);
 /* Naps for a moment in place of a wait that nobody would end, and looks. */
 void hook_sync_nap(struct hook_thread *t);
 
-/* Returns when no other thread can come any further in its recording. */
-void hook_sync_await_others(struct hook_thread *t);
+/*
+ * Returns when no other thread can come any further in its recording: true if all have done the
+ * operations and events that they did.
+ */
+bool hook_sync_await_others(struct hook_thread *t);
+
+/* What the threads are about: ": 0 in …, 0.1 runs …". */
+void hook_sync_describe_all(struct hook_text *out);
+
+/* They have not: a divergence, with what each of them is about. */
+void hook_sync_say_behind(struct hook_thread *t) __attribute__((noreturn));
 
 /* The thread with this handle is to be cancelled: true if it has yet to do what it did. */
 bool hook_sync_put_off_cancel(uint64_t handle);
