@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "launch/job.h"
+#include "launch/moved.h"
 #include "replay/evaluate.h"
 
 static int parse_patience(const char *text, double *patience)
@@ -30,6 +31,7 @@ static int parse(int argc, char **argv, struct replay_evaluate *how)
 		{"again", no_argument, NULL, 'a'},
 		{"force", no_argument, NULL, 'f'},
 		{"patience", required_argument, NULL, 'p'},
+		{"map", required_argument, NULL, 'M'},
 		{0},
 	};
 	int c, code = 0;
@@ -40,6 +42,8 @@ static int parse(int argc, char **argv, struct replay_evaluate *how)
 			how->again = true;
 		else if (c == 'f')
 			how->force = true;
+		else if (c == 'M')
+			code = launch_moved_add(optarg);
 		else if (c == 'p')
 			code = parse_patience(optarg, &how->patience);
 		else
@@ -54,7 +58,7 @@ static int parse(int argc, char **argv, struct replay_evaluate *how)
 
 static int run(int argc, char **argv)
 {
-	struct replay_evaluate how = {0};
+	struct replay_evaluate how = {.or_force = ", or use --force"};
 	unsigned rank;
 	int code = parse(argc, argv, &how);
 
@@ -70,7 +74,7 @@ static int run(int argc, char **argv)
 
 const struct cmd_verb cmd_evaluate = {
 	.name = "evaluate",
-	.args = "[--again] [--force] [--patience=SECONDS] [TRACE]",
+	.args = "[--again] [--force] [--patience=SECONDS] [--map OLD=NEW] [TRACE]",
 	.summary = "Replays a run once and writes down every communication event",
 	.details =
 		"Of threads it keeps how often they synchronised on what ('reprise stats').\n"
@@ -79,6 +83,8 @@ const struct cmd_verb cmd_evaluate = {
 		"already is left as it is. 'reprise dump --events' shows the events.\n\n"
 		"  --again             evaluate it anew\n"
 		"  --force             although the program or a library has changed\n"
+		"  --map OLD=NEW       the directory OLD lies at NEW now; may be given several "
+		"times\n"
 		"  --patience=SECONDS  how long nothing may happen before it is called a hang "
 		"(30)\n\n"
 		"Without TRACE it is the latest one. Exit status 0; 120 if the program did not do\n"

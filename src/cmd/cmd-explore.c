@@ -20,6 +20,7 @@
 #include "cmd/reduced.h"
 #include "cmd/show.h"
 #include "launch/job.h"
+#include "launch/moved.h"
 #include "replay/evaluate.h"
 #include "replay/explore.h"
 #include "replay/front.h"
@@ -90,6 +91,8 @@ static int parse_option(struct options *o, int c, char **argv)
 		return parse_seconds("patience", optarg, &o->x.patience);
 	case 't':
 		return parse_seconds("timeout", optarg, &o->x.timeout);
+	case 'M':
+		return launch_moved_add(optarg);
 	case 'j':
 		return cmd_show_format(optarg, &o->json);
 	default:
@@ -110,6 +113,7 @@ static int parse(int argc, char **argv, struct options *o)
 		{"patience", required_argument, NULL, 'p'},
 		{"timeout", required_argument, NULL, 't'},
 		{"format", required_argument, NULL, 'j'},
+		{"map", required_argument, NULL, 'M'},
 		{NULL, 0, NULL, 0},
 	};
 	int c, code = 0;
@@ -281,7 +285,7 @@ static int make_whole(struct options *o, struct trace_run *whole)
 {
 	struct trace_dir dir;
 	char *path;
-	int code = replay_evaluate(o->x.run->dir.path, NULL);
+	int code = replay_evaluate(o->x.run->dir.path, &(struct replay_evaluate){0});
 
 	if (!code)
 		code = replay_explore_enter(&o->x);
@@ -408,6 +412,7 @@ const struct cmd_verb cmd_explore = {
 		"  --timeout=SECONDS    how long one run may take (60, and 20 times the\n"
 		"                       recorded run)\n"
 		"  -o, --output DIR     where the new traces go\n"
+		"  --map OLD=NEW        the directory OLD lies at NEW now\n"
 		"  --format=json        for scripts: one object\n",
 	.run = run,
 };

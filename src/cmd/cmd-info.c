@@ -271,6 +271,9 @@ static void print_totals(const struct trace_run *run, const struct trace_run_ran
 	       " inputs and the names of libraries in %" PRIu64 " bytes\n",
 	       sum->polls, sum->inputs,
 	       sum->bytes[TRACE_STREAM_INPUT] + sum->bytes[TRACE_STREAM_STDIN]);
+	if (sum->files)
+		printf("%" PRIu64 " files read, copies of %" PRIu64 " of them kept\n", sum->files,
+		       sum->kept);
 	if (sum->syncs)
 		printf("%" PRIu64 " synchronisation operations of threads, %" PRIu64
 		       " not predicted, in %" PRIu64 " bytes, %.3f each\n",

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "cmd/races.h"
 #include "cmd/show.h"
+#include "launch/moved.h"
 #include "trace/run.h"
 
 #define TOP 10
@@ -64,6 +65,7 @@ static int run(int argc, char **argv)
 	static const struct option options[] = {{"all", no_argument, NULL, 'a'},
 						{"top", required_argument, NULL, 't'},
 						{"format", required_argument, NULL, 'f'},
+						{"map", required_argument, NULL, 'M'},
 						{0}};
 	bool json = false;
 	size_t top = TOP;
@@ -76,6 +78,8 @@ static int run(int argc, char **argv)
 			top = 0;
 		else if (c == 't')
 			code = cmd_show_top(optarg, "places", &top);
+		else if (c == 'M')
+			code = launch_moved_add(optarg);
 		else if (c == 'f')
 			code = cmd_show_format(optarg, &json);
 		else
@@ -90,7 +94,7 @@ static int run(int argc, char **argv)
 
 const struct cmd_verb cmd_races = {
 	.name = "races",
-	.args = "[--all | --top N] [--format=json] [TRACE]",
+	.args = "[--all | --top N] [--format=json] [--map OLD=NEW] [TRACE]",
 	.summary = "Says which receives could have got another message, and where",
 	.details =
 		"A race is a receive, a probe or a completion that could have had another outcome\n"
@@ -100,7 +104,8 @@ const struct cmd_verb cmd_races = {
 		"  --all          every place, and those that poll (Test, Iprobe), which do not "
 		"count\n"
 		"  --top N        the N worst places (10)\n"
-		"  --format=json  for scripts: all of it\n\n"
+		"  --format=json  for scripts: all of it\n"
+		"  --map OLD=NEW  the directory OLD lies at NEW now, for the evaluation\n\n"
 		"Without TRACE it is the latest one. Exit status 0 without races, 1 with, 2 if "
 		"the\n"
 		"trace cannot be read.\n",

@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "launch/job.h"
+#include "launch/moved.h"
 #include "launch/rank.h"
 
 static int run(int argc, char **argv)
@@ -26,6 +27,8 @@ static int run(int argc, char **argv)
 		{"tracing", required_argument, NULL, 'c'},
 		{"system-heap", no_argument, NULL, 'h'},
 		{"threads", required_argument, NULL, '1'},
+		{"snapshot", required_argument, NULL, 'k'},
+		{"map", required_argument, NULL, 'M'},
 		{NULL, 0, NULL, 0},
 	};
 	struct launch_rank how = {0};
@@ -46,6 +49,11 @@ static int run(int argc, char **argv)
 			how.system_heap = true;
 		} else if (c == '1') {
 			how.threads = (unsigned)strtoul(optarg, NULL, 10);
+		} else if (c == 'M') {
+			if (launch_moved_add(optarg))
+				return RP_EXIT_BAD_INPUT;
+		} else if (c == 'k') {
+			how.snapshot = strtoull(optarg, NULL, 10);
 		} else if (c == 'c') {
 			how.tracing = (unsigned)strtoul(optarg, NULL, 10);
 		} else if (c == 'g') {
@@ -68,8 +76,9 @@ static int run(int argc, char **argv)
 
 const struct cmd_verb cmd_rank = {
 	.name = "rank",
-	.args = "--trace DIR [--session DIR [--varied] [--output DIR]] [--noise=SEED] [--mpi=MPI]"
-		" [--force] [--tracing=N] [--threads=N] -- PROGRAM [ARG …]",
+	.args = "--trace DIR [--session DIR [--varied] [--output DIR] [--map OLD=NEW]] "
+		"[--noise=SEED] [--mpi=MPI]"
+		" [--force] [--tracing=N] [--threads=N] [--snapshot=BYTES] -- PROGRAM [ARG …]",
 	.summary = "Becomes one rank of a recorded or replayed run",
 	.run = run,
 	.hidden = true,

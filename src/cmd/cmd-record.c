@@ -35,6 +35,8 @@
 #include "trace/run.h"
 #include "trace/words.h"
 
+#define SNAPSHOT_BUDGET (1ull << 30)
+
 struct options {
 	const char *output;
 	bool discard;
@@ -42,6 +44,7 @@ struct options {
 	uint64_t noise;
 	bool system_heap;
 	uint32_t threads;
+	uint64_t snapshot;
 	enum launch_mpi mpi;
 	const char *trace, *clocks;
 	enum trace_mode tracing;
@@ -83,6 +86,28 @@ static int parse_heap(const char *text, bool *system_heap)
 	return RP_EXIT_BAD_INPUT;
 }
 
+/* "200M": a number of bytes. */
+static int parse_snapshot(const char *text, uint64_t *budget)
+{
+	static const char units[] = "KMGT";
+	const char *unit;
+	char *end;
+
+	*budget = SNAPSHOT_BUDGET;
+	if (!text)
+		return 0;
+	errno = 0;
+	*budget = strtoull(text, &end, 10);
+	unit = *end ? strchr(units, *end) : NULL;
+	if (text[0] >= '0' && text[0] <= '9' && !errno && *budget && *budget < 1ull << 24 &&
+	    (!*end || (unit && !end[1]))) {
+		*budget <<= unit ? 10 * (unit - units + 1) : 0;
+		return 0;
+	}
+	rp_say("--snapshot-inputs takes a number of bytes, such as 500M or 2G, not '%s'", text);
+	return RP_EXIT_BAD_INPUT;
+}
+
 static int parse(int argc, char **argv, struct options *o)
 {
 	static const struct option options[] = {
@@ -93,6 +118,7 @@ static int parse(int argc, char **argv, struct options *o)
 		{"heap", required_argument, NULL, 'h'},
 		{"serial", no_argument, NULL, '1'},
 		{"threads", required_argument, NULL, 'T'},
+		{"snapshot-inputs", optional_argument, NULL, 's'},
 		{"trace", required_argument, NULL, 't'},
 		{"clocks", required_argument, NULL, 'c'},
 		{NULL, 0, NULL, 0},
@@ -117,6 +143,9 @@ static int parse(int argc, char **argv, struct options *o)
 				rp_say("--threads is parallel, serial or auto, not '%s'", optarg);
 				return RP_EXIT_BAD_INPUT;
 			}
+		} else if (c == 's') {
+			if (parse_snapshot(optarg, &o->snapshot))
+				return RP_EXIT_BAD_INPUT;
 		} else if (c == 't') {
 			o->trace = optarg;
 		} else if (c == 'c') {
@@ -163,7 +192,7 @@ static char **copy_strings(char *const *list)
 
 /* A launcher is replayed in our environment; a program alone has its own in start.json. */
 static void fill_meta(struct trace_meta *meta, const struct options *o,
-		      const struct launch_command *command, bool front)
+		      const struct launch_command *command, const struct trace_dir *dir, bool front)
 {
 	char *cwd = getcwd(NULL, 0);
 
@@ -175,6 +204,7 @@ static void fill_meta(struct trace_meta *meta, const struct options *o,
 		.env = front && command->has_launcher ? copy_strings(environ) : NULL,
 		.cwd = cwd ? cwd : rp_strdup("."),
 		.host = launch_host(),
+		.place = rp_strdup(dir->path),
 		.start = time_text(),
 		.noisy = o->noisy,
 		.noise = o->noise,
@@ -254,7 +284,7 @@ static int check_programs(const struct options *o, const struct launch_command *
 static char **rank_command(const struct options *o, const struct launch_command *command,
 			   const struct trace_dir *dir)
 {
-	char *prefix[11] = {launch_self(), "rank", "--trace", dir->path};
+	char *prefix[12] = {launch_self(), "rank", "--trace", dir->path};
 	size_t n = 4;
 
 	if (o->noisy)
@@ -267,6 +297,8 @@ static char **rank_command(const struct options *o, const struct launch_command 
 		prefix[n++] = "--system-heap";
 	if (o->threads)
 		prefix[n++] = rp_format("--threads=%" PRIu32, o->threads);
+	if (o->snapshot)
+		prefix[n++] = rp_format("--snapshot=%" PRIu64, o->snapshot);
 	prefix[n++] = "--";
 	return launch_command_rewrite(command, o->argv, prefix);
 }
@@ -285,6 +317,7 @@ static int run_command(const struct options *o, const struct launch_command *com
 		.noise = o->noise,
 		.system_heap = o->system_heap,
 		.threads = o->threads,
+		.snapshot = o->snapshot,
 		.tracing = o->tracing,
 		.mpi = o->mpi,
 		.argv = o->argv,
@@ -415,7 +448,7 @@ static int run_front(struct options *o, const struct launch_command *command)
 	rc = trace_dir_create(&dir, o->output, o->argv[command->segment[0].program]);
 	if (rc)
 		return rc;
-	fill_meta(&meta, o, command, true);
+	fill_meta(&meta, o, command, &dir, true);
 	rc = trace_meta_write(&dir, &meta);
 	if (rc) {
 		rp_say("cannot write to the trace directory %s: %s", dir.show, strerror(-rc));
@@ -445,6 +478,7 @@ static int run_behind(struct options *o, const struct launch_command *command, u
 		.noisy = o->noisy,
 		.system_heap = o->system_heap,
 		.threads = o->threads,
+		.snapshot = o->snapshot,
 		.tracing = o->tracing,
 		.mpi = o->mpi,
 		.argv = o->argv,
@@ -465,7 +499,7 @@ static int run_behind(struct options *o, const struct launch_command *command, u
 		return rc;
 	how.trace = dir.path;
 	if (first) {
-		fill_meta(&meta, o, command, false);
+		fill_meta(&meta, o, command, &dir, false);
 		rc = trace_meta_write(&dir, &meta);
 		if (rc)
 			rp_say("cannot write meta.json to the trace %s: %s", dir.show,
@@ -533,6 +567,10 @@ const struct cmd_verb cmd_record = {
 		"orders\n"
 		"                          threads by atomic operations\n"
 		"  --serial                the same as --threads=serial\n"
+		"  --snapshot-inputs[=SIZE]  keep copies of the files that the program reads, SIZE "
+		"at\n"
+		"                          most (1G): a replay then reads those that have changed\n"
+		"                          or vanished as they were\n"
 		"  --heap=HEAP             own: pointers are the same in every replay (default);\n"
 		"                          system: malloc is libc's\n"
 		"  --mpi=MPI               openmpi, mpich or none, where it cannot be seen\n",

@@ -16,6 +16,7 @@
 #include "cmd/reduced.h"
 #include "cmd/show.h"
 #include "launch/job.h"
+#include "launch/moved.h"
 #include "replay/evaluate.h"
 #include "replay/front.h"
 
@@ -43,6 +44,7 @@ static int parse(int argc, char **argv, struct wanted *w)
 		{"output", required_argument, NULL, 'o'},
 		{"to", required_argument, NULL, 't'},
 		{"format", required_argument, NULL, 'f'},
+		{"map", required_argument, NULL, 'M'},
 		{0},
 	};
 	int c, code = 0;
@@ -53,6 +55,8 @@ static int parse(int argc, char **argv, struct wanted *w)
 			w->output = optarg;
 		else if (c == 't')
 			code = parse_to(w, optarg);
+		else if (c == 'M')
+			code = launch_moved_add(optarg);
 		else if (c == 'f')
 			code = cmd_show_format(optarg, &w->json);
 		else
@@ -163,7 +167,7 @@ static int run(int argc, char **argv)
 
 const struct cmd_verb cmd_reduce = {
 	.name = "reduce",
-	.args = "[-o DIR] [--to=racing|minimum] [--format=json] [TRACE]",
+	.args = "[-o DIR] [--to=racing|minimum] [--format=json] [--map OLD=NEW] [TRACE]",
 	.summary = "Makes a smaller trace of the same run",
 	.details = "Of the wildcard receives of a run many could not have got another message, and "
 		   "of\n"
@@ -175,7 +179,8 @@ const struct cmd_verb cmd_reduce = {
 		   "                    until their receive (default)\n"
 		   "  --to=racing       the sources of all receives that could have got another "
 		   "message\n"
-		   "  --format=json     for scripts\n\n"
+		   "  --format=json     for scripts\n"
+		   "  --map OLD=NEW     the directory OLD lies at NEW now, for the evaluation\n\n"
 		   "Without TRACE it is the latest one.\n",
 	.run = run,
 };

@@ -13,6 +13,7 @@
 #include "cmd/reduced.h"
 #include "cmd/show.h"
 #include "launch/job.h"
+#include "launch/moved.h"
 #include "replay/front.h"
 
 #define PATIENCE 30.0
@@ -51,11 +52,9 @@ static int parse_trace(const char **trace, const char *text)
 static int parse(int argc, char **argv, struct replay_front *f, const char **trace, bool *arrival)
 {
 	static const struct option options[] = {
-		{"arrival-order", no_argument, NULL, 'a'},
-		{"force", no_argument, NULL, 'f'},
-		{"noise", optional_argument, NULL, 'n'},
-		{"patience", required_argument, NULL, 'p'},
-		{NULL, 0, NULL, 0},
+		{"arrival-order", no_argument, NULL, 'a'},  {"force", no_argument, NULL, 'f'},
+		{"map", required_argument, NULL, 'M'},      {"noise", optional_argument, NULL, 'n'},
+		{"patience", required_argument, NULL, 'p'}, {NULL, 0, NULL, 0},
 	};
 	int c, rc = 0;
 
@@ -66,6 +65,8 @@ static int parse(int argc, char **argv, struct replay_front *f, const char **tra
 			*arrival = true;
 		else if (c == 'f')
 			f->force = true;
+		else if (c == 'M')
+			rc = launch_moved_add(optarg);
 		else if (c == 'n')
 			rc = parse_noise(f, optarg);
 		else if (c == 'p')
@@ -82,7 +83,7 @@ static int parse(int argc, char **argv, struct replay_front *f, const char **tra
 
 static int run(int argc, char **argv)
 {
-	struct replay_front f = {.patience = PATIENCE};
+	struct replay_front f = {.patience = PATIENCE, .or_force = ", or use --force"};
 	struct trace_run trace;
 	const char *path = NULL;
 	bool arrival = false;
@@ -128,6 +129,8 @@ const struct cmd_verb cmd_replay = {
 		"be\n"
 		"                      buffered; takes an evaluation, and longer\n"
 		"  --force             replay although the program or a library has changed\n"
+		"  --map OLD=NEW       the directory OLD lies at NEW now; may be given several "
+		"times\n"
 		"  --noise[=SEED]      delay events at random; the outcome must not change\n"
 		"  --patience=SECONDS  how long nothing may happen before it is called a hang "
 		"(30)\n",

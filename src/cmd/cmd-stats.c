@@ -15,6 +15,7 @@
 #include "cmd/stats-threads.h"
 #include "graph/reduce.h"
 #include "graph/report.h"
+#include "launch/moved.h"
 #include "trace/run.h"
 
 #define TOP 10
@@ -179,11 +180,10 @@ static int show(const char *trace, bool json, bool ranks, size_t top)
 
 static int run(int argc, char **argv)
 {
-	static const struct option options[] = {{"ranks", no_argument, NULL, 'r'},
-						{"all", no_argument, NULL, 'a'},
-						{"top", required_argument, NULL, 't'},
-						{"format", required_argument, NULL, 'f'},
-						{0}};
+	static const struct option options[] = {
+		{"ranks", no_argument, NULL, 'r'},     {"all", no_argument, NULL, 'a'},
+		{"top", required_argument, NULL, 't'}, {"format", required_argument, NULL, 'f'},
+		{"map", required_argument, NULL, 'M'}, {0}};
 	bool json = false, ranks = false;
 	size_t top = TOP;
 	int c, code = 0;
@@ -197,6 +197,8 @@ static int run(int argc, char **argv)
 			top = 0;
 		else if (c == 't')
 			code = cmd_show_top(optarg, "objects", &top);
+		else if (c == 'M')
+			code = launch_moved_add(optarg);
 		else if (c == 'f')
 			code = cmd_show_format(optarg, &json);
 		else
@@ -211,7 +213,7 @@ static int run(int argc, char **argv)
 
 const struct cmd_verb cmd_stats = {
 	.name = "stats",
-	.args = "[--ranks] [--all | --top N] [--format=json] [TRACE]",
+	.args = "[--ranks] [--all | --top N] [--format=json] [--map OLD=NEW] [TRACE]",
 	.summary = "Counts messages, chance outcomes, traced ones; what threads wait for",
 	.details =
 		"Of MPI: outcomes that are chance, those in the trace, and how few would do. Of\n"
@@ -221,7 +223,8 @@ const struct cmd_verb cmd_stats = {
 		"  --ranks        a line for each rank, too\n"
 		"  --top N        the N worst objects (10), with five places each\n"
 		"  --all          all objects and places\n"
-		"  --format=json  for scripts: one object, with every rank, thread and object\n\n"
+		"  --format=json  for scripts: one object, with every rank, thread and object\n"
+		"  --map OLD=NEW  the directory OLD lies at NEW now, for the evaluation\n\n"
 		"The trace is evaluated if it is not yet. Without TRACE it is the latest one.\n",
 	.run = run,
 };

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "cmd/races.h"
 #include "graph/alternative.h"
+#include "replay/evaluate.h"
 
 struct wanted {
 	struct cmd_graph *graph;
@@ -139,8 +140,10 @@ int cmd_find_alternatives(const char *path, const struct trace_run *run,
 			  struct cmd_alternatives *list)
 {
 	struct cmd_graph graph;
-	int code = cmd_graph_open(&graph, path);
+	int code = replay_evaluate(path, &(struct replay_evaluate){0});
 
+	if (!code)
+		code = cmd_graph_open(&graph, path);
 	if (code)
 		return code;
 	code = find(&graph, run, wanted, list);

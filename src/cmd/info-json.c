@@ -80,6 +80,8 @@ static void set_sums(json_t *object, const struct trace_run_rank *sum)
 	set(object, "wildcards", sum->wildcards);
 	set(object, "failed_polls", sum->polls);
 	set(object, "inputs", sum->inputs);
+	set(object, "files_read", sum->files);
+	set(object, "files_kept", sum->kept);
 	set(object, "order_bytes", sum->bytes[TRACE_STREAM_ORDER]);
 	set(object, "input_bytes", sum->bytes[TRACE_STREAM_INPUT]);
 	set(object, "stdin_bytes", sum->bytes[TRACE_STREAM_STDIN]);

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "launch/job.h"
+#include "launch/moved.h"
 
 #define PAD "REPRISE_PAD="
 #define PAD_SECOND "REPRISE_PAD2="
@@ -36,6 +37,23 @@ static bool is_of_session(const char *variable)
 	return false;
 }
 
+/* Where files are looked for. */
+static char *moved(const char *variable)
+{
+	static const char *const paths[] = {"LD_LIBRARY_PATH=", "LD_PRELOAD=", "PATH="};
+	char *there, *whole;
+
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		if (strncmp(variable, paths[i], strlen(paths[i])) != 0)
+			continue;
+		there = launch_moved_paths(variable + strlen(paths[i]));
+		whole = rp_format("%s%s", paths[i], there);
+		free(there);
+		return whole;
+	}
+	return rp_strdup(variable);
+}
+
 /* Replaces environ: as recorded, but as it is now where `current` says so. */
 static void mix(char *const *recorded, bool (*current)(const char *variable))
 {
@@ -44,7 +62,7 @@ static void mix(char *const *recorded, bool (*current)(const char *variable))
 
 	for (size_t i = 0; recorded[i]; i++) {
 		if (!current(recorded[i]))
-			list[n++] = rp_strdup(recorded[i]);
+			list[n++] = moved(recorded[i]);
 	}
 	for (size_t i = 0; i < now; i++) {
 		if (current(environ[i]))

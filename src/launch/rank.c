@@ -21,6 +21,7 @@
 #include "base/mem.h"
 #include "launch/environ.h"
 #include "launch/job.h"
+#include "launch/moved.h"
 #include "launch/program.h"
 #include "launch/stdin.h"
 #include "trace/dir.h"
@@ -48,10 +49,10 @@ static int become(const char *path, char *const *argv)
 
 static void clear_variables(void)
 {
-	static const char *const ours[] = {"REPRISE_MODE",    "REPRISE_DIR",      "REPRISE_RANK",
-					   "REPRISE_SESSION", "REPRISE_NOISE",    "REPRISE_FORCE",
-					   "REPRISE_DISCARD", "REPRISE_LAUNCHED", "REPRISE_TRACE",
-					   "REPRISE_HEAP",    "REPRISE_THREADS"};
+	static const char *const ours[] = {
+		"REPRISE_MODE",  "REPRISE_DIR",   "REPRISE_RANK",    "REPRISE_SESSION",
+		"REPRISE_NOISE", "REPRISE_FORCE", "REPRISE_DISCARD", "REPRISE_LAUNCHED",
+		"REPRISE_TRACE", "REPRISE_HEAP",  "REPRISE_THREADS", "REPRISE_SNAPSHOT"};
 
 	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
 		unsetenv(ours[i]);
@@ -86,6 +87,7 @@ static int set_variables(const struct launch_rank *how, const char *dir, const c
 	set_format("REPRISE_TRACE", "%" PRIu64, how->tracing);
 	set_format("REPRISE_LAUNCHED", "%" PRIu64, launch_job_rank(&rank));
 	set_format("REPRISE_THREADS", "%" PRIu64, threads);
+	set_format("REPRISE_SNAPSHOT", "%020" PRIu64, how->snapshot);
 	setenv("REPRISE_HEAP", system_heap ? "system" : "own", 1);
 	free(session);
 	return launch_environ_preload(hook);
@@ -206,9 +208,8 @@ static int check_unchanged(const struct launch_rank *how, const struct trace_sta
 	identify(path, id);
 	if (how->force || !strcmp(id, start->build_id))
 		return 0;
-	rp_say("%s has changed since it was recorded (build-id %s, now %s); record it again, or "
-	       "use "
-	       "--force",
+	/* The front knows what else there is to do. */
+	rp_say("%s has changed since it was recorded (build-id %s, now %s); record it again",
 	       how->argv[0], start->build_id, id);
 	return RP_EXIT_BAD_INPUT;
 }
@@ -216,11 +217,28 @@ static int check_unchanged(const struct launch_rank *how, const struct trace_sta
 /* The recorded place and environment come first: the program is looked for from there. */
 static int restore_place(const struct trace_start *start)
 {
+	char *cwd = launch_moved_path(start->cwd), *remedy;
+	int rc = chdir(cwd) == 0 ? 0 : RP_EXIT_BAD_INPUT;
+
 	launch_environ_restore(start->env);
-	if (chdir(start->cwd) == 0)
-		return 0;
-	rp_say("cannot go to %s, where the program was recorded: %s", start->cwd, strerror(errno));
-	return RP_EXIT_BAD_INPUT;
+	if (rc) {
+		remedy = launch_moved_remedy(cwd);
+		rp_say("cannot go to %s, where the program was recorded: %s%s", cwd,
+		       strerror(errno), remedy);
+		free(remedy);
+	}
+	free(cwd);
+	return rc;
+}
+
+/* Its words stay what they were, and so does the name by which it knows itself. */
+static int find_program(const char *name, char **path)
+{
+	char *there = launch_moved_path(name);
+	int rc = launch_program_require(there, path);
+
+	free(there);
+	return rc;
 }
 
 static int open_output(const struct launch_rank *how, const char *what)
@@ -266,10 +284,12 @@ static int replay(const struct launch_rank *how)
 	rc = trace_start_read(&dir, how->rank, &start);
 	if (!rc)
 		rc = trace_meta_read(&dir, &meta);
-	if (!rc)
+	if (!rc) {
+		launch_moved_guess(meta.place, dir.path);
 		rc = restore_place(&start);
+	}
 	if (!rc)
-		rc = launch_program_require(how->argv[0], &path);
+		rc = find_program(how->argv[0], &path);
 	if (!rc)
 		rc = check_unchanged(how, &start, path);
 	if (rc)

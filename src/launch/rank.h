@@ -18,6 +18,7 @@ struct launch_rank {
 	const char *output; /* a directory for the standard output and error of the rank, or NULL */
 	bool force;         /* replay: a changed program is replayed all the same */
 	bool system_heap;   /* record: the program's malloc stays libc's */
+	uint64_t snapshot;  /* record: so many bytes of the files it reads are copied */
 	bool noisy;
 	uint64_t noise;
 	unsigned tracing;    /* record: enum trace_mode */

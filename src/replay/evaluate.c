@@ -251,6 +251,8 @@ static int watch(struct replay_front *f)
 	code = judge(f, replay_watch(f, pid));
 	if (f->watching)
 		clear_line();
+	if (!code)
+		replay_report_inputs(f, "; what is found may not be what was recorded");
 	return code ? code : keep(f, started);
 }
 
@@ -278,7 +280,8 @@ close_here:
 
 int replay_evaluate(const char *trace, const struct replay_evaluate *how)
 {
-	static const struct replay_evaluate usual;
+	static const struct replay_evaluate usual = {
+		.or_force = ", or run 'reprise evaluate --force' first"};
 	struct replay_front f = {.evaluate = true};
 	struct replay_evaluation known;
 	struct trace_run run;
@@ -290,6 +293,7 @@ int replay_evaluate(const char *trace, const struct replay_evaluate *how)
 	f.run = &run;
 	f.ranks = run.ranks;
 	f.force = how->force;
+	f.or_force = how->or_force;
 	f.patience = how->patience > 0 ? how->patience : PATIENCE;
 	if (how->again || !replay_evaluation_read(&run, &known)) {
 		code = replay_check(&f);

@@ -12,9 +12,10 @@
 #include "trace/run.h"
 
 struct replay_evaluate {
-	bool again;      /* even if it is there */
-	bool force;      /* although the program has changed */
-	double patience; /* seconds; 0 for the usual */
+	bool again;           /* even if it is there */
+	bool force;           /* although the program has changed */
+	const char *or_force; /* see struct replay_front */
+	double patience;      /* seconds; 0 for the usual */
 };
 
 /*

@@ -31,6 +31,7 @@ struct replay_word {
 struct replay_front {
 	const struct trace_run *run;
 	bool force, noisy;
+	const char *or_force; /* ", or …": how a changed program is run all the same; or NULL */
 	uint64_t noise;
 	double patience;
 	char **command; /* given by the user, or NULL */
@@ -95,6 +96,8 @@ void replay_report_divergence(const struct replay_front *f);
 void replay_report_failure(const struct replay_front *f);
 /* True if a rank could not be started; its sentence is said. */
 bool replay_report_refusal(const struct replay_front *f);
+/* The input files that are not what they were; `end` follows each sentence. */
+void replay_report_inputs(const struct replay_front *f, const char *end);
 void replay_report_stuck(const struct replay_front *f);
 void replay_report_end(const struct replay_front *f);
 

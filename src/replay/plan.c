@@ -14,12 +14,14 @@
 #include "base/mem.h"
 #include "launch/command.h"
 #include "launch/flavour.h"
+#include "launch/moved.h"
 #include "launch/program.h"
 
 static char **rank_prefix(const struct replay_front *f)
 {
-	char **words = rp_alloc(16, sizeof(*words));
-	size_t n = 0;
+	size_t n = 0, moves;
+	const struct launch_moved *moved = launch_moved_all(&moves);
+	char **words = rp_alloc(16 + 2 * moves, sizeof(*words));
 
 	words[n++] = launch_self();
 	words[n++] = "rank";
@@ -32,6 +34,13 @@ static char **rank_prefix(const struct replay_front *f)
 	if (f->output) {
 		words[n++] = "--output";
 		words[n++] = f->output;
+	}
+	/* What is guessed the ranks find out by themselves. */
+	for (size_t i = 0; i < moves; i++) {
+		if (moved[i].guessed)
+			continue;
+		words[n++] = "--map";
+		words[n++] = rp_format("%s=%s", moved[i].from, moved[i].to);
 	}
 	if (f->force)
 		words[n++] = "--force";
@@ -109,6 +118,39 @@ static void drop_timeout(char **words, size_t launcher)
 	}
 }
 
+/* "/old/hosts" or "--hostfile=/old/hosts". */
+static char *moved_word(const char *word)
+{
+	const char *equals = word[0] == '-' ? strchr(word, '=') : NULL;
+	char *there, *whole;
+
+	if (!equals)
+		return launch_moved_path(word);
+	there = launch_moved_path(equals + 1);
+	whole = rp_format("%.*s%s", (int)(equals + 1 - word), word, there);
+	free(there);
+	return whole;
+}
+
+/* The launcher's own words; a program keeps its arguments, and each rank looks for its program. */
+static char **moved_line(char *const *line, const struct launch_command *command)
+{
+	size_t n = rp_strings_count(line), next = 0;
+	char **copy = rp_alloc(n + 1, sizeof(*copy));
+	bool launchers = true;
+
+	for (size_t i = 0; i < n; i++) {
+		if (next < command->segments && i == command->segment[next].program) {
+			launchers = false;
+			next++;
+		} else if (next < command->segments && strcmp(line[i], ":") == 0) {
+			launchers = true;
+		}
+		copy[i] = launchers ? moved_word(line[i]) : rp_strdup(line[i]);
+	}
+	return copy;
+}
+
 static int plan_line(const struct replay_front *f, char **line, char ***words, bool *alone)
 {
 	struct launch_command command;
@@ -120,7 +162,8 @@ static int plan_line(const struct replay_front *f, char **line, char ***words, b
 		code = check_command(f, &command);
 	*alone = !command.has_launcher;
 	if (!code)
-		*words = launch_command_rewrite(&command, line, rank_prefix(f));
+		*words = launch_command_rewrite(
+			&command, f->command ? line : moved_line(line, &command), rank_prefix(f));
 	if (!code && !f->command)
 		drop_timeout(*words, command.launcher);
 	launch_command_free(&command);

@@ -2,6 +2,7 @@
 /* What the front says about the end of a replay. Places in the program are looked up here. */
 #include "replay/front.h"
 
+#include <dirent.h>
 #include <elf.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -124,14 +125,26 @@ void replay_report_divergence(const struct replay_front *f)
 {
 	report_words(f, REPLAY_WHY_DIVERGED, "replay diverged: rank %zu%s, event %lu, %s%s: %s");
 	report_unseen(f);
+	replay_report_inputs(f, ": that is the likely cause");
+}
+
+static const char *or_force(const struct replay_front *f, const char *text, size_t n)
+{
+	size_t end = strlen(REPLAY_RECORD_AGAIN);
+
+	if (!f->or_force || n < end || memcmp(text + n - end, REPLAY_RECORD_AGAIN, end) != 0)
+		return "";
+	return f->or_force;
 }
 
 void replay_report_failure(const struct replay_front *f)
 {
 	for (size_t i = 0; i < f->ranks; i++) {
 		if (f->word[i].why && strcmp(f->word[i].why, REPLAY_WHY_FAILURE) == 0) {
-			rp_say("cannot %s: rank %zu: %s", f->evaluate ? "evaluate" : "replay", i,
-			       f->word[i].text);
+			const char *text = f->word[i].text;
+
+			rp_say("cannot %s: rank %zu: %s%s", f->evaluate ? "evaluate" : "replay", i,
+			       text, or_force(f, text, strlen(text)));
 			return;
 		}
 	}
@@ -147,8 +160,9 @@ bool replay_report_refusal(const struct replay_front *f)
 		return false;
 	n = read(fd, text, sizeof(text));
 	close(fd);
-	if (n > 0 && write(STDERR_FILENO, text, (size_t)n) < 0)
-		return true;
+	n -= n > 0 && text[n - 1] == '\n';
+	if (n > 0)
+		dprintf(STDERR_FILENO, "%.*s%s\n", (int)n, text, or_force(f, text, (size_t)n));
 	return true;
 }
 
@@ -183,6 +197,37 @@ char *replay_word_text(const struct replay_front *f, size_t rank)
 	free(place);
 	free(thread);
 	return text;
+}
+
+static void report_input(const struct replay_front *f, const char *name, const char *end)
+{
+	int fd = openat(f->session_fd, name, O_RDONLY | O_CLOEXEC);
+	char text[2048];
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text));
+
+	if (fd >= 0)
+		close(fd);
+	if (n > 0)
+		rp_say("%.*s%s", (int)n, text, end);
+}
+
+void replay_report_inputs(const struct replay_front *f, const char *end)
+{
+	int fd = openat(f->session_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+	size_t said = 0;
+
+	while (dir && said < SHOWN && (entry = readdir(dir))) {
+		if (strncmp(entry->d_name, "changed-", 8) != 0)
+			continue;
+		report_input(f, entry->d_name, end);
+		said++;
+	}
+	if (dir)
+		closedir(dir);
+	else if (fd >= 0)
+		close(fd);
 }
 
 void replay_report_stuck(const struct replay_front *f)

@@ -18,6 +18,7 @@
 #include "launch/environ.h"
 #include "launch/front.h"
 #include "launch/job.h"
+#include "launch/moved.h"
 #include "launch/program.h"
 #include "launch/rank.h"
 
@@ -61,24 +62,28 @@ int replay_check_trace(const struct trace_run *run)
 }
 
 /* The rank's program, if it lies on this host, is what it was. */
-static int check_program(const struct trace_start *start)
+static int check_program(const struct replay_front *f, const struct trace_start *start)
 {
 	char id[LAUNCH_BUILD_ID_BYTES], *host = launch_host();
+	char *program = launch_moved_path(start->program), *remedy;
 	bool here = strcmp(host, start->host) == 0;
-	int rc = launch_build_id(start->program, id);
+	int rc = launch_build_id(program, id);
 
 	free(host);
 	if (rc == -ENOENT && here) {
-		rp_say("%s is no longer there: %s cannot be replayed", start->program,
-		       start->argv[0]);
+		remedy = launch_moved_remedy_of(program);
+		rp_say("%s is no longer there: %s cannot be replayed%s", program, start->argv[0],
+		       remedy);
+		free(remedy);
+		free(program);
 		return RP_EXIT_BAD_INPUT;
 	}
+	free(program);
 	if (rc || strcmp(id, start->build_id) == 0)
 		return 0;
-	rp_say("%s has changed since it was recorded (build-id %s, now %s); record it again, or "
-	       "use "
-	       "--force",
-	       start->argv[0], start->build_id, id);
+	rp_say("%s has changed since it was recorded (build-id %s, now %s); " REPLAY_RECORD_AGAIN
+	       "%s",
+	       start->argv[0], start->build_id, id, f->or_force ? f->or_force : "");
 	return RP_EXIT_BAD_INPUT;
 }
 
@@ -91,7 +96,7 @@ static int check_programs(const struct replay_front *f)
 		const struct trace_start *start = &f->run->rank[i].start;
 
 		if (i == 0 || strcmp(start->program, f->run->rank[i - 1].start.program) != 0)
-			code = check_program(start);
+			code = check_program(f, start);
 	}
 	return code;
 }
@@ -100,6 +105,8 @@ int replay_check(const struct replay_front *f)
 {
 	int code = replay_check_trace(f->run);
 
+	if (!code)
+		launch_moved_guess(f->run->meta.place, f->run->dir.path);
 	return code ? code : check_programs(f);
 }
 
@@ -179,13 +186,21 @@ static int start_alone(void *data)
 static int go_to_start(const struct replay_front *f)
 {
 	const struct trace_meta *meta = &f->run->meta;
+	char *cwd, *remedy;
+	int code;
 
 	if (!f->command)
 		launch_environ_of_front(meta->env);
-	if (!meta->cwd || chdir(meta->cwd) == 0)
-		return 0;
-	rp_say("cannot go to %s, where the run was started: %s", meta->cwd, strerror(errno));
-	return RP_EXIT_BAD_INPUT;
+	cwd = launch_moved_path(meta->cwd ? meta->cwd : ".");
+	code = chdir(cwd) == 0 ? 0 : RP_EXIT_BAD_INPUT;
+	if (code) {
+		remedy = launch_moved_remedy(cwd);
+		rp_say("cannot go to %s, where the run was started: %s%s", cwd, strerror(errno),
+		       remedy);
+		free(remedy);
+	}
+	free(cwd);
+	return code;
 }
 
 int replay_start(struct replay_front *f, pid_t *pid)

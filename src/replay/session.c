@@ -22,6 +22,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "launch/moved.h"
 
 #define WORD_BYTES 16384 /* room for the files of one rank: its last word, its claims */
 
@@ -132,6 +133,31 @@ static void make_credit(struct replay_front *f)
 	close(fd);
 }
 
+/*
+ * For the hooks. What is guessed counts for them if the place where the run was started has gone
+ * there. The file is also there to tell when the replay began.
+ */
+static int make_moved(const struct replay_front *f)
+{
+	const char *cwd = f->run->meta.cwd;
+	int fd = openat(f->session_fd, "moved", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	size_t n;
+	const struct launch_moved *moved = launch_moved_all(&n);
+	int rc = fd < 0 ? -errno : 0;
+
+	for (size_t i = 0; i < n && !rc; i++) {
+		char *there = launch_moved_path(cwd ? cwd : "");
+		bool counts = !moved[i].guessed || (cwd && strcmp(there, cwd) != 0);
+
+		free(there);
+		if (counts && dprintf(fd, "%s%c%s%c", moved[i].from, 0, moved[i].to, 0) < 0)
+			rc = -errno;
+	}
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
 /* 0 or -errno; takes the pattern. Nothing is left of what fails. */
 static int open_at(struct replay_front *f, char *pattern)
 {
@@ -143,7 +169,9 @@ static int open_at(struct replay_front *f, char *pattern)
 		return rc;
 	}
 	f->session_fd = open(pattern, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	rc = f->session_fd < 0 ? -errno : make_state(f);
+	rc = f->session_fd < 0 ? -errno : make_moved(f);
+	if (!rc)
+		rc = make_state(f);
 	if (rc && f->session_fd >= 0)
 		remove_directory(f->session_fd, pattern);
 	else if (rc)

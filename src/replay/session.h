@@ -10,6 +10,8 @@
  * S/end-NNNN is a rank's last word, lines "key=value": why (enum below, by name), event, call,
  * thread, value, where ("module+0xoffset", one line per stack frame, innermost first),
  * text (a sentence part, for divergence: what was expected and what was found).
+ * S/moved: "OLD\0NEW\0" for each directory that lies elsewhere than it did.
+ * S/changed-N: the words about an input file that is not what it was, which a rank has said.
  * S/evaluate, if it is there, asks the ranks to write events below S/graph (hook/mpi/evaluate.h);
  * it holds the time of its start, nanoseconds of CLOCK_REALTIME. S/all is created by the front when
  * every rank has said its last word. S/refused is created by a rank that cannot be started and has
@@ -94,5 +96,8 @@ struct replay_state_file {
 #define REPLAY_WHY_ABORT "abort"       /* value = code: about to call MPI_Abort, as recorded */
 #define REPLAY_WHY_EXIT "exit"         /* value = status */
 #define REPLAY_WHY_FAILURE "failure"   /* the hook cannot go on; text says why */
+
+/* How such a text, or S/refused, ends if the program or a library has changed. */
+#define REPLAY_RECORD_AGAIN "record it again"
 
 #endif

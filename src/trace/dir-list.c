@@ -175,6 +175,8 @@ static bool parse_stream(const char *name, struct trace_stream_name *stream)
 			stream->kind = TRACE_STREAM_OBJECTS;
 		else if (!strcmp(end, ".polls"))
 			stream->kind = TRACE_STREAM_POLLS;
+		else if (!strcmp(end, ".files"))
+			stream->kind = TRACE_STREAM_FILES;
 		else
 			return false;
 	}

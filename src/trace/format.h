@@ -43,7 +43,8 @@ enum trace_stream_kind {
 	TRACE_STREAM_POLLS = 10,   /* evaluate: failed polls, by the event that they came after */
 	TRACE_STREAM_THREADS = 11, /* closed streams of threads (below) */
 	TRACE_STREAM_LIVE = 12,    /* pages of open ones */
-	TRACE_STREAM_KINDS = 13,
+	TRACE_STREAM_FILES = 13,   /* which files the process read (trace/files.h) */
+	TRACE_STREAM_KINDS = 14,
 };
 
 struct trace_header {
@@ -232,6 +233,18 @@ enum trace_input_kind {
 	TRACE_IN_DATA = 20,    /* what a call on a descriptor wrote to the program's memory */
 	TRACE_IN_SIGNAL = 21,  /* a handler runs: struct hook_signal_rec (hook/input/signal.c) */
 	TRACE_IN_KINDS = 22,
+};
+
+/*
+ * File records: what the process opened to read, once per state of a file. Varints: flags, device,
+ * inode, size, zigzag of the time of the last change in ns; if HASHED 8 bytes, the XXH64 of the
+ * contents; varint length of the path, the path.
+ */
+enum trace_file_flag {
+	TRACE_FILE_FRESH = 1, /* made or changed since the run began: perhaps by the run itself */
+	TRACE_FILE_HASHED = 2,
+	TRACE_FILE_KEPT = 4, /* a copy was to be made, see TRACE_FILE_COPIES */
+	TRACE_FILE_FLAGS = 7,
 };
 
 /*

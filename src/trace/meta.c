@@ -275,6 +275,8 @@ int trace_meta_write(const struct trace_dir *dir, const struct trace_meta *meta)
 				   put_string(meta->host), "start", put_string(meta->start));
 	char seed[24];
 
+	if (object && meta->place)
+		json_object_set_new(object, "trace", put_string(meta->place));
 	if (object && meta->env)
 		json_object_set_new(object, "env", put_strings(meta->env));
 	if (object && meta->noisy) {
@@ -376,6 +378,7 @@ int trace_meta_read(const struct trace_dir *dir, struct trace_meta *meta)
 	       take_tracing(object, meta) && take_heap(object, meta) &&
 	       take_threads(object, meta) && take_ended(object, meta) &&
 	       (!json_object_get(object, "env") || take_strings(object, "env", &meta->env)) &&
+	       (!json_object_get(object, "trace") || take_string(object, "trace", &meta->place)) &&
 	       (!json_object_get(object, "origin") || take_string(object, "origin", &meta->origin));
 	json_decref(object);
 	if (good)
@@ -392,6 +395,7 @@ void trace_meta_free(struct trace_meta *meta)
 	rp_strings_free(meta->env);
 	free(meta->cwd);
 	free(meta->host);
+	free(meta->place);
 	free(meta->start);
 	free(meta->origin);
 	*meta = (struct trace_meta){0};

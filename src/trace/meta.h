@@ -23,6 +23,7 @@ struct trace_meta {
 	char **env; /* of the front, for the launcher; NULL if it was not kept */
 	char *cwd;
 	char *host;
+	char *place; /* of the trace directory when it was made; NULL if it was not kept */
 	char *start; /* 2026-01-31T12:00:00Z */
 	bool noisy;
 	uint64_t noise;

@@ -7,6 +7,7 @@
  */
 #include "trace/rewrite.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/varint.h"
+#include "trace/files.h"
 
 static int copy_bytes(int in, int out)
 {
@@ -43,6 +45,31 @@ static int copy_file(int from, int to, const char *name)
 		rc = -errno;
 	if (in >= 0)
 		close(in);
+	return rc;
+}
+
+/* Copies of input files are as large as these are: two names for one, where that can be. */
+static int copy_inputs(int from, int to)
+{
+	int in = openat(from, TRACE_FILE_COPIES, O_RDONLY | O_DIRECTORY | O_CLOEXEC), out = -1;
+	DIR *entries = in < 0 ? NULL : fdopendir(in);
+	struct dirent *entry;
+	int rc = 0;
+
+	if (!entries)
+		return in < 0 && errno == ENOENT ? 0 : -errno;
+	if (mkdirat(to, TRACE_FILE_COPIES, 0700) == 0)
+		out = openat(to, TRACE_FILE_COPIES, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	rc = out < 0 ? -errno : 0;
+	while (!rc && (entry = readdir(entries))) {
+		if (entry->d_name[0] == '.' || !strcmp(entry->d_name, "used"))
+			continue;
+		if (linkat(in, entry->d_name, out, entry->d_name, 0) != 0)
+			rc = copy_file(in, out, entry->d_name);
+	}
+	if (out >= 0)
+		close(out);
+	closedir(entries);
 	return rc;
 }
 
@@ -335,6 +362,8 @@ int trace_rewrite(const struct trace_run *from, const struct trace_dir *to,
 	how->before = how->after = 0;
 	if (!rc && faccessat(from->dir.fd, "job", F_OK, 0) == 0)
 		rc = copy_file(from->dir.fd, to->fd, "job");
+	if (!rc)
+		rc = copy_inputs(from->dir.fd, to->fd);
 	for (size_t i = 0; i < from->ranks && !rc; i++)
 		rc = rewrite_rank(from, &from->rank[i], to, how);
 	if (rc)

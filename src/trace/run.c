@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "trace/files.h"
 #include "trace/input.h"
 #include "trace/order.h"
 #include "trace/shelf.h"
@@ -120,6 +121,19 @@ static int sum_sync(struct trace_run_stream *s, const struct trace_view *view)
 	return rc;
 }
 
+static int sum_files(struct trace_run_stream *s, const struct trace_view *view)
+{
+	struct trace_file file;
+	uint64_t at = 0;
+	int rc;
+
+	while ((rc = trace_file_next(view, &at, &file)) == 1) {
+		s->files++;
+		s->kept += !!(file.flags & TRACE_FILE_KEPT);
+	}
+	return rc;
+}
+
 static bool is_what_its_name_says(const struct trace_run_stream *s, unsigned rank,
 				  const struct trace_header *h)
 {
@@ -157,6 +171,8 @@ static void sum_stream(int rankfd, unsigned rank, struct trace_run_stream *s, ch
 		rc = sum_input(&sum, &view, notes);
 	else if (s->kind == TRACE_STREAM_SYNC)
 		rc = sum_sync(&sum, &view);
+	else if (s->kind == TRACE_STREAM_FILES)
+		rc = sum_files(&sum, &view);
 	trace_view_close(&view);
 	if (s->kind == TRACE_STREAM_THREADS || s->kind == TRACE_STREAM_LIVE) {
 		/* What it holds counts by itself. */
@@ -217,6 +233,8 @@ static void add_up(struct trace_run_rank *rank)
 		rank->damaged = rank->damaged || s->damage;
 		rank->bytes[s->kind] += s->bytes;
 		rank->inputs += s->inputs;
+		rank->files += s->files;
+		rank->kept += s->kept;
 		rank->syncs += s->syncs;
 		rank->unpredicted += s->unpredicted;
 		rank->threads += is_first_of_thread(rank, i);
@@ -309,6 +327,7 @@ static void sum_rank(struct trace_run *run, struct trace_run_rank *rank)
 		    names.stream[i].kind != TRACE_STREAM_GUIDE &&
 		    names.stream[i].kind != TRACE_STREAM_SYNC &&
 		    names.stream[i].kind != TRACE_STREAM_HEAP &&
+		    names.stream[i].kind != TRACE_STREAM_FILES &&
 		    names.stream[i].kind != TRACE_STREAM_THREADS &&
 		    names.stream[i].kind != TRACE_STREAM_LIVE)
 			continue; /* of an evaluation; it has no place here */
@@ -398,6 +417,8 @@ void trace_run_total(const struct trace_run *run, struct trace_run_rank *sum)
 		sum->wildcards += rank->wildcards;
 		sum->polls += rank->polls;
 		sum->inputs += rank->inputs;
+		sum->files += rank->files;
+		sum->kept += rank->kept;
 		sum->syncs += rank->syncs;
 		sum->unpredicted += rank->unpredicted;
 		for (size_t kind = 0; kind < TRACE_STREAM_KINDS; kind++)

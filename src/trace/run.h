@@ -29,6 +29,7 @@ struct trace_run_stream {
 	bool inside;                   /* died inside the last event */
 	uint64_t records[TRACE_KINDS]; /* of an order stream, by kind */
 	uint64_t inputs;               /* of an input stream: values */
+	uint64_t files, kept;          /* of a files stream: files read; to be kept */
 	uint64_t syncs;                /* of a sync stream: operations */
 	uint64_t unpredicted;          /* of these, those that have a record */
 	uint64_t wildcards;            /* outcomes that name a source */
@@ -62,7 +63,8 @@ struct trace_run_rank {
 	uint64_t wildcards;
 	uint64_t polls;
 	uint64_t inputs;
-	uint64_t syncs; /* synchronisation operations of threads */
+	uint64_t files, kept; /* files read, and of which copies were to be kept */
+	uint64_t syncs;       /* synchronisation operations of threads */
 	uint64_t unpredicted;
 	uint64_t bytes[TRACE_STREAM_KINDS]; /* committed, by kind of stream */
 	uint32_t world;

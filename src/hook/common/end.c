@@ -25,6 +25,7 @@
 #include "hook/common/text.h"
 #include "hook/common/thread.h"
 #include "hook/heap/heap.h"
+#include "hook/input/infile.h"
 #include "hook/input/input.h"
 #include "hook/thread/account.h"
 #include "hook/thread/baton.h"
@@ -125,6 +126,7 @@ static void finish_record(struct hook_thread *t, uint32_t how, uint64_t value)
 	trace_stream_close(&t->input.stream);
 	hook_sync_close(t);
 	hook_heap_close();
+	hook_infile_close();
 	trace_shelf_end();
 	hook_baton_leave(t);
 	t->passive = 1;

@@ -43,6 +43,8 @@ struct hook_process {
 	uint32_t trace;   /* enum trace_mode that was asked for */
 	char dir[1024];
 	char session[1024];
+
+	uint64_t snapshot; /* recording: how many bytes of files that are read may be copied */
 };
 
 #define HOOK_SCRATCHES 5

@@ -10,9 +10,11 @@
 #include <string.h>
 
 #include "hook/common/hook.h"
+#include "hook/common/moved.h"
 #include "hook/common/rawcalls.h"
 #include "hook/common/text.h"
 #include "hook/input/input.h"
+#include "replay/session.h"
 
 #define MAX_LINE 1200
 
@@ -85,12 +87,19 @@ struct wanted {
 static int find_line(struct dl_phdr_info *info, size_t size, void *data)
 {
 	struct wanted *w = data;
+	char then[HOOK_MOVED_PATH];
+	struct hook_text text;
 	const char *name;
 
 	(void)size;
 	if (!line_of(info, w->found))
 		return 0;
 	name = strchr(w->found, ' ') + 1;
+	if (hook_moved && hook_moved_back(name, then)) {
+		text = hook_text_in(w->found + (name - w->found),
+				    MAX_LINE - (size_t)(name - w->found));
+		hook_text_add(&text, then);
+	}
 	if (strlen(name) == w->name_length && memcmp(name, w->name, w->name_length) == 0)
 		return 1;
 	w->found[0] = 0;
@@ -114,8 +123,7 @@ static void compare(const uint8_t *bytes, size_t n)
 	memcpy(w.found, w.name, w.name_length < MAX_LINE ? w.name_length : MAX_LINE - 1);
 	w.found[w.name_length < MAX_LINE ? w.name_length : MAX_LINE - 1] = 0;
 	hook_text_add(&out, w.found);
-	hook_text_add(&out,
-		      " has changed since the run was recorded: record it again, or use --force");
+	hook_text_add(&out, " has changed since the run was recorded: " REPLAY_RECORD_AGAIN);
 	hook_failed(hook_thread_self(), text);
 }
 

@@ -18,9 +18,11 @@
 #include <unistd.h>
 
 #include "hook/common/end.h"
+#include "hook/common/moved.h"
 #include "hook/common/session.h"
 #include "hook/common/text.h"
 #include "hook/common/thread.h"
+#include "hook/input/infile.h"
 #include "hook/input/input.h"
 #include "hook/memory/memory.h"
 #include "hook/thread/real.h"
@@ -111,6 +113,7 @@ static bool read_environment(void)
 	const char *discard = getenv("REPRISE_DISCARD");
 	const char *trace = getenv("REPRISE_TRACE");
 	const char *threads = getenv("REPRISE_THREADS");
+	const char *snapshot = getenv("REPRISE_SNAPSHOT");
 	char path[1100];
 	struct hook_text text = hook_text_in(path, sizeof(path));
 	int fd;
@@ -120,6 +123,7 @@ static bool read_environment(void)
 	hook_memory_aside();
 	hook_process.rank = (uint32_t)strtoul(rank, NULL, 10);
 	hook_process.threads = threads ? (uint32_t)strtoul(threads, NULL, 10) : 0;
+	hook_process.snapshot = snapshot ? strtoull(snapshot, NULL, 10) : 0;
 	hook_process.noise = noise ? strtoull(noise, NULL, 10) : 0;
 	hook_process.trace = trace ? (uint32_t)strtoul(trace, NULL, 10) % TRACE_MODES : 0;
 	hook_process.discard = discard && strcmp(discard, "1") == 0;
@@ -143,8 +147,10 @@ static bool read_environment(void)
 		if (strcmp(mode, "replay") == 0) {
 			hook_process.mode = HOOK_REPLAY;
 			hook_process.evaluate = is_evaluation();
+			hook_moved_load();
 		} else if (strcmp(mode, "varied") == 0 && open_prelude()) {
 			hook_process.mode = HOOK_RECORD;
+			hook_moved_load();
 		}
 	}
 	return hook_process.mode != HOOK_INERT;
@@ -206,6 +212,7 @@ void hook_process_is_child(void)
 	if (!hook_process.claimed)
 		return;
 	hook_thread_forget();
+	hook_infile_forget();
 	hook_process.mode = HOOK_INERT;
 	hook_process.varied = false;
 	hook_process.claimed = false;

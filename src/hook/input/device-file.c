@@ -9,10 +9,12 @@
 #include <errno.h>
 #include <string.h>
 
+#include "hook/common/moved.h"
 #include "hook/input/channel.h"
 #include "hook/input/child.h"
 #include "hook/input/device.h"
 #include "hook/input/file.h"
+#include "hook/input/infile.h"
 #include "hook/input/input.h"
 #include "hook/input/real.h"
 
@@ -88,14 +90,27 @@ static FILE *numbered(FILE *f, const char *call)
 	return f;
 }
 
+/* A file that is missing in replay may be there as a copy. */
+static FILE *compared(FILE *f, const char *path, const char *mode, int flags)
+{
+	int fd = hook_infile_opened(f ? fileno(f) : -1, AT_FDCWD, path, flags);
+
+	return f || fd < 0 ? f : REAL(fdopen)(fd, mode);
+}
+
 HOOK_EXPORT FILE *fopen(const char *path, const char *mode)
 {
-	char buffer[HOOK_INPUT_PATH];
+	char buffer[HOOK_INPUT_PATH], elsewhere[HOOK_MOVED_PATH];
 	bool numbers = hook_file_opens(SITE);
+	int flags = hook_infile_flags(mode);
 	FILE *f;
 
 	path = hook_input_real_path(path, buffer);
+	if (__builtin_expect(hook_moved, 0) && hook_io_is_programs(SITE))
+		path = hook_moved_path(path, elsewhere);
 	f = REAL(fopen)(path, mode);
+	if (hook_infile_is_wanted(flags, SITE))
+		f = compared(f, path, mode, flags);
 	if (numbers)
 		f = numbered(f, "fopen");
 	if (f)

@@ -15,8 +15,10 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+#include "hook/common/moved.h"
 #include "hook/input/channel.h"
 #include "hook/input/file.h"
+#include "hook/input/infile.h"
 #include "hook/input/input.h"
 #include "hook/input/real.h"
 
@@ -134,11 +136,19 @@ static bool has_mode(int flags)
 /* All ways to open a file: in what they do they are one. */
 static int open_at(int dir, const char *path, int flags, mode_t mode, const void *site)
 {
-	char buffer[HOOK_INPUT_PATH];
-	int fd;
+	char buffer[HOOK_INPUT_PATH], elsewhere[HOOK_MOVED_PATH];
+	bool reads = hook_infile_is_wanted(flags, site);
+	int fd = -1;
 
 	path = hook_input_real_path(path, buffer);
-	fd = REAL(openat)(dir, path, flags, mode);
+	if (__builtin_expect(hook_moved, 0) && hook_io_is_programs(site))
+		path = hook_moved_path(path, elsewhere);
+	if (reads && flags & O_CREAT)
+		fd = hook_infile_before(dir, path, flags);
+	if (fd < 0)
+		fd = REAL(openat)(dir, path, flags, mode);
+	if (reads)
+		fd = hook_infile_opened(fd, dir, path, flags);
 	if (hook_file_has_number(site))
 		fd = hook_file_opened("open", fd);
 	return opened(fd, path);

@@ -19,6 +19,7 @@
 #include "hook/input/channel.h"
 #include "hook/input/child.h"
 #include "hook/input/file.h"
+#include "hook/input/infile.h"
 #include "hook/thread/objects.h"
 #include "hook/thread/real.h"
 #include "hook/thread/stdio-wrap.h"
@@ -235,7 +236,28 @@ HOOK_EXPORT off64_t ftello64(FILE *f) __attribute__((alias("ftello")));
 HOOK_EXPORT int fgetpos64(FILE *f, fpos64_t *position) __attribute__((alias("fgetpos")));
 HOOK_EXPORT int fsetpos64(FILE *f, const fpos64_t *position) __attribute__((alias("fsetpos")));
 
-WRAP(FILE *, freopen, f, (const char *path, const char *mode, FILE *f), (path, mode, f))
+HOOK_EXPORT FILE *freopen(const char *path, const char *mode, FILE *f)
+{
+	int flags = hook_infile_flags(mode);
+	bool reads = path && hook_infile_is_wanted(flags, __builtin_return_address(0));
+	char copy[32];
+	struct hook_text text = hook_text_in(copy, sizeof(copy));
+	int fd = reads ? hook_infile_before(AT_FDCWD, path, flags) : -1;
+	FILE *opened;
+	USE(f, SYNC_STREAM);
+
+	if (fd >= 0) {
+		hook_text_add(&text, "/proc/self/fd/");
+		hook_text_number(&text, fd);
+	}
+	opened = REAL(freopen)(fd >= 0 ? copy : path, mode, f);
+	if (fd >= 0)
+		close(fd);
+	else if (opened && reads)
+		hook_infile_opened(fileno(opened), AT_FDCWD, path, flags);
+	return opened;
+}
+
 HOOK_EXPORT FILE *freopen64(const char *path, const char *mode, FILE *f)
 	__attribute__((alias("freopen")));
 WRAP(int, setvbuf, f, (FILE * f, char *buffer, int mode, size_t size), (f, buffer, mode, size))

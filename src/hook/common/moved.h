@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Replay: directories that lie elsewhere than they did when the run was recorded, as S/moved tells
+ * (replay/session.h). The program goes on to name them as it did.
+ */
+#ifndef HOOK_MOVED_H
+#define HOOK_MOVED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define HOOK_MOVED_PATH 1024
+
+extern bool hook_moved; /* there are such */
+
+void hook_moved_load(void);
+
+/* Where the path lies now; itself if it has not moved. */
+const char *hook_moved_path(const char *path, char buffer[HOOK_MOVED_PATH]);
+
+/* What the path of today was then; the length, 0 if that is too long. */
+size_t hook_moved_back(const char *path, char then[HOOK_MOVED_PATH]);
+
+#endif
