@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "trace/stream-inner.h"
 
 #define PATIENCE 100000
@@ -109,8 +110,8 @@ static int add_pages(void)
 	int fd, rc;
 
 	trace_shelf_name(shelf.process, TRACE_SHELF_LIVE, name);
-	fd = openat(shelf.dirfd, name, O_RDWR | O_CREAT | O_CLOEXEC | (shelf.live ? 0 : O_EXCL),
-		    0600);
+	fd = rp_fd_openat(shelf.dirfd, name,
+			  O_RDWR | O_CREAT | O_CLOEXEC | (shelf.live ? 0 : O_EXCL), 0600);
 	if (fd < 0)
 		return -errno;
 	rc = trace_stream_allocate(fd, from, to);

@@ -16,18 +16,19 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/limit.h"
 #include "trace/shelf.h"
 #include "trace/stream-inner.h"
 
 #define FIRST_WINDOW (60u << 10)
 #define NEXT_WINDOW (1u << 20)
-#define HIGH_FD 700
 
 #define LENGTH_BITS 40
 #define HASH_MASK 0xffffffu
 
 uint64_t trace_stream_limit = UINT64_MAX;
+bool trace_stream_lets_go;
 
 /*
  * Each step is a bijection of the state: one changed byte always changes the result. The constant
@@ -113,17 +114,6 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* A high number is out of the way of programs that count on getting 3, or close all low ones. */
-static int move_high(int fd)
-{
-	int high = fcntl(fd, F_DUPFD_CLOEXEC, HIGH_FD);
-
-	if (high < 0)
-		return fd;
-	close(fd);
-	return high;
-}
-
 /* ".1234-0.order": readers pass it over. */
 static int temporary_name(char *out, size_t size, const char *name)
 {
@@ -182,10 +172,10 @@ static int make_file(struct trace_stream *s, int dirfd, const char *temporary,
 	int rc;
 
 	memset(s, 0, sizeof(*s));
-	s->fd = openat(dirfd, temporary, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	s->fd = rp_fd_openat(dirfd, temporary, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	if (s->fd < 0)
 		return -errno;
-	s->fd = move_high(s->fd);
+	s->fd = rp_fd_lift(s->fd, &s->fd_is_beyond);
 	rc = trace_stream_allocate(s->fd, 0, TRACE_HEADER_BYTES);
 	if (rc)
 		goto remove;
@@ -208,6 +198,12 @@ remove:
 	return rc;
 }
 
+static void let_go(struct trace_stream *s)
+{
+	close(s->fd);
+	s->fd = -1;
+}
+
 static int name_file(struct trace_stream *s, int dirfd, const char *temporary, const char *name,
 		     struct trace_header *h)
 {
@@ -215,6 +211,10 @@ static int name_file(struct trace_stream *s, int dirfd, const char *temporary, c
 
 	if (!rc) {
 		s->header = h;
+		s->dirfd = dirfd;
+		strncpy(s->name, name, sizeof(s->name) - 1);
+		if (trace_stream_lets_go && !s->fd_is_beyond)
+			let_go(s);
 		return 0;
 	}
 	munmap(s->window, s->window_end - s->window_start);
@@ -278,11 +278,16 @@ void trace_stream_set_origin(struct trace_stream *s, const struct trace_header *
 	s->header->check = static_check(s->header);
 }
 
-/* The program may have closed our descriptor and got the number for a file of its own. */
-static bool fd_is_ours(const struct trace_stream *s)
+/*
+ * The program may have closed our descriptor and got the number for a file of its own. Where it is
+ * not kept there is one from now on.
+ */
+static bool fd_is_ours(struct trace_stream *s)
 {
 	struct trace_header on_disk;
 
+	if (s->fd < 0)
+		s->fd = rp_fd_openat(s->dirfd, s->name, O_RDWR | O_CLOEXEC, 0);
 	return pread(s->fd, &on_disk, sizeof(on_disk), 0) == (ssize_t)sizeof(on_disk) &&
 	       memcmp(&on_disk, s->header, offsetof(struct trace_header, committed)) == 0;
 }
@@ -302,6 +307,8 @@ static int move_window(struct trace_stream *s)
 		return rc;
 	}
 	rc = fd_is_ours(s) ? map_window(s, s->length & ~4095ull, NEXT_WINDOW) : -EBADF;
+	if (s->fd >= 0 && trace_stream_lets_go && !s->fd_is_beyond)
+		let_go(s);
 	errno = error;
 	return rc;
 }
@@ -451,7 +458,7 @@ static int map_whole(struct trace_view *v, int dirfd, const char *name, const ch
 
 	memset(v, 0, sizeof(*v));
 	*why = "cannot be read";
-	fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	fd = rp_fd_openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
 	if (fstat(fd, &st) != 0) {

@@ -21,8 +21,11 @@ struct trace_stream {
 	uint64_t window_end;         /* first offset that is not mapped */
 	uint64_t length;             /* committed bytes */
 	uint32_t hash;               /* running hash over them */
-	int fd;
-	bool is_shelved; /* it is no file of its own, see trace/shelf.h */
+	int fd;                      /* -1: it is opened by its name when it is needed */
+	int dirfd;
+	char name[TRACE_NAME_BYTES + 24];
+	bool fd_is_beyond; /* the limit of the process, where it is nobody else's */
+	bool is_shelved;   /* it is no file of its own, see trace/shelf.h */
 };
 
 /*
@@ -46,6 +49,9 @@ void trace_stream_append(struct trace_stream *s, const void *bytes, size_t n);
 /* A few bytes are always kept back so that the last records can be written on a full disk. */
 #define TRACE_STREAM_SPARE 64
 void trace_stream_append_spare(struct trace_stream *s, const void *bytes, size_t n);
+
+/* In somebody else's process: descriptors that would be missed there are not kept. */
+extern bool trace_stream_lets_go;
 
 /* Tests lower this to meet the answer to a full disk without one. */
 extern uint64_t trace_stream_limit;

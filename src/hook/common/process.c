@@ -17,6 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "hook/common/end.h"
 #include "hook/common/moved.h"
 #include "hook/common/session.h"
@@ -65,12 +66,7 @@ static bool copy_env(const char *name, char *out, size_t size)
 
 int hook_high_fd(int fd)
 {
-	int high = fcntl(fd, F_DUPFD_CLOEXEC, 700);
-
-	if (high < 0)
-		return fd;
-	close(fd);
-	return high;
+	return rp_fd_lift(fd, NULL);
 }
 
 /* The prelude lies beside the rank's directory of the trace that is being recorded. */
@@ -128,6 +124,7 @@ static bool read_environment(void)
 	hook_process.trace = trace ? (uint32_t)strtoul(trace, NULL, 10) % TRACE_MODES : 0;
 	hook_process.discard = discard && strcmp(discard, "1") == 0;
 	hook_process.pid = (int)syscall(SYS_getpid);
+	trace_stream_lets_go = true;
 	if (fault && strcmp(fault, "nospace") == 0)
 		trace_stream_limit = 0;
 	hook_text_add(&text, hook_process.dir);
@@ -196,6 +193,8 @@ static bool claim(bool late)
 		if (!may)
 			return false;
 	}
+	hook_say_once("processes",
+		      "a rank has more processes than can be recorded: the others are not", NULL);
 	return false;
 }
 

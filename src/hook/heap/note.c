@@ -11,6 +11,7 @@
 
 #include "base/varint.h"
 #include "hook/common/hook.h"
+#include "hook/common/unseen.h"
 #include "hook/heap/heap.h"
 #include "hook/thread/stuck.h"
 #include "trace/shelf.h"
@@ -193,8 +194,12 @@ static bool prepare(uint32_t slot, const void *wish)
 
 static struct heap_use record_child(const void *wish, bool *has)
 {
+	static struct hook_unseen places = {
+		.key = "places", .what = "addresses in threads beyond the first 8703 at one time"};
 	struct heap_use use = heap_slot_take();
 
+	if (use.slot == HEAP_NO_SLOT)
+		hook_unseen(&places);
 	*has = prepare(use.slot, wish);
 	if (use.slot == note.slot + 1 && !use.turn && *has) {
 		note.children++;

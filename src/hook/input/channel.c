@@ -9,12 +9,13 @@
 
 #include <errno.h>
 
+#include "base/fd.h"
 #include "hook/common/text.h"
+#include "hook/common/unseen.h"
 #include "hook/input/real.h"
 #include "hook/thread/stuck.h"
 #include "hook/thread/sync.h"
 
-#define HIGH 600
 #define NAPS_ALONE 10
 
 int hook_channels;
@@ -27,8 +28,15 @@ static bool is_ours(void)
 
 void hook_channel_mark(int fd, enum hook_channel_kind kind)
 {
-	if ((unsigned int)fd >= HOOK_CHANNEL_MOST || !is_ours())
+	static struct hook_unseen high = {.key = "high-descriptors",
+					  .what = "sockets and pipes with numbers from 65536 on"};
+
+	if (fd < 0 || !is_ours())
 		return;
+	if (fd >= HOOK_CHANNEL_MOST) {
+		hook_unseen(&high);
+		return;
+	}
 	if (!__atomic_exchange_n(&hook_channel_kinds[fd], (uint8_t)kind, __ATOMIC_RELAXED))
 		__atomic_add_fetch(&hook_channels, 1, __ATOMIC_RELAXED);
 }
@@ -73,13 +81,11 @@ bool hook_channel_renumber(int made, int fd)
 
 int hook_channel_lift(int made)
 {
-	long most = sysconf(_SC_OPEN_MAX);
-	int error = errno, high = copy_from(made, most > 2 * HIGH ? HIGH : (int)(most / 2));
+	int flags = REAL(fcntl)(made, F_GETFD), high = rp_fd_lift(made, NULL);
 
-	if (high >= 0)
-		REAL(close)(made);
-	errno = error;
-	return high >= 0 ? high : made;
+	if (!(flags & FD_CLOEXEC))
+		REAL(fcntl)(high, F_SETFD, flags);
+	return high;
 }
 
 static void __attribute__((noreturn)) never_free(struct hook_io *io, int fd)

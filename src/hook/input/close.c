@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Closing. Programs close all descriptors that they do not know, and must not close those of the
- * trace: for them these are not there. Ours are out of their way, from OURS on, and are known by
+ * trace: for them these are not there. Ours are out of their way (base/fd.h), and are known by
  * where they lead.
  */
 #undef _FORTIFY_SOURCE
@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
+#include "base/fd.h"
 #include "hook/common/text.h"
 #include "hook/input/channel.h"
 #include "hook/input/device.h"
@@ -18,7 +19,6 @@
 #include "hook/input/real.h"
 
 #define SITE __builtin_return_address(0)
-#define OURS 700
 #define PATH_ROOM 1100
 
 static size_t target_of(int fd, char target[PATH_ROOM])
@@ -40,7 +40,7 @@ static bool is_ours(int fd)
 	char directory[PATH_ROOM], target[PATH_ROOM];
 	const char *end;
 
-	if (fd < OURS || hook_channel_kind(fd))
+	if (fd < rp_fd_lowest || hook_channel_kind(fd))
 		return false;
 	if (fd == hook_process.rank_fd || (hook_process.varied && fd == hook_process.prelude_fd))
 		return true;
@@ -71,7 +71,7 @@ static int close_numbered(int fd, const void *site)
 /* A stream of ours: for the program there is nothing. */
 static bool is_kept(int fd, const void *site)
 {
-	return fd >= OURS && is_programs(site) && is_ours(fd);
+	return fd >= rp_fd_lowest && is_programs(site) && is_ours(fd);
 }
 
 static int close_one(int fd, const void *site)

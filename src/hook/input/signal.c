@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "hook/common/end.h"
+#include "hook/common/unseen.h"
 #include "hook/input/io.h"
 #include "hook/input/real.h"
 #include "hook/thread/baton.h"
@@ -324,6 +325,9 @@ static void on_signal(int sig, siginfo_t *info, void *context)
 	struct hook_thread *t = hook_self;
 	int depth = hook_depth, error = errno;
 	enum hook_signal_where where = depth ? HOOK_SIGNAL_INSIDE : HOOK_SIGNAL_AFTER;
+	static struct hook_unseen lost = {
+		.key = "signals",
+		.what = "signals beyond 64 that came at one point: their handler does not run"};
 	bool takes_baton;
 
 	sigdelset(&blocked, sig);
@@ -336,8 +340,8 @@ static void on_signal(int sig, siginfo_t *info, void *context)
 		else
 			record_run(t, where, &blocked);
 	} else if (depth >= HOOK_CLOSED) {
-		/* If there is no room, there are enough of them. */
-		wait_for_point(t, sig, info);
+		if (!wait_for_point(t, sig, info))
+			hook_unseen(&lost);
 	} else if (depth != 0 || !wait_for_point(t, sig, info)) {
 		record_run(t, where, &blocked);
 		hook_depth = HOOK_CLOSED;

@@ -3,8 +3,9 @@
  * Mutexes, read-write locks and semaphores have bytes that libc leaves alone and that are zero in a
  * new object; there our words travel with the object, end with it, and need no search. The list
  * links of a mutex are such bytes unless it is robust. Spin locks, streams, barriers, robust
- * mutexes and objects shared by processes have an entry in a table by address.
- * Invariant: an entry never moves and its address, once set, never changes.
+ * mutexes and objects shared by processes have an entry in a table by address. What finds its
+ * places in a table taken has one in the next, larger one. Invariant: an entry never moves and its
+ * address, once set, never changes.
  */
 #include "hook/thread/objects.h"
 
@@ -13,40 +14,52 @@
 
 #include "hook/thread/gomp.h"
 
-#define ENTRIES (1u << 16)
+#define TABLES 9
+#define FIRST_BITS 16
+#define MORE_BITS 2 /* that each table has beyond the one before */
+#define PROBES 64
 
 _Static_assert(offsetof(pthread_mutex_t, __data.__list) == 24, "words of a mutex");
 _Static_assert(sizeof(sem_t) == 32, "words of a semaphore");
 
-static struct hook_sync_entry *table;
+static struct hook_sync_entry *tables[TABLES];
 
-static struct hook_sync_entry *table_get(void)
+static unsigned int bits_of(int table)
 {
-	struct hook_sync_entry *now = __atomic_load_n(&table, __ATOMIC_ACQUIRE), *made;
+	return FIRST_BITS + MORE_BITS * (unsigned int)table;
+}
+
+static struct hook_sync_entry *table_get(int table)
+{
+	struct hook_sync_entry *now = __atomic_load_n(&tables[table], __ATOMIC_ACQUIRE), *made;
+	size_t bytes = sizeof(*made) << bits_of(table);
 
 	if (now)
 		return now;
-	made = mmap(NULL, ENTRIES * sizeof(*made), PROT_READ | PROT_WRITE,
+	made = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (made == MAP_FAILED)
 		return NULL;
-	if (__atomic_compare_exchange_n(&table, &now, made, false, __ATOMIC_ACQ_REL,
+	if (__atomic_compare_exchange_n(&tables[table], &now, made, false, __ATOMIC_ACQ_REL,
 					__ATOMIC_ACQUIRE))
 		return made;
-	munmap(made, ENTRIES * sizeof(*made));
+	munmap(made, bytes);
 	return now;
 }
 
-/* NULL if there is none and none is to be made, or no room. */
-static struct hook_sync_entry *search(struct hook_sync_entry *entries, void *object, bool make)
+/* *over: there is none, and none in a further table. */
+static struct hook_sync_entry *search(int table, struct hook_sync_entry *entries, void *object,
+				      bool make, bool *over)
 {
-	uint32_t at = (uint32_t)(((uintptr_t)object * 0x9e3779b97f4a7c15ull) >> 48);
+	unsigned int bits = bits_of(table);
+	uint64_t at = ((uintptr_t)object * 0x9e3779b97f4a7c15ull) >> (64 - bits);
 
-	for (uint32_t i = 0; entries && i < ENTRIES; i++) {
-		struct hook_sync_entry *e = &entries[(at + i) % ENTRIES];
+	for (uint64_t i = 0; i < PROBES; i++) {
+		struct hook_sync_entry *e = &entries[(at + i) & ((1ull << bits) - 1)];
 		void *there = __atomic_load_n(&e->object, __ATOMIC_ACQUIRE);
 
-		if (!there && !make)
+		*over = !there && !make;
+		if (*over)
 			return NULL;
 		if (!there && __atomic_compare_exchange_n(&e->object, &there, object, false,
 							  __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
@@ -57,18 +70,51 @@ static struct hook_sync_entry *search(struct hook_sync_entry *entries, void *obj
 	return NULL;
 }
 
+static void say_full(void)
+{
+	struct hook_thread *t = hook_thread_self();
+
+	if (hook_process.mode == HOOK_REPLAY)
+		hook_failed(t, "there is no memory for a table of objects");
+	hook_stop_recording(t, TRACE_STOP_TABLE, 0,
+			    "there is no memory for a table of the objects it synchronises on");
+}
+
 struct hook_sync_entry *hook_sync_entry(void *object)
 {
 	static struct hook_sync_entry shared;
-	struct hook_sync_entry *e = search(table_get(), object, true);
+	struct hook_sync_entry *entries, *e = NULL;
+	bool over;
 
-	return e ? e : &shared;
+	for (int i = 0; i < TABLES && !e; i++) {
+		entries = table_get(i);
+		if (!entries)
+			break;
+		e = search(i, entries, object, true, &over);
+	}
+	if (e)
+		return e;
+	say_full();
+	return &shared;
+}
+
+static struct hook_sync_entry *find(void *object)
+{
+	struct hook_sync_entry *entries, *e = NULL;
+	bool over = false;
+
+	for (int i = 0; i < TABLES && !e && !over; i++) {
+		entries = __atomic_load_n(&tables[i], __ATOMIC_ACQUIRE);
+		if (!entries)
+			break;
+		e = search(i, entries, object, false, &over);
+	}
+	return e;
 }
 
 void hook_sync_forget(void *object)
 {
-	struct hook_sync_entry *e =
-		search(__atomic_load_n(&table, __ATOMIC_ACQUIRE), object, false);
+	struct hook_sync_entry *e = find(object);
 
 	if (!e)
 		return;

@@ -15,7 +15,7 @@ struct hook_sync_entry {
 	void *more; /* of a barrier: who meets there */
 };
 
-/* The entry, made if there is none. Never NULL: a table that is full shares its last entry. */
+/* The entry, made if there is none. Never NULL: without memory recording stops. */
 struct hook_sync_entry *hook_sync_entry(void *object);
 
 /* The object ends, or begins anew. */
