@@ -11,14 +11,12 @@
 #include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "trace/stream-inner.h"
 
 #define PATIENCE 100000
-#define FIRST_PAGES 15
 #define MOST_PAGES 256 /* allocated at a time */
 
 /* What a free page holds besides: nobody reads it. */
@@ -98,20 +96,42 @@ static void put_free(char *pages, uint64_t n)
 	}
 }
 
+static void count_pages(uint64_t more)
+{
+	shelf.pages += more;
+	__atomic_store_n(&shelf.live->events, trace_word_pack(shelf.pages << 1), __ATOMIC_RELEASE);
+}
+
+/* A stream like any other, whose first window is the first pages. */
+static int make_live(const char *name)
+{
+	struct trace_stream s;
+	int rc = trace_stream_create(&s, shelf.dirfd, name, TRACE_STREAM_LIVE, shelf.rank,
+				     shelf.process, "");
+
+	if (rc)
+		return rc;
+	if (s.fd >= 0)
+		close(s.fd);
+	shelf.live = s.header;
+	put_free((char *)s.window, s.window_end / TRACE_HEADER_BYTES);
+	count_pages(s.window_end / TRACE_HEADER_BYTES);
+	return 0;
+}
+
 /* Room is allocated before it is mapped, and counts when it is mapped. */
 static int add_pages(void)
 {
-	uint64_t more = !shelf.pages               ? FIRST_PAGES
-			: shelf.pages < MOST_PAGES ? shelf.pages + 1
-						   : MOST_PAGES;
-	uint64_t from = shelf.live ? (1 + shelf.pages) * TRACE_HEADER_BYTES : 0;
-	uint64_t to = (1 + shelf.pages + more) * TRACE_HEADER_BYTES;
+	uint64_t more = shelf.pages < MOST_PAGES ? shelf.pages + 1 : MOST_PAGES;
+	uint64_t from = (1 + shelf.pages) * TRACE_HEADER_BYTES;
+	uint64_t to = from + more * TRACE_HEADER_BYTES;
 	char name[TRACE_SHELF_NAME_BYTES], *p;
 	int fd, rc;
 
 	trace_shelf_name(shelf.process, TRACE_SHELF_LIVE, name);
-	fd = rp_fd_openat(shelf.dirfd, name,
-			  O_RDWR | O_CREAT | O_CLOEXEC | (shelf.live ? 0 : O_EXCL), 0600);
+	if (!shelf.live)
+		return make_live(name);
+	fd = rp_fd_openat(shelf.dirfd, name, O_RDWR | O_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
 	rc = trace_stream_allocate(fd, from, to);
@@ -122,16 +142,8 @@ static int add_pages(void)
 		rc = -errno;
 		goto close_fd;
 	}
-	if (!shelf.live) {
-		shelf.live = (struct trace_header *)p;
-		trace_stream_fill_header(shelf.live, TRACE_STREAM_LIVE,
-					 (uint32_t)syscall(SYS_getpid), shelf.rank, shelf.process,
-					 "");
-		p += TRACE_HEADER_BYTES;
-	}
 	put_free(p, more);
-	shelf.pages += more;
-	__atomic_store_n(&shelf.live->events, trace_word_pack(shelf.pages << 1), __ATOMIC_RELEASE);
+	count_pages(more);
 close_fd:
 	close(fd);
 	return rc;

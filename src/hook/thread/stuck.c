@@ -33,7 +33,10 @@
 #define LOOKS_PER_SECOND 4
 #define NAPS_OF_SILENCE 500
 
+#define CROWD 256
+
 static struct hook_thread *first;
+static unsigned int listed;
 static int locked;
 
 static void list_lock(void)
@@ -55,6 +58,7 @@ void hook_sync_list_add(struct hook_thread *t)
 	if (first)
 		first->link = &t->next_thread;
 	first = t;
+	listed++;
 	list_unlock();
 }
 
@@ -66,6 +70,7 @@ void hook_sync_list_remove(struct hook_thread *t)
 		if (t->next_thread)
 			t->next_thread->link = t->link;
 		t->link = NULL;
+		listed--;
 	}
 	list_unlock();
 }
@@ -73,7 +78,13 @@ void hook_sync_list_remove(struct hook_thread *t)
 void hook_sync_list_clear(void)
 {
 	first = NULL;
+	listed = 0;
 	locked = 0;
+}
+
+unsigned int hook_sync_crowd(void)
+{
+	return __atomic_load_n(&listed, __ATOMIC_RELAXED) / CROWD;
 }
 
 void hook_sync_list_each(void (*act)(struct hook_thread *t))

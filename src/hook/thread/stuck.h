@@ -14,6 +14,9 @@ void hook_sync_list_remove(struct hook_thread *t);
 void hook_sync_list_clear(void);
 void hook_sync_list_each(void (*act)(struct hook_thread *t));
 
+/* 0, unless there are so many of them that one must not go through all of them at every turn. */
+unsigned int hook_sync_crowd(void);
+
 /*
  * Called every now and then by a thread that waits. If all wait and nothing has happened between
  * two calls, it is the end: of the recording, if the run was cut off, or a divergence.

@@ -84,7 +84,7 @@ static bool may_spin(const struct hook_thread *t, const uint32_t *version, uint3
 	static unsigned int skipped;
 	struct hook_sync_around around;
 
-	if (turn - __atomic_load_n(version, __ATOMIC_RELAXED) > NEAR_TURNS)
+	if (turn - __atomic_load_n(version, __ATOMIC_RELAXED) > NEAR_TURNS || hook_sync_crowd())
 		return false;
 	around = hook_sync_around(t);
 	if (around.here || __atomic_load_n(&spinners, __ATOMIC_RELAXED) >= (int)around.elsewhere)
@@ -150,14 +150,14 @@ static void sleep_until_go(struct hook_thread *t, struct waiter *w)
 {
 	const struct timespec tick = {0, t->steps ? TICK_NS / STEP_TICKS : TICK_NS};
 	struct hook_sync_patience patience = {0};
-	int ticks = 0;
+	unsigned int ticks = 0, each = (t->steps ? STEP_TICKS : 1) * (1 + hook_sync_crowd());
 
 	while (!__atomic_load_n(&w->go, __ATOMIC_ACQUIRE) && !is_turn(w->version, w->turn)) {
 		if (syscall(SYS_futex, &w->go, FUTEX_WAIT_PRIVATE, 0, &tick, NULL, 0) == 0)
 			continue;
 		if (t->steps)
 			hook_sync_hurry_step(&patience);
-		if (!t->steps || ++ticks % STEP_TICKS == 0)
+		if (++ticks % each == 0)
 			hook_sync_look(t);
 	}
 }
@@ -181,7 +181,7 @@ static void move_away(struct waiter *w)
 	struct hook_thread *self = hook_self;
 
 	self->processor = sched_getcpu();
-	if (w->moved || w->thread->processor != self->processor)
+	if (w->moved || w->thread->processor != self->processor || hook_sync_crowd())
 		return;
 	CPU_ZERO(&w->allowed);
 	if (syscall(SYS_sched_getaffinity, w->thread->tid, sizeof(w->allowed), &w->allowed) <= 0)
