@@ -75,10 +75,12 @@ static uint64_t patience(const struct replay_front *f)
 	return seconds > 0 && seconds < 1e9 ? 10 * (uint64_t)(seconds + 2) : 0;
 }
 
-static uint32_t flags_of(const struct trace_run_stream *last)
+static uint32_t flags_of(const struct trace_run_rank *rank)
 {
+	const struct trace_run_stream *last = rank->last;
+
 	if (!last || !last->end)
-		return REPLAY_CUT;
+		return REPLAY_CUT | (rank->stop ? REPLAY_STOPPED : 0);
 	return strcmp(last->thread, "0") == 0 ? 0 : REPLAY_BY_HELPER;
 }
 
@@ -109,7 +111,7 @@ static int make_state(struct replay_front *f)
 	f->state = p;
 	f->state->ranks = (uint32_t)f->ranks;
 	for (size_t i = 0; i < f->ranks; i++) {
-		f->state->slot[i].flags = flags_of(f->run->rank[i].last);
+		f->state->slot[i].flags = flags_of(&f->run->rank[i]);
 		f->state->slot[i].patience = patience(f);
 	}
 	gethostname(f->state->host, sizeof(f->state->host) - 1);

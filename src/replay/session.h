@@ -46,6 +46,8 @@ enum replay_state {
 #define REPLAY_CUT 1
 /* It ended by a thread that is not its main one. Set by the front. */
 #define REPLAY_BY_HELPER 2
+/* Its recording stopped by itself. Set by the front. */
+#define REPLAY_STOPPED 4
 
 #define REPLAY_SYNC_UNIT 256
 #define REPLAY_COMMS 34 /* so that a slot is whole cache lines */
@@ -58,7 +60,7 @@ struct replay_slot {
 	int32_t peer;  /* what it waits for: a rank, or INT32_MIN */
 	int32_t tag;
 	int32_t pid;
-	uint32_t flags;  /* REPLAY_CUT, REPLAY_BY_HELPER */
+	uint32_t flags;  /* REPLAY_CUT and others */
 	uint64_t site;   /* the address it was called from */
 	uint64_t parked; /* threads beside the main one that have come to their end */
 	uint64_t polls;  /* failed ones past the cut; only along a prelude */

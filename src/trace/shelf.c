@@ -146,6 +146,9 @@ static int add_pages(void)
 	count_pages(more);
 close_fd:
 	close(fd);
+	/* What has no header is no part of a trace. */
+	if (rc && !shelf.live)
+		unlinkat(shelf.dirfd, name, 0);
 	return rc;
 }
 

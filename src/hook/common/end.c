@@ -116,6 +116,8 @@ static void put_digest(struct hook_thread *t)
 
 static void finish_record(struct hook_thread *t, uint32_t how, uint64_t value)
 {
+	if (hook_is_stopped(t))
+		return;
 	if (!t->order.stream.header && !t->passive)
 		hook_thread_open(t);
 	if (!t->order.stream.header)
@@ -297,6 +299,8 @@ void hook_end_by_exit(int status)
 		return;
 	}
 	hook_baton_leave(t);
+	if (hook_slot->flags & REPLAY_STOPPED)
+		hook_end_of_recording(t, "exit");
 	t->waits_in = "exit";
 	if (!hook_sync_await_others(t))
 		hook_sync_say_behind(t);
@@ -326,6 +330,18 @@ void hook_end_by_abort(struct hook_thread *t, int code)
 	wait_for_all(t, true);
 }
 
+/* Its next event is looked at. */
+static void pay_attention(struct hook_thread *t)
+{
+	__atomic_store_n(&t->attention, 0, __ATOMIC_RELAXED);
+}
+
+void hook_stop_too(struct hook_thread *t)
+{
+	if (!t->passive)
+		hook_stop_recording(t, hook_process.stopped, hook_process.stop_detail, "");
+}
+
 void hook_stop_recording(struct hook_thread *t, uint32_t reason, uint64_t detail, const char *what)
 {
 	static bool said;
@@ -336,6 +352,10 @@ void hook_stop_recording(struct hook_thread *t, uint32_t reason, uint64_t detail
 	trace_order_put_last(&t->order, TRACE_STOP, reason, detail);
 	trace_stream_close(&t->order.stream);
 	trace_stream_close(&t->input.stream);
+	hook_sync_halt(t, reason, (uint32_t)detail);
+	hook_process.stop_detail = detail;
+	__atomic_store_n(&hook_process.stopped, reason, __ATOMIC_RELEASE);
+	hook_sync_list_each(pay_attention);
 	hook_heap_close();
 	hook_baton_leave(t);
 	t->passive = 1;
@@ -344,7 +364,8 @@ void hook_stop_recording(struct hook_thread *t, uint32_t reason, uint64_t detail
 		return;
 	hook_text_number(&text, hook_process.rank);
 	hook_text_number(&number, (int64_t)t->order.events);
-	hook_say("rank ", rank, ": recording ends at event ", event, ": ", what,
+	hook_say("rank ", rank, ": recording ends", t->order.events ? " at event " : "",
+		 t->order.events ? event : "", ": ", what,
 		 "; the program runs on, a replay will stop there", NULL);
 }
 
@@ -397,7 +418,9 @@ void hook_failed(struct hook_thread *t, const char *text)
 
 static const char *why_ended(const struct hook_thread *t)
 {
-	return t->more && t->next.kind == TRACE_STOP ? REPLAY_WHY_STOP : REPLAY_WHY_END;
+	return hook_slot->flags & REPLAY_STOPPED || (t->more && t->next.kind == TRACE_STOP)
+		       ? REPLAY_WHY_STOP
+		       : REPLAY_WHY_END;
 }
 
 void hook_end_announce(struct hook_thread *t, const char *call)
@@ -435,7 +458,7 @@ void hook_end_of_recording(struct hook_thread *t, const char *call)
 	t->waits_in = call;
 	if (hook_thread_is_main(t) && (hook_slot->flags & REPLAY_CUT)) {
 		hook_baton_leave(t);
-		if (!hook_sync_await_others(t))
+		if (!hook_sync_await_others(t) && !(hook_slot->flags & REPLAY_STOPPED))
 			hook_sync_say_behind(t);
 		say_word(t, why_ended(t), call, (int64_t)t->next.a, "before");
 	} else {
@@ -450,7 +473,8 @@ void hook_end_of_recording(struct hook_thread *t, const char *call)
 
 void hook_end_past(struct hook_thread *t, const char *call)
 {
-	if (hook_thread_is_main(t) || hook_slot->state != REPLAY_RUNNING)
+	if (hook_thread_is_main(t) || hook_slot->state != REPLAY_RUNNING ||
+	    hook_slot->flags & REPLAY_STOPPED)
 		hook_end_of_recording(t, call);
 }
 
@@ -496,11 +520,13 @@ static void on_fatal(int sig, siginfo_t *info, void *context)
 		hook_depth++;
 		t = hook_thread_self();
 		if (hook_process.mode == HOOK_RECORD) {
-			if (!t->passive)
+			if (!t->passive && !hook_process.stopped)
 				hook_thread_open(t);
 			if (outside)
 				put_digest(t);
-			trace_order_put_last(&t->order, TRACE_END, TRACE_END_SIGNAL, (uint64_t)sig);
+			if (!hook_process.stopped)
+				trace_order_put_last(&t->order, TRACE_END, TRACE_END_SIGNAL,
+						     (uint64_t)sig);
 		} else {
 			hook_baton_leave(t);
 			t->waits_in = "signal";

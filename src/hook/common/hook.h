@@ -41,6 +41,8 @@ struct hook_process {
 	uint64_t noise;   /* seed, 0 for none */
 	uint32_t threads; /* enum trace_threads, see hook/thread/baton.h */
 	uint32_t trace;   /* enum trace_mode that was asked for */
+	uint32_t stopped; /* recording: enum trace_stop, once a thread's recording has stopped */
+	uint64_t stop_detail;
 	char dir[1024];
 	char session[1024];
 
@@ -179,6 +181,19 @@ void hook_stream_name(const struct hook_thread *t, const char *what, char *out, 
  */
 void hook_stop_recording(struct hook_thread *t, uint32_t reason, uint64_t detail, const char *what)
 	__attribute__((cold));
+
+/*
+ * Another thread's recording has stopped: what this one would go on to record depends on things
+ * that nobody knows, so its own stops here, at the next thing it would record.
+ */
+void hook_stop_too(struct hook_thread *t) __attribute__((cold));
+static inline bool hook_is_stopped(struct hook_thread *t)
+{
+	if (__builtin_expect(!hook_process.stopped, 1))
+		return false;
+	hook_stop_too(t);
+	return true;
+}
 
 /* The same, for streams that cannot grow: rc is -errno. */
 void hook_stop_growing(struct hook_thread *t, int rc) __attribute__((cold));

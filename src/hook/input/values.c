@@ -67,9 +67,12 @@ static int record_number(struct hook_thread *t, uint32_t kind, const char *call,
 			 hook_input_number_fn *fetch, void *ctx, uint64_t *value)
 {
 	int rc = fetch(ctx, value);
-	int put = record_open(t);
+	int put;
 
 	(void)call;
+	if (hook_is_stopped(t))
+		return rc;
+	put = record_open(t);
 	if (!put)
 		put = rc ? trace_input_put_number(&t->input, TRACE_IN_ERRNO, (uint64_t)-rc)
 			 : trace_input_put_number(&t->input, kind, *value);
@@ -81,9 +84,12 @@ static ssize_t record_bytes(struct hook_thread *t, uint32_t kind, const char *ca
 			    hook_input_bytes_fn *fetch, void *ctx, void *buffer, size_t size)
 {
 	ssize_t n = fetch(ctx, buffer, size);
-	int put = record_open(t);
+	int put;
 
 	(void)call;
+	if (hook_is_stopped(t))
+		return n;
+	put = record_open(t);
 	if (!put)
 		put = n < 0 ? trace_input_put_number(&t->input, TRACE_IN_ERRNO, (uint64_t)-n)
 			    : trace_input_put_bytes(&t->input, kind, buffer, (size_t)n);
@@ -95,7 +101,7 @@ void hook_input_put_number(struct hook_thread *t, uint32_t kind, uint64_t value)
 {
 	int rc;
 
-	if (t->passive)
+	if (t->passive || hook_is_stopped(t))
 		return;
 	rc = record_open(t);
 	record_done(t, rc ? rc : trace_input_put_number(&t->input, kind, value));
@@ -105,7 +111,7 @@ void hook_input_put_bytes(struct hook_thread *t, uint32_t kind, const void *byte
 {
 	int rc;
 
-	if (t->passive)
+	if (t->passive || hook_is_stopped(t))
 		return;
 	rc = record_open(t);
 	record_done(t, rc ? rc : trace_input_put_bytes(&t->input, kind, bytes, n));
@@ -313,7 +319,7 @@ void hook_input_note(uint32_t kind, const char *text)
 	struct hook_thread *t = hook_thread_self();
 	int rc;
 
-	if (t->passive)
+	if (t->passive || hook_is_stopped(t))
 		return;
 	rc = record_open(t);
 	if (!rc)

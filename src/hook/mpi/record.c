@@ -61,7 +61,7 @@ static uint64_t attention_after(uint64_t events)
 
 static void begin(struct hook_thread *t)
 {
-	if (t->passive)
+	if (t->passive || hook_is_stopped(t))
 		return;
 	trace_stream_set_events(&t->order.stream, ++t->order.events, true);
 	if (is_check_due(t->order.events))

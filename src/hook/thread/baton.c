@@ -82,6 +82,8 @@ static void note(struct hook_thread *t, uint32_t version, uint32_t how)
 	struct trace_sync_outcome out = {.takes = true, .code = how, .version = version};
 
 	t->baton = version;
+	if (t->passive || hook_is_stopped(t))
+		return;
 	hook_sync_wrote(t, trace_sync_put_outcome(&t->sync, SYNC_BATON, hook_sync_class(SYNC_BATON),
 						  hook_sync_op_id(SYNC_BATON), &out));
 }

@@ -27,7 +27,7 @@ static void note_taken(struct hook_thread *t, const struct hook_sync_call *c, ui
 
 	hook_depth = HOOK_CLOSED;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	if (t->passive)
+	if (t->passive || hook_is_stopped(t))
 		return;
 	out.version = ++*spot.version;
 	if (!*spot.id) {
@@ -61,7 +61,7 @@ static void note_shared(struct hook_thread *t, const struct hook_sync_call *c)
 	/* A handler in between could want the next version of this very semaphore. */
 	hook_depth = HOOK_CLOSED;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	if (t->passive)
+	if (t->passive || hook_is_stopped(t))
 		return;
 	out.version = __atomic_add_fetch(spot.version, 1, __ATOMIC_ACQ_REL);
 	if (out.version == 1 && !*spot.id) {
@@ -82,7 +82,7 @@ static void note_code(struct hook_thread *t, const struct hook_sync_call *c, uin
 
 	hook_depth = HOOK_CLOSED;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	if (t->passive)
+	if (t->passive || hook_is_stopped(t))
 		return;
 	if (id)
 		rc = trace_sync_put_outcome(&t->sync, c->op, hook_sync_class(c->op), id, &out);
@@ -185,7 +185,8 @@ static int record_lock(pthread_mutex_t *m, const void *site)
 	rc = hook_sync_real.pthread_mutex_lock(m);
 	hook_depth = HOOK_CLOSED;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	if (rc || t->passive || !hook_sync_mutex_is_plain(m) || !hook_mutex_step(t, m))
+	if (rc || t->passive || hook_process.stopped || !hook_sync_mutex_is_plain(m) ||
+	    !hook_mutex_step(t, m))
 		note_lock(t, m, rc);
 	hook_sync_leave(t);
 	return rc;

@@ -11,6 +11,7 @@
 #include "hook/common/done.h"
 #include "hook/common/text.h"
 #include "hook/thread/account.h"
+#include "hook/thread/fast.h"
 #include "hook/thread/real.h"
 #include "hook/thread/replay.h"
 #include "trace/shelf.h"
@@ -119,9 +120,14 @@ void hook_sync_wrote(struct hook_thread *t, int rc)
 {
 	if (__builtin_expect(!rc, 1))
 		return;
-	trace_sync_put_stop(&t->sync, TRACE_STOP_NOSPACE, (uint32_t)-rc);
-	trace_sync_close(&t->sync, 0);
 	hook_stop_growing(t, rc);
+}
+
+void hook_sync_halt(struct hook_thread *t, uint32_t reason, uint32_t detail)
+{
+	hook_sync_fast = HOOK_FAST_NEVER;
+	trace_sync_put_stop(&t->sync, reason, detail);
+	trace_sync_close(&t->sync, 0);
 }
 
 static void check(struct hook_thread *t, const struct hook_sync_call *c,

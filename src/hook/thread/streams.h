@@ -17,6 +17,9 @@ bool hook_sync_ends_alike(struct hook_thread *t);
 /* Recording: `rc` of a record that was put. */
 void hook_sync_wrote(struct hook_thread *t, int rc);
 
+/* Recording stops in this thread, and the others are to notice at their next operation. */
+void hook_sync_halt(struct hook_thread *t, uint32_t reason, uint32_t detail);
+
 /* Replay: what the operation has to do. Does not return at the end of the recording. */
 void hook_sync_expect(struct hook_thread *t, const struct hook_sync_call *c, uint64_t id,
 		      struct trace_sync_outcome *out);

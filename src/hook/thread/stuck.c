@@ -267,7 +267,7 @@ static bool is_traced(void)
 /* Of a recording that was cut off. */
 static bool is_at_end(const struct overview *all)
 {
-	return hook_slot->flags & REPLAY_CUT && !all->behind;
+	return hook_slot->flags & REPLAY_CUT && (!all->behind || hook_slot->flags & REPLAY_STOPPED);
 }
 
 static void look_at_running(struct hook_thread *t, const struct overview *all)
