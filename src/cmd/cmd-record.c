@@ -30,7 +30,9 @@
 #include "launch/job.h"
 #include "launch/program.h"
 #include "launch/rank.h"
+#include "symbol/symbol.h"
 #include "trace/dir.h"
+#include "trace/input.h"
 #include "trace/meta.h"
 #include "trace/run.h"
 #include "trace/words.h"
@@ -395,6 +397,58 @@ static void say_recorded(const struct trace_dir *dir, size_t ranks, double secon
 	       seconds < 10 ? 1 : 0, seconds);
 }
 
+#define SHOWN 8 /* ranks whose end is told */
+
+/* " at file.c:12 (function)" if the rank noted where; the caller frees. */
+static char *crash_place(const struct trace_run_rank *rank)
+{
+	struct symbol_place place;
+
+	for (char **note = rank->notes; note && *note; note++) {
+		const char *where = strchr(*note, ' ');
+
+		if (strncmp(*note, TRACE_NOTE_CRASH, strlen(TRACE_NOTE_CRASH)) != 0 || !where)
+			continue;
+		if (!symbol_find_text(where + 1, true, &place))
+			return rp_format(" at %s", where + 1);
+		if (place.line)
+			return rp_format(" at %s:%d (%s)", place.file, place.line, place.function);
+		return rp_format(" in %s", place.function);
+	}
+	return rp_strdup("");
+}
+
+/* How the ranks ended that did not end well: what a shell says of a signal, and where. */
+static void say_ends(const struct trace_dir *dir, bool alone, const struct launch_ended *ended)
+{
+	struct trace_run run;
+	size_t said = 0;
+
+	if (!launch_ended_code(ended) || trace_run_open(&run, dir->path))
+		return;
+	for (size_t i = 0; i < run.ranks && said < SHOWN; i++) {
+		const struct trace_run_rank *rank = &run.rank[i];
+		const struct trace_run_stream *last = rank->last;
+		bool helper = last && last->end && strcmp(last->thread, "0") != 0;
+		char *words, *place;
+
+		if (alone && ended->signaled)
+			words = trace_end_words(TRACE_END_SIGNAL, (uint64_t)ended->status);
+		else if (last && (last->end == TRACE_END_SIGNAL || last->end == TRACE_END_ABORT))
+			words = trace_end_words(last->end, last->end_value);
+		else
+			continue;
+		place = crash_place(rank);
+		rp_say("  rank %u%s%s: %s%s", rank->rank, helper ? " thread " : "",
+		       helper ? last->thread : "", words, place);
+		free(place);
+		free(words);
+		said++;
+	}
+	trace_run_close(&run);
+	symbol_forget();
+}
+
 /* After the run: says how it went with the trace, in one sentence. */
 static void finish(const struct options *o, const struct launch_command *command,
 		   struct trace_dir *dir, struct trace_meta *meta, const struct launch_ended *ended)
@@ -426,6 +480,8 @@ static void finish(const struct options *o, const struct launch_command *command
 			       strerror(-rc));
 		if (recorded)
 			say_recorded(dir, recorded, ended->seconds);
+		if (recorded)
+			say_ends(dir, !command->has_launcher, ended);
 		else
 			rp_say("nothing was recorded in %s: no rank loaded the hook library, or "
 			       "none could write there; see 'reprise doctor'",

@@ -90,18 +90,40 @@ static void say_word(const struct hook_thread *t, const char *why, const char *c
 	hook_session_last_word(t, why, call, value, text, frames, n);
 }
 
+/* Behind the instruction, as if it were a call; NULL where it is not known. */
+static void *place_of_fault(void *context)
+{
+	ucontext_t *uc = context;
+
+#if defined(__x86_64__)
+	return (void *)(uintptr_t)(uc->uc_mcontext.gregs[REG_RIP] + 1);
+#elif defined(__aarch64__)
+	return (void *)(uintptr_t)(uc->uc_mcontext.pc + 1);
+#else
+	(void)uc;
+	return NULL;
+#endif
+}
+
+/* Recording: "crash=THREAD module+0xoffset". */
+static void note_crash(const struct hook_thread *t, void *context)
+{
+	char text[1200];
+	struct hook_text out = hook_text_in(text, sizeof(text));
+
+	hook_text_add(&out, TRACE_NOTE_CRASH);
+	hook_text_add(&out, t->name);
+	hook_text_add(&out, " ");
+	hook_session_place(place_of_fault(context), &out);
+	hook_input_note(TRACE_IN_NOTE, text);
+}
+
 /* In a handler backtrace() might lock what the program holds: the fault's own place must do. */
 static void say_word_in_handler(const struct hook_thread *t, const char *why, const char *call,
 				int sig, const char *text, void *context)
 {
-	ucontext_t *uc = context;
-	void *frame = NULL;
+	void *frame = place_of_fault(context);
 
-#if defined(__x86_64__)
-	frame = (void *)(uintptr_t)(uc->uc_mcontext.gregs[REG_RIP] + 1);
-#elif defined(__aarch64__)
-	frame = (void *)(uintptr_t)(uc->uc_mcontext.pc + 1);
-#endif
 	flush();
 	hook_account_write_all();
 	hook_session_last_word(t, why, call, sig, text, &frame, frame != NULL);
@@ -450,10 +472,24 @@ static void park(void)
 	__atomic_add_fetch(&hook_slot->parked, 1, __ATOMIC_RELAXED);
 }
 
+/* The main thread ended the process, and by now it should have. */
+static void check_more(struct hook_thread *t, const char *call)
+{
+	char expected[96];
+	struct hook_text out = hook_text_in(expected, sizeof(expected));
+
+	if (!hook_thread_is_main(t) || t->final || hook_process.ended ||
+	    hook_slot->flags & (REPLAY_CUT | REPLAY_BY_HELPER) || !hook_end_is_own(t))
+		return;
+	hook_end_describe(&out, (uint32_t)t->next.a, (int64_t)t->next.b);
+	hook_diverged(t, call, expected, "a further call");
+}
+
 /* The front kills us when all have come this far: until then messages must still flow. */
 void hook_end_of_recording(struct hook_thread *t, const char *call)
 {
 	hook_depth = 1;
+	check_more(t, call);
 	t->state = HOOK_THREAD_AT_END;
 	t->waits_in = call;
 	if (hook_thread_is_main(t) && (hook_slot->flags & REPLAY_CUT)) {
@@ -522,8 +558,10 @@ static void on_fatal(int sig, siginfo_t *info, void *context)
 		if (hook_process.mode == HOOK_RECORD) {
 			if (!t->passive && !hook_process.stopped)
 				hook_thread_open(t);
-			if (outside)
+			if (outside) {
 				put_digest(t);
+				note_crash(t, context);
+			}
 			if (!hook_process.stopped)
 				trace_order_put_last(&t->order, TRACE_END, TRACE_END_SIGNAL,
 						     (uint64_t)sig);

@@ -139,6 +139,7 @@ void hook_session_map(void)
 struct place {
 	uintptr_t address;
 	struct hook_text *out;
+	const char *before, *behind;
 };
 
 static int add_place(struct dl_phdr_info *info, size_t size, void *data)
@@ -160,14 +161,21 @@ static int add_place(struct dl_phdr_info *info, size_t size, void *data)
 			self[n > 0 ? n : 0] = 0;
 			name = self;
 		}
-		hook_text_add(place->out, "where=");
+		hook_text_add(place->out, place->before);
 		hook_text_add(place->out, name);
 		hook_text_add(place->out, "+");
 		hook_text_hex(place->out, place->address - info->dlpi_addr);
-		hook_text_add(place->out, "\n");
+		hook_text_add(place->out, place->behind);
 		return 1;
 	}
 	return 0;
+}
+
+void hook_session_place(const void *address, struct hook_text *out)
+{
+	struct place place = {(uintptr_t)address, out, "", ""};
+
+	dl_iterate_phdr(add_place, &place);
 }
 
 static void add_line(struct hook_text *out, const char *key, const char *value)
@@ -217,7 +225,7 @@ void hook_session_last_word(const struct hook_thread *t, const char *why, const 
 	add_number(&out, "value", value);
 	add_line(&out, "text", text);
 	for (int i = 0; i < count; i++) {
-		struct place place = {(uintptr_t)frames[i], &out};
+		struct place place = {(uintptr_t)frames[i], &out, "where=", "\n"};
 
 		dl_iterate_phdr(add_place, &place);
 	}

@@ -4,6 +4,7 @@
 #define HOOK_SESSION_H
 
 #include "hook/common/hook.h"
+#include "hook/common/text.h"
 #include "replay/session.h"
 
 /* 0 if process number k of this rank is ours now, the holder's pid if it is taken, or -errno. */
@@ -25,6 +26,9 @@ bool hook_session_is_local(void);
 /* Writes S/end-NNNN, once; `frames` return addresses become "where" lines. */
 void hook_session_last_word(const struct hook_thread *t, const char *why, const char *call,
 			    int64_t value, const char *text, void *const *frames, int count);
+
+/* "module+0xoffset" of an address, if it lies in a file. */
+void hook_session_place(const void *address, struct hook_text *out);
 
 /* True when the front has seen the last word of every rank. */
 bool hook_session_all_ended(void);

@@ -23,6 +23,7 @@
 #define LIGHT_PARTS 4
 
 __thread struct hook_thread *hook_self;
+static struct hook_thread *ended_main;
 void (*hook_thread_closing)(struct hook_thread *t);
 
 /*
@@ -107,12 +108,17 @@ struct hook_thread *hook_thread_self(void)
 	static struct hook_thread last_resort = {.name = "0", .passive = 1};
 
 	if (__builtin_expect(!hook_self, 0)) {
-		hook_self = hook_thread_new();
+		hook_self = ended_main ? ended_main : hook_thread_new();
 		if (!hook_self)
 			hook_self = &last_resort;
 		strcpy(hook_self->name, "0");
 	}
 	return hook_self;
+}
+
+void hook_thread_main_ends(struct hook_thread *t)
+{
+	ended_main = t;
 }
 
 static void record_open(struct hook_thread *t)

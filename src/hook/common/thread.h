@@ -14,6 +14,9 @@ void hook_thread_close(struct hook_thread *t);
 /* The main thread starts to run the program's code. */
 void hook_thread_adopt_main(void);
 
+/* The main thread ends before the process does: whoever ends that speaks for it. */
+void hook_thread_main_ends(struct hook_thread *t);
+
 /* Makes sure that the order stream of t is open; in replay the first record is read. */
 void hook_thread_open(struct hook_thread *t);
 

@@ -81,7 +81,9 @@ static void ends(void *arg)
 	hook_sync_close(t);
 	hook_baton_leave(t);
 	hook_sync_list_remove(t);
-	if (!hook_thread_is_main(t))
+	if (hook_thread_is_main(t))
+		hook_thread_main_ends(t);
+	else
 		hook_thread_close(t);
 }
 
