@@ -224,7 +224,8 @@ enum trace_input_kind {
 	TRACE_IN_RESULT = 8, /* what a call on a descriptor returned, or -errno (hook/input/io.h) */
 	TRACE_IN_TID = 9,
 	TRACE_IN_CHILD = 10,   /* the number of a new process, or -errno */
-	TRACE_IN_NUMBERS = 11, /* kinds below carry a number */
+	TRACE_IN_GROUP = 11,   /* of processes, or a session */
+	TRACE_IN_NUMBERS = 12, /* kinds below carry a number */
 	TRACE_IN_BYTES = 16,   /* kinds from here on carry bytes */
 	TRACE_IN_RANDOM = 16,  /* getrandom, getentropy, arc4random, /dev/urandom */
 	TRACE_IN_STRUCT = 17,  /* a result copied as it is: getrusage, times */

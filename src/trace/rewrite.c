@@ -346,6 +346,8 @@ static int rewrite_rank(const struct trace_run *from, const struct trace_run_ran
 		return -errno;
 	out = trace_dir_claim_rank(to, rank->rank);
 	rc = out < 0 ? out : copy_file(in, out, "start.json");
+	if (!rc && rank->unseens)
+		rc = copy_file(in, out, TRACE_UNSEEN_NAME);
 	for (size_t i = 0; i < rank->streams && !rc; i++)
 		rc = rewrite_stream(how, rank->rank, &rank->stream[i], in, out);
 	if (out >= 0)

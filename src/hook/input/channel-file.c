@@ -38,9 +38,20 @@ static int file_close(void *inner)
 	return fclose(inner);
 }
 
+static int file_seek(void *inner, off64_t *offset, int whence)
+{
+	off64_t at = lseek64(fileno(inner), *offset, whence);
+
+	if (at < 0)
+		return -1;
+	*offset = at;
+	return 0;
+}
+
 FILE *hook_channel_file(FILE *inner, const char *mode)
 {
-	static const cookie_io_functions_t functions = {file_read, file_write, NULL, file_close};
+	static const cookie_io_functions_t functions = {file_read, file_write, file_seek,
+							file_close};
 	FILE *outer = fopencookie(inner, mode, functions);
 
 	if (!outer)

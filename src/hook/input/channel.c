@@ -8,15 +8,18 @@
 #include "hook/input/channel.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "base/fd.h"
 #include "hook/common/text.h"
 #include "hook/common/unseen.h"
+#include "hook/input/child.h"
 #include "hook/input/real.h"
 #include "hook/thread/stuck.h"
 #include "hook/thread/sync.h"
 
 #define NAPS_ALONE 10
+#define POLL_MS 100
 
 int hook_channels;
 uint8_t hook_channel_kinds[HOOK_CHANNEL_MOST];
@@ -47,6 +50,13 @@ void hook_channel_forget(int fd)
 		return;
 	if (__atomic_exchange_n(&hook_channel_kinds[fd], 0, __ATOMIC_RELAXED))
 		__atomic_sub_fetch(&hook_channels, 1, __ATOMIC_RELAXED);
+}
+
+/* Below /proc and /sys; not what leads elsewhere from there. */
+bool hook_channel_is_told(const char *path)
+{
+	return (path[0] == '/' && strncmp(path, "/proc/", 6) == 0 && !strstr(path, "/fd/")) ||
+	       strncmp(path, "/sys/", 5) == 0;
 }
 
 bool hook_channel_may_make(const void *site)
@@ -137,6 +147,26 @@ void hook_channel_made(struct hook_io *io, int fd, enum hook_channel_kind kind, 
 	hook_channel_mark(fd, kind);
 }
 
+/* It may not be there in replay: of a process that was. */
+int hook_channel_open_told(const char *path, int flags)
+{
+	HOOK_IO(io, "open", HOOK_IO_GETS);
+
+	if (io.live) {
+		hook_io_did(&io, REAL(openat)(AT_FDCWD, path, flags));
+	} else if (io.result >= 0) {
+		int fd = REAL(openat)(AT_FDCWD, path, flags);
+
+		if (fd < 0)
+			fd = REAL(openat)(AT_FDCWD, "/dev/null", O_RDONLY | (flags & O_CLOEXEC));
+		if (!hook_channel_renumber(fd, (int)io.result))
+			io.result = fd;
+	}
+	if (io.result >= 0)
+		hook_channel_mark((int)io.result, HOOK_CHANNEL_OTHER);
+	return (int)hook_io_result(&io);
+}
+
 static bool is_in_step(const struct hook_io *io, int fd)
 {
 	enum hook_channel_kind kind = hook_channel_kind(fd);
@@ -144,12 +174,17 @@ static bool is_in_step(const struct hook_io *io, int fd)
 	return !io->live && (kind == HOOK_CHANNEL_PIPE || kind == HOOK_CHANNEL_PACKETS);
 }
 
+/* It is a child that is waited for. */
 static bool await(int fd, short events)
 {
 	struct pollfd p = {.fd = fd, .events = events};
+	struct hook_child_patience patience = {0};
+	int rc;
 
-	while (REAL(poll)(&p, 1, -1) < 0) {
-		if (errno != EINTR)
+	while ((rc = REAL(poll)(&p, 1, POLL_MS)) <= 0) {
+		if (rc < 0 && errno != EINTR)
+			return false;
+		if (hook_child_given_up(&patience, HOOK_CHILD_PATIENCE))
 			return false;
 	}
 	return !(p.revents & (events == POLLOUT ? POLLERR | POLLNVAL : POLLNVAL));

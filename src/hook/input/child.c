@@ -17,15 +17,17 @@
 #include "hook/input/channel.h"
 #include "hook/input/real.h"
 #include "hook/input/signal.h"
+#include "hook/thread/real.h"
 #include "hook/thread/sync.h"
 
 #define SITE __builtin_return_address(0)
 #define CHUNK 255
 #define BUSY (-1)
-#define NS_PER_MS 1000000
+#define NS_PER_SECOND 1000000000ll
 #define SHORTEST_NAP_NS 50000
-#define LONGEST_NAP_NS (10 * NS_PER_MS)
-#define PATIENCE_NS (10000ll * NS_PER_MS)
+#define LONGEST_NAP_NS 10000000
+#define LOOK_NS 100000000
+#define PATIENCE_WITH_SEMAPHORES 2 /* seconds: other children may need what is behind this */
 
 struct chunk {
 	struct {
@@ -190,30 +192,110 @@ static void compare(const char *call, int recorded, int found)
 		 " as it did when recorded; children are run again, not replayed", NULL);
 }
 
-static void say_waits(pid_t given, pid_t real)
+/* What a process has done, or 0: of its line in /proc the state and times are of interest. */
+static uint64_t work_of(pid_t pid)
 {
-	char names[64];
-	struct hook_text out = hook_text_in(names, sizeof(names));
+	char path[32], line[512];
+	struct hook_text out = hook_text_in(path, sizeof(path));
+	uint64_t sum = 0, value;
+	const char *p;
+	ssize_t n;
+	int fd;
 
-	hook_text_number(&out, given);
-	hook_text_add(&out, " (now ");
-	hook_text_number(&out, real);
-	hook_say("waiting for child ", names, "), which had ended here when it was recorded;",
-		 " children are run again, not replayed: if it hangs, end it", NULL);
+	hook_text_add(&out, "/proc/");
+	hook_text_number(&out, pid);
+	hook_text_add(&out, "/stat");
+	fd = REAL(openat)(AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : REAL(read)(fd, line, sizeof(line) - 1);
+	if (fd >= 0)
+		REAL(close)(fd);
+	line[n > 0 ? n : 0] = '\0';
+	p = strrchr(line, ')');
+	if (!p)
+		return 0;
+	/* From the state, which is field 3, to the times, own and of its children, 14 to 17. */
+	for (int field = 3; *p && field <= 17; field++) {
+		p = strchr(p + 1, ' ');
+		if (!p)
+			break;
+		value = field == 3 ? p[1] == 'R' : strtoull(p + 1, NULL, 10);
+		sum += field == 3 || field >= 14 ? value : 0;
+	}
+	return sum;
 }
 
-static int await(pid_t given, pid_t real, int options)
+static uint64_t work_of_all(void)
+{
+	uint64_t sum = 0;
+
+	for (struct chunk *c = &first; c; c = __atomic_load_n(&c->next, __ATOMIC_ACQUIRE)) {
+		for (int i = 0; i < CHUNK; i++) {
+			if (__atomic_load_n(&c->child[i].given, __ATOMIC_ACQUIRE) > 0)
+				sum += work_of(c->child[i].real);
+		}
+	}
+	return sum;
+}
+
+static int64_t now_ns(void)
+{
+	struct timespec t;
+
+	REAL(clock_gettime)(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * NS_PER_SECOND + t.tv_nsec;
+}
+
+bool hook_child_given_up(struct hook_child_patience *p, int seconds)
+{
+	int64_t now = now_ns();
+	static bool said;
+	uint64_t work;
+
+	if (p->looked && now - p->looked < LOOK_NS)
+		return false;
+	work = work_of_all();
+	/* Somebody who debugs us may have held us. */
+	if (!p->looked || work != p->work || now - p->looked > NS_PER_SECOND) {
+		p->since = now;
+		p->work = work;
+	}
+	p->looked = now;
+	if (now - p->since < seconds * NS_PER_SECOND)
+		return false;
+	if (!__atomic_exchange_n(&said, true, __ATOMIC_RELAXED))
+		hook_say("a child process does not do what it did when recorded; the replay goes"
+			 " on without it: children are run again, not replayed",
+			 NULL);
+	return true;
+}
+
+void hook_child_wait_semaphore(sem_t *s)
+{
+	struct hook_child_patience p = {0};
+	struct timespec until;
+	int64_t end;
+
+	do {
+		end = now_ns() + LOOK_NS;
+		until = (struct timespec){end / NS_PER_SECOND, end % NS_PER_SECOND};
+	} while (SYNC_REAL(sem_clockwait)(s, CLOCK_MONOTONIC, &until) != 0 &&
+		 !hook_child_given_up(&p, PATIENCE_WITH_SEMAPHORES));
+}
+
+/* Its status, or -1. */
+static int await(pid_t real, int options)
 {
 	struct timespec nap = {0, SHORTEST_NAP_NS};
+	struct hook_child_patience p = {0};
 	int64_t waited = 0;
 	int status = 0;
 	pid_t got;
 
 	while ((got = REAL(wait4)(real, &status, options | WNOHANG, NULL)) == 0 ||
 	       (got < 0 && errno == EINTR)) {
+		if (hook_child_given_up(&p, HOOK_CHILD_PATIENCE))
+			return -1;
 		REAL(nanosleep)(&nap, NULL);
-		if (waited < PATIENCE_NS && waited + nap.tv_nsec >= PATIENCE_NS)
-			say_waits(given, real);
 		waited += nap.tv_nsec;
 		nap.tv_nsec = waited / 8 < LONGEST_NAP_NS ? waited / 8 : LONGEST_NAP_NS;
 		if (nap.tv_nsec < SHORTEST_NAP_NS)
@@ -231,7 +313,7 @@ static void follow(const struct hook_io *io, pid_t given, int status, int option
 	if (io->live || !real)
 		return;
 	hook_sync_let_go(io->t);
-	found = await(given, real, options & (WUNTRACED | WCONTINUED));
+	found = await(real, options & (WUNTRACED | WCONTINUED));
 	if (found == -1 || WIFEXITED(found) || WIFSIGNALED(found))
 		look_up(given, true);
 	if (found != -1)

@@ -7,6 +7,7 @@
 #ifndef HOOK_INPUT_CHILD_H
 #define HOOK_INPUT_CHILD_H
 
+#include <semaphore.h>
 #include <stdio.h>
 
 #include "hook/input/io.h"
@@ -23,6 +24,23 @@ pid_t hook_child_real(pid_t given);
 
 /* Replay: are there children that may yet do something for the program? */
 bool hook_child_any(void);
+
+/*
+ * Replay, in a wait for something that children do, with all 0 at first: true when none of them has
+ * done anything for so long that they will not do it. They run again, beside the program, and may
+ * have come to another state; the program does not need them, it has what was recorded. Says so.
+ */
+struct hook_child_patience {
+	int64_t since, looked; /* ns */
+	uint64_t work;
+};
+bool hook_child_given_up(struct hook_child_patience *p, int seconds);
+
+/* Replay: a semaphore that processes share; a child may have it that had it not when recorded. */
+void hook_child_wait_semaphore(sem_t *s);
+
+/* Seconds in which a child sleeps that had done by then, when recorded, what is waited for. */
+#define HOOK_CHILD_PATIENCE 20
 
 /* pclose(3), with the recorded status. */
 int hook_child_pclose(FILE *f);

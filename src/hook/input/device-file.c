@@ -98,16 +98,28 @@ static FILE *compared(FILE *f, const char *path, const char *mode, int flags)
 	return f || fd < 0 ? f : REAL(fdopen)(fd, mode);
 }
 
+static FILE *open_told(const char *path, const char *mode)
+{
+	int fd = hook_channel_open_told(path, O_RDONLY | (strchr(mode, 'e') ? O_CLOEXEC : 0));
+	FILE *f = fd < 0 ? NULL : REAL(fdopen)(fd, mode);
+
+	return f ? hook_channel_file(f, mode) : NULL;
+}
+
 HOOK_EXPORT FILE *fopen(const char *path, const char *mode)
 {
 	char buffer[HOOK_INPUT_PATH], elsewhere[HOOK_MOVED_PATH];
-	bool numbers = hook_file_opens(SITE);
 	int flags = hook_infile_flags(mode);
+	bool numbers;
 	FILE *f;
 
 	path = hook_input_real_path(path, buffer);
 	if (__builtin_expect(hook_moved, 0) && hook_io_is_programs(SITE))
 		path = hook_moved_path(path, elsewhere);
+	if (hook_channel_is_told(path) && mode[0] == 'r' && !strchr(mode, '+') &&
+	    hook_channel_may_make(SITE))
+		return open_told(path, mode);
+	numbers = hook_file_opens(SITE);
 	f = REAL(fopen)(path, mode);
 	if (hook_infile_is_wanted(flags, SITE))
 		f = compared(f, path, mode, flags);

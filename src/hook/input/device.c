@@ -108,10 +108,28 @@ ssize_t hook_input_device_read(int fd, const char *call, void *buffer, size_t n)
 	return hook_input_bytes(TRACE_IN_RANDOM, call, fetch_read, &fd, buffer, n);
 }
 
+/* A channel by another name. */
+static enum hook_channel_kind channel_behind(const char *path)
+{
+	static const char *const places[] = {"/dev/fd/", "/proc/self/fd/"};
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		size_t n = strlen(places[i]);
+
+		if (strncmp(path, places[i], n) == 0)
+			return hook_channel_kind(atoi(path + n));
+	}
+	return HOOK_CHANNEL_NONE;
+}
+
 static int opened(int fd, const char *path)
 {
 	hook_channel_forget(fd);
-	if (fd >= 0 && !hook_depth)
+	if (fd < 0 || hook_depth)
+		return fd;
+	if (hook_channels && channel_behind(path) == HOOK_CHANNEL_PIPE)
+		hook_channel_mark(fd, HOOK_CHANNEL_PIPE);
+	else
 		hook_input_device_opened(fd, path);
 	return fd;
 }
@@ -143,6 +161,9 @@ static int open_at(int dir, const char *path, int flags, mode_t mode, const void
 	path = hook_input_real_path(path, buffer);
 	if (__builtin_expect(hook_moved, 0) && hook_io_is_programs(site))
 		path = hook_moved_path(path, elsewhere);
+	if ((flags & (O_ACCMODE | O_DIRECTORY | O_PATH)) == O_RDONLY &&
+	    hook_channel_is_told(path) && hook_channel_may_make(site))
+		return hook_channel_open_told(path, flags);
 	if (reads && flags & O_CREAT)
 		fd = hook_infile_before(dir, path, flags);
 	if (fd < 0)

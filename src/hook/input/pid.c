@@ -247,7 +247,7 @@ HOOK_EXPORT pid_t getpgid(pid_t pid)
 
 	if (hook_depth)
 		return REAL(getpgid)(real_pid(pid));
-	if (hook_input_number(TRACE_IN_PID, "getpgid", fetch_getpgid, &pid, &value))
+	if (hook_input_number(TRACE_IN_GROUP, "getpgid", fetch_getpgid, &pid, &value))
 		return -1;
 	if ((!pid || real_pid(pid) == hook_process.pid) && is_program())
 		remember(&group, (pid_t)value, REAL(getpgid)(0));
@@ -273,7 +273,7 @@ HOOK_EXPORT pid_t getsid(pid_t pid)
 
 	if (hook_depth)
 		return REAL(getsid)(real_pid(pid));
-	if (hook_input_number(TRACE_IN_PID, "getsid", fetch_getsid, &pid, &value))
+	if (hook_input_number(TRACE_IN_GROUP, "getsid", fetch_getsid, &pid, &value))
 		return -1;
 	if ((!pid || real_pid(pid) == hook_process.pid) && is_program())
 		remember(&session, (pid_t)value, REAL(getsid)(0));
@@ -301,7 +301,7 @@ HOOK_EXPORT pid_t setsid(void)
 	if (hook_depth)
 		return made.id;
 	made.id = made.id < 0 ? -errno : made.id;
-	if (hook_input_number(TRACE_IN_PID, "setsid", fetch_made, &made, &value))
+	if (hook_input_number(TRACE_IN_GROUP, "setsid", fetch_made, &made, &value))
 		return -1;
 	if (is_program()) {
 		remember(&session, (pid_t)value, hook_process.pid);

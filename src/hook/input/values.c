@@ -36,6 +36,7 @@ static const char *const kind_names[TRACE_IN_KINDS] = {
 	[TRACE_IN_PPID] = "getppid",
 	[TRACE_IN_TID] = "gettid",
 	[TRACE_IN_CHILD] = "a new process",
+	[TRACE_IN_GROUP] = "getpgid or getsid",
 	[TRACE_IN_ERRNO] = "a call that fails",
 	[TRACE_IN_RANDOM] = "random bytes",
 	[TRACE_IN_STRUCT] = "getrusage or times",

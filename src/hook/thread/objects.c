@@ -142,9 +142,14 @@ static struct hook_sync_spot rwlock_spot(pthread_rwlock_t *l)
 #define SEM_SHARED 2 /* words into a sem_t: nonzero if processes share it */
 #define SEM_SPARE 16 /* bytes into it: what libc leaves alone begins here */
 
+bool hook_sync_is_shared(const sem_t *s)
+{
+	return ((const int *)s)[SEM_SHARED];
+}
+
 static struct hook_sync_spot semaphore_spot(sem_t *s)
 {
-	if (((int *)s)[SEM_SHARED])
+	if (hook_sync_is_shared(s))
 		return entry_spot(s);
 	return (struct hook_sync_spot){(uint64_t *)((char *)s + SEM_SPARE),
 				       (uint32_t *)((char *)s + SEM_SPARE + 8)};

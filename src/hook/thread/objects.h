@@ -47,6 +47,9 @@ static inline struct hook_sync_spot hook_sync_mutex_spot(pthread_mutex_t *m)
 /* Of any object an operation of SYNC_MUTEX_LOCK … SYNC_SEM_GETVALUE or on a stream can have. */
 struct hook_sync_spot hook_sync_spot(const struct hook_sync_call *c);
 
+/* Is it one that processes share? */
+bool hook_sync_is_shared(const sem_t *s);
+
 /* The bytes of ours in a semaphore, which sem_init does not clear. */
 void hook_sync_clear_semaphore(sem_t *s);
 

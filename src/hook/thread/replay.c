@@ -15,6 +15,7 @@
 
 #include "hook/common/end.h"
 #include "hook/common/thread.h"
+#include "hook/input/child.h"
 #include "hook/thread/objects.h"
 #include "hook/thread/once.h"
 #include "hook/thread/real.h"
@@ -260,8 +261,11 @@ static void do_share(const struct hook_sync_call *c)
 	if (c->op == SYNC_GOMP_TASK) {
 		hook_sync_do(c);
 	} else if (c->op >= SYNC_SEM_POST) {
-		while (hook_sync_real.sem_wait(c->object) != 0 && errno == EINTR)
-			;
+		if (hook_sync_is_shared(c->object))
+			hook_child_wait_semaphore(c->object);
+		else
+			while (hook_sync_real.sem_wait(c->object) != 0 && errno == EINTR)
+				;
 	} else if (is_write_lock(c)) {
 		hook_sync_real.pthread_rwlock_wrlock(c->object);
 	} else {
