@@ -24,6 +24,8 @@ struct replay_word {
 	char *call, *text, *thread;
 	uint64_t event;
 	int64_t value;
+	char *other[REPLAY_FRAMES], *in[REPLAY_FRAMES]; /* threads at their ends, and their calls */
+	size_t others;
 	char *where[REPLAY_FRAMES]; /* "module+0xoffset", innermost first */
 	size_t frames;
 };

@@ -278,6 +278,19 @@ static void report_stop(const struct replay_front *f)
 	}
 }
 
+/* The other threads of a rank, where they are for ever. */
+static void report_others(const struct replay_word *w)
+{
+	for (size_t i = w->others; i-- > 0;) {
+		const char *where = strchr(w->other[i], ' ');
+		char *place = where && where[1] ? place_text(where + 1) : rp_strdup("");
+
+		rp_say("    thread %.*s: %s%s", (int)strcspn(w->other[i], " "), w->other[i],
+		       w->in[i] ? w->in[i] : "?", place);
+		free(place);
+	}
+}
+
 void replay_report_end(const struct replay_front *f)
 {
 	size_t said = 0;
@@ -304,6 +317,7 @@ void replay_report_end(const struct replay_front *f)
 		       strcmp(w->text, "in") == 0 ? "in" : "after", (unsigned long)w->event,
 		       w->call, place);
 		free(place);
+		report_others(w);
 		said++;
 	}
 	if (f->ranks > SHOWN)

@@ -280,6 +280,10 @@ static void parse_word(struct replay_word *w, const char *text)
 			w->value = strtoll(p + 6, NULL, 10);
 		else if (strncmp(p, "where=", 6) == 0 && w->frames < REPLAY_FRAMES)
 			w->where[w->frames++] = copy_until_line(p + 6);
+		else if (strncmp(p, "other=", 6) == 0 && w->others < REPLAY_FRAMES)
+			w->other[w->others++] = copy_until_line(p + 6);
+		else if (strncmp(p, "in=", 3) == 0 && w->others && !w->in[w->others - 1])
+			w->in[w->others - 1] = copy_until_line(p + 3);
 	}
 	if (!w->why)
 		w->why = rp_strdup(REPLAY_WHY_FAILURE);

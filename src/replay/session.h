@@ -9,13 +9,13 @@
  * receiver (hook/mpi/credit.h).
  * S/end-NNNN is a rank's last word, lines "key=value": why (enum below, by name), event, call,
  * thread, value, where ("module+0xoffset", one line per stack frame, innermost first),
- * text (a sentence part, for divergence: what was expected and what was found).
- * S/moved: "OLD\0NEW\0" for each directory that lies elsewhere than it did.
- * S/changed-N: the words about an input file that is not what it was, which a rank has said.
- * S/evaluate, if it is there, asks the ranks to write events below S/graph (hook/mpi/evaluate.h);
- * it holds the time of its start, nanoseconds of CLOCK_REALTIME. S/all is created by the front when
- * every rank has said its last word. S/refused is created by a rank that cannot be started and has
- * said why.
+ * text (a sentence part, for divergence: what was expected and what was found). At the end of a
+ * recording other threads that have come to theirs: other ("thread module+0xoffset"), in (the
+ * call). S/moved: "OLD\0NEW\0" for each directory that lies elsewhere than it did. S/changed-N: the
+ * words about an input file that is not what it was, which a rank has said. S/evaluate, if it is
+ * there, asks the ranks to write events below S/graph (hook/mpi/evaluate.h); it holds the time of
+ * its start, nanoseconds of CLOCK_REALTIME. S/all is created by the front when every rank has said
+ * its last word. S/refused is created by a rank that cannot be started and has said why.
  */
 #ifndef REPLAY_SESSION_H
 #define REPLAY_SESSION_H

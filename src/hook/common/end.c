@@ -449,6 +449,7 @@ void hook_end_announce(struct hook_thread *t, const char *call)
 {
 	t->state = HOOK_THREAD_AT_END;
 	t->waits_in = call;
+	t->waits_at = t->site;
 	hook_done_look(t);
 	if (hook_thread_is_main(t) && !(hook_slot->flags & REPLAY_BY_HELPER))
 		say_word(t, why_ended(t), call, (int64_t)t->next.a, "in");

@@ -125,6 +125,7 @@ struct hook_thread {
 	uint64_t handle;         /* its pthread_t */
 	int cancel_at_end;       /* when it has done all that was recorded */
 	const char *waits_in;    /* the operation at work */
+	const void *waits_at;    /* where the program called it, or NULL */
 	const uint32_t *version; /* of the object whose turn it waits for, or NULL */
 	uint32_t version_wanted;
 	int processor;             /* where it was when it waited last */

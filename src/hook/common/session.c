@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "hook/common/text.h"
+#include "hook/thread/stuck.h"
 
 static struct replay_slot no_slot = {.flags = REPLAY_CUT};
 static struct replay_state_file *state;
@@ -229,6 +230,8 @@ void hook_session_last_word(const struct hook_thread *t, const char *why, const 
 
 		dl_iterate_phdr(add_place, &place);
 	}
+	if (strcmp(why, REPLAY_WHY_END) == 0)
+		hook_sync_tell(t, &out);
 	publish(buffer, (size_t)(out.at - buffer));
 }
 

@@ -163,6 +163,7 @@ void hook_sync_expect(struct hook_thread *t, const struct hook_sync_call *c, uin
 	bool predicted;
 
 	t->waits_in = hook_sync_name(c->op);
+	t->waits_at = c->site;
 	predicted = next(t, c, &rec);
 	t->record_bytes = predicted ? -1 : (int)rec.bytes;
 	if (!trace_sync_expect(&t->sync_reader, hook_sync_class(c->op), id, predicted ? NULL : &rec,

@@ -28,7 +28,8 @@
 
 #define NAP_NS 2000000
 #define STUCK_SHOWN 6
-#define HINT_BYTES 160 /* for what comes behind */
+#define LEAST_ROOM 1400 /* bytes, for a thread in a last word */
+#define HINT_BYTES 160  /* for what comes behind */
 #define NAPS_PER_LOOK 125
 #define LOOKS_PER_SECOND 4
 #define NAPS_OF_SILENCE 500
@@ -234,6 +235,24 @@ void hook_sync_describe_all(struct hook_text *out)
 	}
 	list_unlock();
 	out->end = end;
+}
+
+void hook_sync_tell(const struct hook_thread *t, struct hook_text *out)
+{
+	list_lock();
+	for (const struct hook_thread *p = first; p; p = p->next_thread) {
+		if (p == t || p->state != HOOK_THREAD_AT_END || out->end - out->at < LEAST_ROOM)
+			continue;
+		hook_text_add(out, "other=");
+		hook_text_add(out, p->name);
+		hook_text_add(out, " ");
+		if (p->waits_at)
+			hook_session_place(p->waits_at, out);
+		hook_text_add(out, "\nin=");
+		hook_text_add(out, p->waits_in ? p->waits_in : "?");
+		hook_text_add(out, "\n");
+	}
+	list_unlock();
 }
 
 static void __attribute__((noreturn)) say_stuck(struct hook_thread *t, const char *how)
