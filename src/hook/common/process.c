@@ -23,6 +23,7 @@
 #include "hook/common/session.h"
 #include "hook/common/text.h"
 #include "hook/common/thread.h"
+#include "hook/heap/system.h"
 #include "hook/input/infile.h"
 #include "hook/input/input.h"
 #include "hook/memory/memory.h"
@@ -37,7 +38,14 @@ static void (*libraries_fini)(void);
 
 void *hook_real(const char *name)
 {
-	return dlsym(RTLD_NEXT, name);
+	bool before = heap_system_resolving;
+	void *found;
+
+	/* An allocator that the program brings is not asked for the text of an error. */
+	heap_system_resolving = true;
+	found = dlsym(RTLD_NEXT, name);
+	heap_system_resolving = before;
+	return found;
 }
 
 void hook_stream_name(const struct hook_thread *t, const char *what, char *out, size_t size)

@@ -31,11 +31,12 @@ static bool on;
 
 static void *call_malloc(size_t n)
 {
-	if (!heap_system.malloc) {
-		if (heap_system_resolving)
-			return heap_early_alloc(n);
+	void *p = heap_system_resolving ? heap_early_alloc(n) : NULL;
+
+	if (p || (heap_system_resolving && !heap_system.malloc))
+		return p;
+	if (!heap_system.malloc)
 		heap_system_resolve();
-	}
 	return heap_system.malloc(n);
 }
 
@@ -337,7 +338,7 @@ void hook_heap_leave(void)
 }
 
 /* The program brings its own allocator, or looks at every block itself. */
-static void leave_it(const char *whose)
+static void leave_it(const char *whose, const void *base)
 {
 	char text[1100];
 	struct hook_text out = hook_text_in(text, sizeof(text));
@@ -345,6 +346,7 @@ static void leave_it(const char *whose)
 	hook_text_add(&out, "heap=");
 	hook_text_add(&out, whose);
 	hook_modules_note(text);
+	hook_runtime_allocator(base);
 	if (hook_process.mode == HOOK_RECORD && strcmp(whose, "system") != 0)
 		hook_say_once("heap", "malloc is that of ", whose,
 			      ": it is left alone, and pointers may differ in replays", NULL);
@@ -353,12 +355,13 @@ static void leave_it(const char *whose)
 void hook_heap_start(void)
 {
 	const char *heap = getenv("REPRISE_HEAP"), *stranger;
+	const void *base;
 
 	if (!heap_system.malloc)
 		heap_system_resolve();
-	stranger = heap_system_stranger((const void *)own_malloc);
+	stranger = heap_system_stranger((const void *)own_malloc, &base);
 	if (stranger || (heap && strcmp(heap, "system") == 0)) {
-		leave_it(stranger ? stranger : "system");
+		leave_it(stranger ? stranger : "system", base);
 		return;
 	}
 	heap_note_start();

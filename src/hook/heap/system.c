@@ -6,6 +6,7 @@
 #include "hook/heap/system.h"
 
 #include <dlfcn.h>
+#include <gnu/libc-version.h>
 #include <link.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -24,11 +25,14 @@ static size_t early_used;
 void *heap_early_alloc(size_t n)
 {
 	size_t need = (n + 31) & ~(size_t)15;
-	size_t *head = (size_t *)(early + early_used);
+	size_t *head, used = __atomic_load_n(&early_used, __ATOMIC_RELAXED);
 
-	if (n > EARLY_BYTES || need > EARLY_BYTES - early_used)
-		return NULL;
-	early_used += need;
+	do {
+		if (n > EARLY_BYTES || need > EARLY_BYTES - used)
+			return NULL;
+	} while (!__atomic_compare_exchange_n(&early_used, &used, used + need, false,
+					      __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	head = (size_t *)(early + used);
 	head[0] = n;
 	return head + 2;
 }
@@ -79,20 +83,34 @@ static bool is_jump(const void *p)
 	       symbol->st_shndx == SHN_UNDEF;
 }
 
-const char *heap_system_stranger(const void *ours)
+/* Allocators may have libc's other names for its functions, too. */
+static bool is_of_libc(const void *p)
+{
+	Dl_info libc, it;
+
+	return dladdr((void *)gnu_get_libc_version, &libc) && dladdr(p, &it) &&
+	       libc.dli_fbase == it.dli_fbase;
+}
+
+const char *heap_system_stranger(const void *ours, const void **base)
 {
 	const void *first = dlsym(RTLD_DEFAULT, "malloc");
 	const void *next = dlsym(RTLD_NEXT, "malloc");
 	const char *preload = getenv("LD_PRELOAD");
+	struct link_map *map;
 	Dl_info info;
 
+	*base = NULL;
 	if (preload && strstr(preload, "/vgpreload_"))
 		return "valgrind";
 	if (is_jump(first))
 		first = ours;
-	if (first == ours && next == dlsym(RTLD_NEXT, "__libc_malloc"))
+	if (first == ours && is_of_libc(next))
 		return NULL;
-	if (dladdr(first != ours ? first : next, &info) && info.dli_fname)
-		return info.dli_fname;
-	return "the program";
+	if (!dladdr1(first != ours ? first : next, &info, (void **)&map, RTLD_DL_LINKMAP) ||
+	    !info.dli_fname)
+		return "the program";
+	if (map->l_name[0] && !strstr(map->l_name, "san.so"))
+		*base = (const void *)map->l_addr;
+	return info.dli_fname;
 }

@@ -26,15 +26,18 @@ extern struct heap_system heap_system;
 /* Good at any time, from the first call that the dynamic loader makes on. */
 void heap_system_resolve(void) __attribute__((cold));
 
-/* Memory for the dynamic loader while it looks up the functions above; never freed. */
+/* Memory for the dynamic loader while it looks up names for us; never freed. */
 void *heap_early_alloc(size_t n);
 bool heap_early_owns(const void *p);
 size_t heap_early_room(const void *p);
 
-/* True while the calling thread is in heap_system_resolve(). */
+/* True while the calling thread has a name looked up. */
 extern __thread bool heap_system_resolving;
 
-/* NULL if the next malloc is libc's, else whose it is: a file name. */
-const char *heap_system_stranger(const void *ours);
+/*
+ * NULL if the next malloc is libc's, else whose it is: a file name. *base is where that library is
+ * loaded, NULL if it is part of the program or watches all that this does.
+ */
+const char *heap_system_stranger(const void *ours, const void **base);
 
 #endif

@@ -47,7 +47,7 @@ HOOK_EXPORT void *sbrk(intptr_t more)
 {
 	uintptr_t before;
 
-	if (!memory_is_on())
+	if (!memory_is_on(SITE))
 		return __sbrk(more);
 	MEMORY_CALL;
 	before = now;
@@ -58,7 +58,7 @@ HOOK_EXPORT int brk(void *to)
 {
 	static __typeof__(brk) *real;
 
-	if (!memory_is_on() || !is_ours((uintptr_t)to)) {
+	if (!memory_is_on(SITE) || !is_ours((uintptr_t)to)) {
 		if (!real)
 			real = (__typeof__(brk) *)hook_real("brk");
 		return real(to);

@@ -16,6 +16,8 @@
 
 #include "hook/input/told.h"
 #include "hook/memory/area.h"
+#include "hook/thread/baton.h"
+#include "hook/thread/real.h"
 
 #define FIRST_SPANS 1024
 #define LARGE (2ul << 20) /* from here on the kernel may use large pages */
@@ -50,24 +52,42 @@ int memory_real_munmap(void *at, size_t n)
 	return real.munmap ? real.munmap(at, n) : (int)syscall(SYS_munmap, at, n);
 }
 
-bool memory_is_on(void)
+/* What an allocator has is the program's, whoever it does it for. */
+bool memory_is_on(const void *site)
 {
-	return on && hook_depth == 0;
+	if (!on || !hook_runtime_is_allocator(site))
+		return on && hook_depth == 0;
+	return !hook_sync_mode || hook_baton_on;
 }
 
-struct memory_call memory_begin(void)
+/* In serial mode an allocator has its turn as a whole; only a thread that was robbed is beside it.
+ */
+struct memory_call memory_begin(const void *site)
 {
-	struct memory_call call = {.order = hook_stdio_begin(&order, SYNC_MEMORY, NULL)};
+	struct memory_call call = {.alone = hook_runtime_is_allocator(site)};
 
+	if (call.alone)
+		hook_sync_real.pthread_mutex_lock(&order);
+	else
+		call.order = hook_stdio_begin(&order, SYNC_MEMORY, NULL);
 	call.depth = hook_depth;
 	hook_depth = HOOK_CLOSED;
 	return call;
 }
 
+/* No point of serial mode: the program may have a lock that we do not see. */
 void memory_end(struct memory_call *call)
 {
+	struct hook_thread *t = call->order.t;
+
 	hook_depth = call->depth;
-	hook_stdio_end(&call->order);
+	if (call->alone)
+		hook_sync_real.pthread_mutex_unlock(&order);
+	if (t) {
+		t->whole = true;
+		hook_stdio_end(&call->order);
+		t->whole = false;
+	}
 }
 
 /* Our own code maps things at any depth. */
@@ -182,9 +202,9 @@ static void *as_said(void *at, size_t n, int prot, int flags, int fd, off_t offs
 
 HOOK_EXPORT void *mmap(void *at, size_t n, int prot, int flags, int fd, off_t offset)
 {
-	if (flags & MAP_SHARED && !is_own(__builtin_return_address(0)))
+	if (flags & MAP_SHARED && !is_own(SITE))
 		hook_told_mapped(prot, flags);
-	if (!memory_is_on() || is_own(__builtin_return_address(0)))
+	if (!memory_is_on(SITE) || is_own(SITE))
 		return memory_real_mmap(at ? at : place_aside(n, flags), n, prot, flags, fd,
 					offset);
 	MEMORY_CALL;
@@ -206,7 +226,7 @@ HOOK_EXPORT int munmap(void *at, size_t n)
 {
 	int rc;
 
-	if (!memory_is_on() || !is_of_program((uintptr_t)at, (uintptr_t)at + n))
+	if (!memory_is_on(SITE) || !is_of_program((uintptr_t)at, (uintptr_t)at + n))
 		return memory_real_munmap(at, n);
 	MEMORY_CALL;
 	rc = memory_real_munmap(at, n);
@@ -261,7 +281,7 @@ HOOK_EXPORT void *mremap(void *old, size_t from, size_t n, int flags, ...)
 	if (flags & MREMAP_FIXED)
 		to = va_arg(ap, void *);
 	va_end(ap);
-	if (!memory_is_on())
+	if (!memory_is_on(SITE))
 		return real_mremap(old, from, n, flags, to);
 	MEMORY_CALL;
 	if ((flags & MREMAP_FIXED) || !n || n <= from)
@@ -281,7 +301,7 @@ HOOK_EXPORT void *shmat(int id, const void *at, int flags)
 	void *p;
 
 	hook_told_attached();
-	if (!memory_is_on())
+	if (!memory_is_on(SITE))
 		return real.shmat ? real.shmat(id, at, flags)
 				  : (void *)syscall(SYS_shmat, id, at, flags);
 	MEMORY_CALL;

@@ -237,6 +237,8 @@ static const char *kind_of(enum hook_sync_op op)
 		return "output";
 	if (op == SYNC_MEMORY)
 		return "memory";
+	if (op == SYNC_RANDOM)
+		return "random numbers";
 	if (op <= SYNC_COND_CLOCKWAIT)
 		return "mutex";
 	if (op <= SYNC_SPIN_TRYLOCK)

@@ -133,6 +133,7 @@ static enum hook_sync_op trying(enum hook_sync_op op)
 	case SYNC_MUTEX_CLOCKLOCK:
 	case SYNC_WRITE:
 	case SYNC_MEMORY:
+	case SYNC_RANDOM:
 		return SYNC_MUTEX_TRYLOCK;
 	case SYNC_SPIN_LOCK:
 		return SYNC_SPIN_TRYLOCK;

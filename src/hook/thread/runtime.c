@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A table of the code of MPI and of the unwinder, filled anew when a thread is made after more
- * files were loaded. Invariant: entries are complete before the number that counts them grows.
+ * A table of the code of MPI, of the unwinder and of an allocator, filled anew when a thread is
+ * made after more files were loaded. Invariant: entries are complete before the number that counts
+ * them grows.
  */
 #include "hook/thread/runtime.h"
 
@@ -11,21 +12,23 @@
 #define MOST_PARTS 512
 
 uintptr_t hook_runtime_low, hook_runtime_size;
+uintptr_t hook_allocator_low, hook_allocator_size;
 
 static struct {
 	uintptr_t start, end;
 } parts[MOST_PARTS];
 static size_t count;
 static unsigned long long loads_seen;
+static uintptr_t allocator;
 
 static bool is_runtime(const char *path)
 {
 	/* Without MPI, libevent and the like are the program's. */
 	static const char *const names[] = {
-		"libgcc_s.",
+		"libgcc_s.", "libunwind.",
 #ifndef HOOK_FLAVOUR_PLAIN
-		"libmpi",    "libopen-",  "mca_",     "libuc",    "libpmi",
-		"libpmix",   "libfabric", "libhwloc", "libevent",
+		"libmpi",    "libopen-",   "mca_",     "libuc",    "libpmi",
+		"libpmix",   "libfabric",  "libhwloc", "libevent",
 #endif
 	};
 	const char *slash = strrchr(path, '/');
@@ -62,14 +65,19 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *unused)
 	(void)unused;
 	if (info->dlpi_adds == loads_seen)
 		return 1;
-	if (!is_runtime(info->dlpi_name))
+	if (!is_runtime(info->dlpi_name) && !(allocator && info->dlpi_addr == allocator))
 		return 0;
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		const ElfW(Phdr) *part = &info->dlpi_phdr[i];
 		uintptr_t start = info->dlpi_addr + part->p_vaddr;
 
-		if (part->p_type == PT_LOAD && part->p_flags & PF_X)
-			add(start, start + part->p_memsz);
+		if (part->p_type != PT_LOAD || !(part->p_flags & PF_X))
+			continue;
+		add(start, start + part->p_memsz);
+		if (info->dlpi_addr == allocator) {
+			hook_allocator_low = start;
+			hook_allocator_size = part->p_memsz;
+		}
 	}
 	return 0;
 }
@@ -91,6 +99,13 @@ void hook_runtime_find(void)
 	dl_iterate_phdr(look_at, NULL);
 	dl_iterate_phdr(note_loads, NULL);
 	__atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
+}
+
+void hook_runtime_allocator(const void *base)
+{
+	allocator = (uintptr_t)base;
+	if (base)
+		hook_runtime_find();
 }
 
 bool hook_runtime_search(uintptr_t address)

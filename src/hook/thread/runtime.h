@@ -3,7 +3,8 @@
  * Code of the MPI library is not the program's, even where libc calls it on the program's behalf:
  * UCX takes locks whenever memory is mapped. Its operations depend on what the program does not
  * decide. So does what the unwinder does when a thread ends by cancellation: it is in our code then
- * or in the program's.
+ * or in the program's. And an allocator that the program brings decides by atomic operations which
+ * of its locks it takes; in serial mode it must not be left halfway.
  */
 #ifndef HOOK_SYNC_RUNTIME_H
 #define HOOK_SYNC_RUNTIME_H
@@ -13,8 +14,13 @@
 
 extern uintptr_t hook_runtime_low, hook_runtime_size; /* all of it lies in between */
 
-/* Looks for the files of both among those loaded now. */
+extern uintptr_t hook_allocator_low, hook_allocator_size;
+
+/* Looks for the files of all of them among those loaded now. */
 void hook_runtime_find(void);
+
+/* The file of an allocator is loaded there; NULL: it is libc's. */
+void hook_runtime_allocator(const void *base);
 
 bool hook_runtime_search(uintptr_t address);
 
@@ -27,6 +33,11 @@ static inline bool hook_runtime_has(const void *site)
 {
 	return __builtin_expect(hook_runtime_may_have(site), 0) &&
 	       hook_runtime_search((uintptr_t)site);
+}
+
+static inline bool hook_runtime_is_allocator(const void *site)
+{
+	return __builtin_expect((uintptr_t)site - hook_allocator_low < hook_allocator_size, 0);
 }
 
 #endif

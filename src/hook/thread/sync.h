@@ -26,6 +26,7 @@ enum hook_sync_op {
 	SYNC_MUTEX_CLOCKLOCK,
 	SYNC_WRITE,  /* to standard output or error: a mutex of ours */
 	SYNC_MEMORY, /* is mapped or unmapped: the same */
+	SYNC_RANDOM, /* is drawn by libc: the same */
 	SYNC_COND_WAIT,
 	SYNC_COND_TIMEDWAIT,
 	SYNC_COND_CLOCKWAIT,
