@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "hook/common/end.h"
+#include "hook/common/unseen.h"
 #include "hook/common/modules.h"
 #include "hook/thread/atomics.h"
 #include "hook/thread/fast.h"
@@ -145,6 +146,17 @@ const char *hook_sync_hint(void)
 			 "do that: record with --threads=serial";
 }
 
+/* Its threads agree by the processor's clock on what is compiled when; not even --serial holds. */
+static void tell_of_engines(void)
+{
+	static struct hook_unseen v8 = {.key = "v8",
+					.what = "threads of V8 (JavaScript): when they compile and "
+						"collect garbage"};
+
+	if (dlsym(RTLD_DEFAULT, "_ZN2v82V87DisposeEv"))
+		hook_unseen(&v8);
+}
+
 void hook_sync_start(void)
 {
 	if (hook_sync_mode)
@@ -154,8 +166,10 @@ void hook_sync_start(void)
 	hook_end_watch_signals();
 #endif
 	hook_sync_open(hook_thread_self());
-	if (hook_process.mode == HOOK_RECORD)
+	if (hook_process.mode == HOOK_RECORD) {
 		hook_gomp_warn();
+		tell_of_engines();
+	}
 	hook_sync_replays = hook_process.mode == HOOK_REPLAY;
 	hook_sync_plain = hook_sync_replays ? &hook_sync_replay : &hook_sync_record;
 	hook_sync_mode = hook_sync_plain;
