@@ -9,8 +9,7 @@
 
 #include "hook/input/input.h"
 #include "hook/input/real.h"
-#include "hook/thread/baton.h"
-#include "hook/thread/sync.h"
+#include "hook/thread/runtime.h"
 
 #define NS_PER_SECOND 1000000000
 #define NS_PER_MICROSECOND 1000
@@ -45,28 +44,14 @@ static int fetch_clock(void *ctx, uint64_t *value)
 	return 0;
 }
 
-/* An allocator that the program brings: among threads it does not matter when it looks. */
-static bool is_beside(const void *site)
-{
-	return hook_runtime_is_allocator(site) && hook_sync_mode && !hook_baton_on;
-}
-
+/* An allocator that the program brings looks when it likes, and tells nobody. */
 HOOK_EXPORT int clock_gettime(clockid_t clock, struct timespec *ts)
 {
-	const void *site = __builtin_return_address(0);
-	bool whole = hook_runtime_is_allocator(site);
 	uint64_t ns;
-	int rc;
 
-	if (hook_depth || is_beside(site))
+	if (hook_depth || hook_runtime_is_allocator(__builtin_return_address(0)))
 		return REAL(clock_gettime)(clock, ts);
-	/* It may have a lock: no point of serial mode. */
-	if (whole)
-		hook_thread_self()->whole = true;
-	rc = hook_input_number(kind_of(clock), "clock_gettime", fetch_clock, &clock, &ns);
-	if (whole)
-		hook_thread_self()->whole = false;
-	if (rc != 0)
+	if (hook_input_number(kind_of(clock), "clock_gettime", fetch_clock, &clock, &ns) != 0)
 		return -1;
 	ts->tv_sec = (time_t)(ns / NS_PER_SECOND);
 	ts->tv_nsec = (long)(ns % NS_PER_SECOND);
