@@ -62,9 +62,20 @@ static void *use_once(void *arg)
 }
 
 /* By no function that a recording knows. */
+static long kernel(long number, long a, long b, long c)
+{
+	long result;
+
+	__asm__ volatile("syscall"
+			 : "=a"(result)
+			 : "a"(number), "D"(a), "S"(b), "d"(c)
+			 : "rcx", "r11", "memory");
+	return result;
+}
+
 static void signal_main(void)
 {
-	syscall(SYS_tgkill, syscall(SYS_getpid), tid, SIGUSR1);
+	kernel(SYS_tgkill, kernel(SYS_getpid, 0, 0, 0), tid, SIGUSR1);
 }
 
 /* Libc tells so in the lock; a replay waits elsewhere, and has its signals from the recording. */
@@ -73,7 +84,7 @@ static void await_waiter(void)
 	struct timespec nap = {0, 1000000};
 
 	for (int i = 0; i < 500 && __atomic_load_n(&lock.__data.__lock, __ATOMIC_RELAXED) != 2; i++)
-		syscall(SYS_nanosleep, &nap, NULL);
+		kernel(SYS_nanosleep, (long)&nap, 0, 0);
 }
 
 /* Has the lock until the handler is through. */
@@ -95,7 +106,7 @@ int main(int argc, char **argv)
 	pthread_t thread;
 
 	inside = argc > 1 && strcmp(argv[1], "inside") == 0;
-	tid = syscall(SYS_gettid);
+	tid = kernel(SYS_gettid, 0, 0, 0);
 	for (int i = 0; i < SEMAPHORES; i++)
 		sem_init(&semaphore[i], 0, 0);
 	sem_init(&done, 0, 0);
