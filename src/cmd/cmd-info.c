@@ -274,6 +274,8 @@ static void print_totals(const struct trace_run *run, const struct trace_run_ran
 	if (sum->files)
 		printf("%" PRIu64 " files read, copies of %" PRIu64 " of them kept\n", sum->files,
 		       sum->kept);
+	if (sum->printed)
+		printf("%" PRIu64 " bytes printed, compared in replay\n", sum->printed);
 	if (sum->syncs)
 		printf("%" PRIu64 " synchronisation operations of threads, %" PRIu64
 		       " not predicted, in %" PRIu64 " bytes, %.3f each\n",

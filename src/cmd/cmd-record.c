@@ -36,6 +36,7 @@
 #include "trace/meta.h"
 #include "trace/run.h"
 #include "trace/words.h"
+#include "trace/written.h"
 
 #define SNAPSHOT_BUDGET (1ull << 30)
 
@@ -478,6 +479,10 @@ static void finish(const struct options *o, const struct launch_command *command
 		if (rc)
 			rp_say("cannot write how the run ended to %s: %s", dir->show,
 			       strerror(-rc));
+		rc = trace_written_keep(dir);
+		if (rc)
+			rp_say("cannot keep in %s what the files are like that were written: %s",
+			       dir->show, strerror(-rc));
 		if (recorded)
 			say_recorded(dir, recorded, ended->seconds);
 		if (recorded)

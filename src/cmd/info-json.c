@@ -82,6 +82,7 @@ static void set_sums(json_t *object, const struct trace_run_rank *sum)
 	set(object, "inputs", sum->inputs);
 	set(object, "files_read", sum->files);
 	set(object, "files_kept", sum->kept);
+	set(object, "printed_bytes", sum->printed);
 	set(object, "order_bytes", sum->bytes[TRACE_STREAM_ORDER]);
 	set(object, "input_bytes", sum->bytes[TRACE_STREAM_INPUT]);
 	set(object, "stdin_bytes", sum->bytes[TRACE_STREAM_STDIN]);

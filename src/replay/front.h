@@ -63,6 +63,9 @@ void replay_session_read(struct replay_front *f);
 void replay_session_release(struct replay_front *f);
 void replay_session_close(struct replay_front *f);
 
+/* True if nobody else replays the trace now. */
+bool replay_session_is_alone(const struct replay_front *f);
+
 /* The launcher's command line, or NULL words and *alone for a program without a launcher. */
 int replay_plan(const struct replay_front *f, char ***words, bool *alone)
 	__attribute__((warn_unused_result));
@@ -90,6 +93,9 @@ void replay_end_job(const struct replay_front *f, pid_t pid, bool started);
  * the hundredths of a second it has had of the processor.
  */
 char replay_process_state(int pid, uint64_t *ticks);
+
+/* True if processes of the session are there, on this host. */
+bool replay_front_has_processes(const struct replay_front *f);
 
 /* True if some rank's word is `why`. */
 bool replay_front_any(const struct replay_front *f, const char *why);

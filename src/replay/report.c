@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "replay/output.h"
 #include "symbol/symbol.h"
 #include "trace/calls.h"
 #include "trace/words.h"
@@ -89,6 +90,7 @@ static void report_words(const struct replay_front *f, const char *why, const ch
 {
 	size_t said = 0;
 
+	replay_output_end_line(f);
 	for (size_t i = 0; i < f->ranks && said < SHOWN; i++) {
 		const struct replay_word *w = &f->word[i];
 		char *place, *thread;
@@ -235,6 +237,7 @@ void replay_report_stuck(const struct replay_front *f)
 	size_t said = 0;
 	char *what;
 
+	replay_output_end_line(f);
 	rp_say("replay diverged: all ranks wait for events that cannot come");
 	for (size_t i = 0; i < f->ranks && said < SHOWN; i++) {
 		const struct replay_slot *slot = &f->state->slot[i];
@@ -295,6 +298,7 @@ void replay_report_end(const struct replay_front *f)
 {
 	size_t said = 0;
 
+	replay_output_end_line(f);
 	if (replay_front_any(f, REPLAY_WHY_STOP)) {
 		report_stop(f);
 		return;

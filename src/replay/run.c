@@ -21,6 +21,7 @@
 #include "launch/moved.h"
 #include "launch/program.h"
 #include "launch/rank.h"
+#include "replay/output.h"
 
 /* Names the first damaged or missing stream; true if there is one. */
 static bool say_damage(const struct trace_run *run, const struct trace_run_rank *rank)
@@ -229,7 +230,7 @@ int replay_run(struct replay_front *f)
 		return code;
 	code = replay_start(f, &pid);
 	if (!code)
-		code = replay_watch(f, pid);
+		code = replay_output_judge(f, replay_watch(f, pid));
 	replay_session_close(f);
 	return code;
 }

@@ -230,6 +230,20 @@ static void sweep(const char *trace)
 		closedir(dir);
 }
 
+bool replay_session_is_alone(const struct replay_front *f)
+{
+	DIR *dir = opendir(f->run->dir.path);
+	struct dirent *entry;
+	size_t others = 0;
+
+	while (dir && (entry = readdir(dir)))
+		others += strncmp(entry->d_name, "replay-", 7) == 0 &&
+			  strcmp(entry->d_name, strrchr(f->session, '/') + 1) != 0;
+	if (dir)
+		closedir(dir);
+	return others == 0;
+}
+
 int replay_session_open(struct replay_front *f, const char *trace)
 {
 	const char *tmp = getenv("TMPDIR");

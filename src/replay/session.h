@@ -12,10 +12,11 @@
  * text (a sentence part, for divergence: what was expected and what was found). At the end of a
  * recording other threads that have come to theirs: other ("thread module+0xoffset"), in (the
  * call). S/moved: "OLD\0NEW\0" for each directory that lies elsewhere than it did. S/changed-N: the
- * words about an input file that is not what it was, which a rank has said. S/evaluate, if it is
- * there, asks the ranks to write events below S/graph (hook/mpi/evaluate.h); it holds the time of
- * its start, nanoseconds of CLOCK_REALTIME. S/all is created by the front when every rank has said
- * its last word. S/refused is created by a rank that cannot be started and has said why.
+ * words about an input file that is not what it was, which a rank has said. S/output-NNNN-K: what
+ * process K of the rank prints (trace/output.h). S/evaluate, if it is there, asks the ranks to
+ * write events below S/graph (hook/mpi/evaluate.h); it holds the time of its start, nanoseconds of
+ * CLOCK_REALTIME. S/all is created by the front when every rank has said its last word. S/refused
+ * is created by a rank that cannot be started and has said why.
  */
 #ifndef REPLAY_SESSION_H
 #define REPLAY_SESSION_H
@@ -31,6 +32,8 @@ static inline size_t replay_credit_row(size_t ranks)
 {
 	return (ranks + 15) / 16 * 16;
 }
+
+#define REPLAY_PRINTED "output-"
 
 #define REPLAY_STATE_MAGIC 0x5245504c41593031ull
 

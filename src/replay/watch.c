@@ -174,8 +174,9 @@ static bool is_ours(const struct replay_front *f, int pid)
 	return found;
 }
 
-/* Kills everything on this host that carries our session in its environment; how much there was. */
-static size_t kill_ours(const struct replay_front *f)
+/* Sends a signal to all on this host that has our session in its environment; how much there was.
+ */
+static size_t signal_ours(const struct replay_front *f, int sig)
 {
 	DIR *proc = opendir("/proc");
 	struct dirent *entry;
@@ -185,13 +186,23 @@ static size_t kill_ours(const struct replay_front *f)
 		int pid = atoi(entry->d_name);
 
 		if (pid > 0 && is_ours(f, pid)) {
-			kill(pid, SIGKILL);
+			kill(pid, sig);
 			found++;
 		}
 	}
 	if (proc)
 		closedir(proc);
 	return found;
+}
+
+static size_t kill_ours(const struct replay_front *f)
+{
+	return signal_ours(f, SIGKILL);
+}
+
+bool replay_front_has_processes(const struct replay_front *f)
+{
+	return signal_ours(f, 0) > 0;
 }
 
 char replay_process_state(int pid, uint64_t *ticks)

@@ -165,6 +165,8 @@ static bool parse_stream(const char *name, struct trace_stream_name *stream)
 			stream->kind = TRACE_STREAM_HEAP;
 		else if (!strcmp(end, ".sync"))
 			stream->kind = TRACE_STREAM_SYNC;
+		else if (!strcmp(end, ".output"))
+			stream->kind = TRACE_STREAM_OUTPUT;
 		else if (!strcmp(end, ".guide"))
 			stream->kind = TRACE_STREAM_GUIDE;
 		else if (!strcmp(end, ".events"))

@@ -67,8 +67,8 @@ int trace_dir_ranks(const struct trace_dir *dir, struct trace_ranks *ranks)
 void trace_ranks_free(struct trace_ranks *ranks);
 
 /*
- * One stream file of a rank directory: "0.order", "0.2.input", "0.heap", "p1-0.order", "stdin";
- * below graph/, opened as a trace_dir of its own, "0.events", "0.sites", "0.objects".
+ * One stream file of a rank directory: "0.order", "0.2.input", "0.heap", "0.output", "p1-0.order",
+ * "stdin"; below graph/, opened as a trace_dir of its own, "0.events", "0.sites", "0.objects".
  */
 struct trace_stream_name {
 	char *name;

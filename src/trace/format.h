@@ -44,7 +44,9 @@ enum trace_stream_kind {
 	TRACE_STREAM_THREADS = 11, /* closed streams of threads (below) */
 	TRACE_STREAM_LIVE = 12,    /* pages of open ones */
 	TRACE_STREAM_FILES = 13,   /* which files the process read (trace/files.h) */
-	TRACE_STREAM_KINDS = 14,
+	TRACE_STREAM_OUTPUT = 14,  /* what a process printed (trace/output.h) */
+	TRACE_STREAM_WRITTEN = 15, /* files that the run wrote (trace/written.h) */
+	TRACE_STREAM_KINDS = 16,
 };
 
 struct trace_header {
@@ -290,6 +292,53 @@ enum trace_sync_kind {
 	TRACE_SYNC_END = 7,       /* never in bytes: code = digest at the end, from the header */
 	TRACE_SYNC_KINDS = 8,
 };
+
+/*
+ * Output: what a process wrote to its standard output and error, each by itself and whoever in the
+ * process wrote it; in how many pieces does not count. The first TRACE_OUTPUT_TEXT bytes are kept,
+ * of the rest the hash (XXH3, 64 bits) of each block of TRACE_OUTPUT_BLOCK bytes. Records are a
+ * varint 4 * number + kind; the last one may be cut short by a kill.
+ *
+ * struct trace_output_page lies in the header page, and is true after every store; its words have
+ * check bits as those of the header (trace_word_pack).
+ */
+#define TRACE_OUTPUT_TEXT (1u << 20)
+#define TRACE_OUTPUT_BLOCK (1u << 16)
+#define TRACE_OUTPUT_AT 1024 /* in the header page */
+
+enum trace_output_kind {
+	TRACE_OUTPUT_OUT = 0,  /* so many bytes of standard output follow */
+	TRACE_OUTPUT_ERR = 1,  /* the same of standard error */
+	TRACE_OUTPUT_HASH = 2, /* 8 bytes follow: hash of the next block of output (0) or error (1)
+				*/
+	TRACE_OUTPUT_FILE = 3, /* so many bytes follow: path of a file that was written anew */
+};
+
+struct trace_output_page {
+	uint64_t length[2]; /* 2 * bytes written + (1 if the last of them ends no line) */
+	uint64_t hash[2];   /* of those behind the last whole block */
+	uint64_t was[3];    /* what descriptors 0, 1 and 2 were: TRACE_OUTPUT_WAS */
+	uint64_t flags;     /* TRACE_OUTPUT_LOST, … */
+	uint64_t children;  /* sum of a hash of what each child process printed */
+	/* Of no use to readers: which files descriptors 1 and 2 were. */
+	uint64_t device[2], inode[2];
+};
+
+enum trace_output_was {
+	TRACE_OUTPUT_CLOSED = 0,
+	TRACE_OUTPUT_TERMINAL = 1,
+	TRACE_OUTPUT_REGULAR = 2,
+	TRACE_OUTPUT_PIPE = 3,
+	TRACE_OUTPUT_SOCKET = 4,
+	TRACE_OUTPUT_OTHER = 5,
+};
+
+/* The kind of the file, and the size of its blocks, by which stdio chooses its buffer. */
+#define TRACE_OUTPUT_WAS(kind, block) ((uint64_t)(block) << 4 | (kind))
+
+#define TRACE_OUTPUT_LOST 1   /* from some byte on nothing could be kept: the disk was full */
+#define TRACE_OUTPUT_ALIVE 2  /* other threads were alive when the process ended by itself */
+#define TRACE_OUTPUT_UNSEEN 4 /* what children print cannot be told from what they throw away */
 
 #define TRACE_SYNC_PENDING_AT 1024 /* in the header page */
 #define TRACE_SYNC_PENDING_BYTES 2048

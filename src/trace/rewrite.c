@@ -19,6 +19,7 @@
 #include "base/mem.h"
 #include "base/varint.h"
 #include "trace/files.h"
+#include "trace/written.h"
 
 static int copy_bytes(int in, int out)
 {
@@ -366,6 +367,8 @@ int trace_rewrite(const struct trace_run *from, const struct trace_dir *to,
 		rc = copy_file(from->dir.fd, to->fd, "job");
 	if (!rc)
 		rc = copy_inputs(from->dir.fd, to->fd);
+	if (!rc && faccessat(from->dir.fd, TRACE_WRITTEN, F_OK, 0) == 0)
+		rc = copy_file(from->dir.fd, to->fd, TRACE_WRITTEN);
 	for (size_t i = 0; i < from->ranks && !rc; i++)
 		rc = rewrite_rank(from, &from->rank[i], to, how);
 	if (rc)

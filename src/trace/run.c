@@ -15,6 +15,7 @@
 #include "trace/files.h"
 #include "trace/input.h"
 #include "trace/order.h"
+#include "trace/output.h"
 #include "trace/shelf.h"
 #include "trace/sync.h"
 #include "trace/words.h"
@@ -134,6 +135,19 @@ static int sum_files(struct trace_run_stream *s, const struct trace_view *view)
 	return rc;
 }
 
+static int sum_output(struct trace_run_stream *s, const struct trace_view *view)
+{
+	struct trace_output output;
+	int rc = trace_output_read(&output, view);
+
+	if (rc)
+		return rc;
+	s->events = 0;
+	s->printed = output.length[0] + output.length[1];
+	trace_output_free(&output);
+	return 0;
+}
+
 static bool is_what_its_name_says(const struct trace_run_stream *s, unsigned rank,
 				  const struct trace_header *h)
 {
@@ -173,6 +187,8 @@ static void sum_stream(int rankfd, unsigned rank, struct trace_run_stream *s, ch
 		rc = sum_sync(&sum, &view);
 	else if (s->kind == TRACE_STREAM_FILES)
 		rc = sum_files(&sum, &view);
+	else if (s->kind == TRACE_STREAM_OUTPUT)
+		rc = sum_output(&sum, &view);
 	trace_view_close(&view);
 	if (s->kind == TRACE_STREAM_THREADS || s->kind == TRACE_STREAM_LIVE) {
 		/* What it holds counts by itself. */
@@ -235,6 +251,7 @@ static void add_up(struct trace_run_rank *rank)
 		rank->inputs += s->inputs;
 		rank->files += s->files;
 		rank->kept += s->kept;
+		rank->printed += s->printed;
 		rank->syncs += s->syncs;
 		rank->unpredicted += s->unpredicted;
 		rank->threads += is_first_of_thread(rank, i);
@@ -326,6 +343,7 @@ static void sum_rank(struct trace_run *run, struct trace_run_rank *rank)
 		if (names.stream[i].kind > TRACE_STREAM_STDIN &&
 		    names.stream[i].kind != TRACE_STREAM_GUIDE &&
 		    names.stream[i].kind != TRACE_STREAM_SYNC &&
+		    names.stream[i].kind != TRACE_STREAM_OUTPUT &&
 		    names.stream[i].kind != TRACE_STREAM_HEAP &&
 		    names.stream[i].kind != TRACE_STREAM_FILES &&
 		    names.stream[i].kind != TRACE_STREAM_THREADS &&
@@ -419,6 +437,7 @@ void trace_run_total(const struct trace_run *run, struct trace_run_rank *sum)
 		sum->inputs += rank->inputs;
 		sum->files += rank->files;
 		sum->kept += rank->kept;
+		sum->printed += rank->printed;
 		sum->syncs += rank->syncs;
 		sum->unpredicted += rank->unpredicted;
 		for (size_t kind = 0; kind < TRACE_STREAM_KINDS; kind++)

@@ -32,6 +32,7 @@ struct trace_run_stream {
 	uint64_t files, kept;          /* of a files stream: files read; to be kept */
 	uint64_t syncs;                /* of a sync stream: operations */
 	uint64_t unpredicted;          /* of these, those that have a record */
+	uint64_t printed;              /* of an output stream: bytes on standard output and error */
 	uint64_t wildcards;            /* outcomes that name a source */
 	uint64_t polls;                /* failed ones */
 	uint32_t world;                /* size of MPI_COMM_WORLD, 0 if never learnt */
@@ -64,6 +65,7 @@ struct trace_run_rank {
 	uint64_t polls;
 	uint64_t inputs;
 	uint64_t files, kept; /* files read, and of which copies were to be kept */
+	uint64_t printed;     /* bytes on standard output and error */
 	uint64_t syncs;       /* synchronisation operations of threads */
 	uint64_t unpredicted;
 	uint64_t bytes[TRACE_STREAM_KINDS]; /* committed, by kind of stream */

@@ -43,12 +43,6 @@ static uint32_t hash_bytes(uint32_t h, const uint8_t *p, size_t n)
 	return h;
 }
 
-static bool word_unpack(uint64_t word, uint64_t *value)
-{
-	*value = word >> 16;
-	return trace_word_pack(*value) == word;
-}
-
 static uint64_t static_check(const struct trace_header *h)
 {
 	const uint8_t *p = (const uint8_t *)h;
@@ -396,7 +390,7 @@ static bool tail_unpack(uint64_t word, uint64_t tag, uint32_t *count)
 {
 	uint64_t value;
 
-	if (!word_unpack(word, &value))
+	if (!trace_word_unpack(word, &value))
 		return false;
 	*count = (value & 0xffff) == (tag & 0xffff) ? (uint32_t)(value >> 16) : 0;
 	return true;
@@ -428,13 +422,13 @@ const char *trace_view_verify(struct trace_view *v, const uint8_t *bytes, uint64
 	v->bytes = bytes;
 	if (hash_bytes(0, v->bytes, v->length) != committed >> LENGTH_BITS)
 		return "is damaged: its records do not match their checksum";
-	if (!word_unpack(h->events, &value))
+	if (!trace_word_unpack(h->events, &value))
 		return "has a damaged event count";
 	v->events = value >> 1;
 	v->inside = value & 1;
 	if (!tail_unpack(h->run, v->length, &v->run) ||
 	    !tail_unpack(h->polls, polls_tag(v->length, v->run), &v->polls) ||
-	    !word_unpack(h->turn, &v->turns))
+	    !trace_word_unpack(h->turn, &v->turns))
 		return "has damaged counters";
 	return NULL;
 }

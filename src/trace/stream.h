@@ -63,6 +63,12 @@ static inline uint64_t trace_word_pack(uint64_t value)
 	return value << 16 | (value * 0x9e3779b97f4a7c15ull) >> 48;
 }
 
+static inline bool trace_word_unpack(uint64_t word, uint64_t *value)
+{
+	*value = word >> 16;
+	return trace_word_pack(*value) == word;
+}
+
 /* In line, and a store in program order: every event does it twice. */
 static inline __attribute__((always_inline)) void
 trace_stream_set_events(struct trace_stream *s, uint64_t events, bool inside)

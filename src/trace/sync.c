@@ -378,12 +378,12 @@ static int flush_last(struct trace_sync_writer *w)
 }
 
 /* What is not flushed is read from where it is. */
-void trace_sync_close(struct trace_sync_writer *w, uint64_t also)
+void trace_sync_close(struct trace_sync_writer *w)
 {
 	if (w->stream.header && !is_between(w)) {
 		uint32_t run = flush_last(w) ? (uint32_t)w->hash << 16 | w->pending : 0;
 
-		trace_stream_set_polls(&w->stream, trace_sync_end_of(w->digest + also), run);
+		trace_stream_set_polls(&w->stream, trace_sync_end_of(w->digest), run);
 	}
 	trace_stream_close(&w->stream);
 }

@@ -107,11 +107,8 @@ void trace_sync_writer_init(struct trace_sync_writer *w);
 void trace_sync_writer_wipe(struct trace_sync_writer *w);
 void trace_sync_reader_wipe(struct trace_sync_reader *r);
 
-/*
- * The thread ends. Also in a signal handler, whatever it has come between. The digest at the end is
- * of `also`, too.
- */
-void trace_sync_close(struct trace_sync_writer *w, uint64_t also);
+/* The thread ends. Also in a signal handler, whatever it has come between. */
+void trace_sync_close(struct trace_sync_writer *w);
 
 int trace_sync_put_check(struct trace_sync_writer *w) __attribute__((warn_unused_result, cold));
 

@@ -59,7 +59,8 @@ const char *trace_stream_word(uint32_t kind)
 		[TRACE_STREAM_SITES] = "sites",     [TRACE_STREAM_GUIDE] = "guide",
 		[TRACE_STREAM_SYNC] = "sync",       [TRACE_STREAM_HEAP] = "heap",
 		[TRACE_STREAM_OBJECTS] = "objects", [TRACE_STREAM_THREADS] = "threads",
-		[TRACE_STREAM_LIVE] = "live",       [TRACE_STREAM_FILES] = "files"};
+		[TRACE_STREAM_LIVE] = "live",       [TRACE_STREAM_FILES] = "files",
+		[TRACE_STREAM_OUTPUT] = "output",   [TRACE_STREAM_WRITTEN] = "written"};
 
 	return word(words, COUNT(words), kind);
 }

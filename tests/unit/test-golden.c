@@ -143,7 +143,7 @@ static int write_sync(int rankfd, const struct stream_spec *s)
 						    s->sync[i].object, &out);
 		}
 	}
-	trace_sync_close(w, 0);
+	trace_sync_close(w);
 	free(w);
 	return rc;
 }

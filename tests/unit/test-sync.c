@@ -162,7 +162,7 @@ static uint64_t write_threads(int dirfd, size_t count, bool closed)
 	bytes = w[0]->stream.length + w[0]->pending;
 	for (uint32_t i = 0; i < THREADS; i++) {
 		if (closed)
-			trace_sync_close(w[i], 0);
+			trace_sync_close(w[i]);
 		else
 			trace_stream_forget(&w[i]->stream);
 		free(w[i]);
@@ -257,7 +257,7 @@ static void on_step(int sig)
 	(void)sig;
 	if (--steps_left)
 		return;
-	trace_sync_close(stepped, 0);
+	trace_sync_close(stepped);
 	siglongjmp(ended, 1);
 }
 
@@ -309,7 +309,7 @@ static bool end_after(int dirfd, size_t last, size_t steps)
 		if (put(stepped, &ops[last]))
 			abort();
 		set_stepping(false);
-		trace_sync_close(stepped, 0);
+		trace_sync_close(stepped);
 	}
 	free(stepped);
 	read_ended(dirfd, last);
@@ -326,7 +326,7 @@ static size_t first_with_block(int dirfd)
 	trace_sync_writer_init(w);
 	while (!w->stream.length)
 		assert_int_equal(put(w, &ops[i++]), 0);
-	trace_sync_close(w, 0);
+	trace_sync_close(w);
 	unlinkat(dirfd, "0", 0);
 	free(w);
 	return i - 1;
@@ -375,7 +375,7 @@ static void same_step_costs_nothing(void **state)
 	out.version = 100007;
 	assert_int_equal(trace_sync_put_outcome(w, 1, TRACE_SYNC_PLAIN, 77, &out), 0);
 	assert_in_range(w->pending, 1, 5);
-	trace_sync_close(w, 0);
+	trace_sync_close(w);
 	free(w);
 }
 

@@ -27,6 +27,7 @@
 #include "hook/heap/heap.h"
 #include "hook/input/infile.h"
 #include "hook/input/input.h"
+#include "hook/output/output.h"
 #include "hook/thread/account.h"
 #include "hook/thread/baton.h"
 #include "hook/thread/streams.h"
@@ -261,7 +262,7 @@ static bool has_other_operations(struct hook_thread *t, struct hook_text *expect
 		return true;
 	}
 	if (!hook_sync_ends_alike(t)) {
-		hook_text_add(expected, HOOK_SYNC_SAME_END);
+		hook_text_add(expected, HOOK_SYNC_SAME);
 		return true;
 	}
 	return false;
@@ -314,6 +315,8 @@ void hook_end_by_exit(int status)
 		return;
 	hook_depth = 1;
 	if (hook_process.mode == HOOK_RECORD) {
+		if (hook_sync_has_others(t))
+			hook_output_ends_with_others();
 		finish_record(t, early ? TRACE_END_EARLY : TRACE_END_EXIT, (uint64_t)status);
 		hook_slot->state = REPLAY_GONE;
 		if (hook_process.discard && status == 0 && !early)
@@ -411,7 +414,10 @@ static void show_output(void)
 	if (ftrylockfile(stdout) != 0)
 		return;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+	/* It is the program that has printed this. */
+	hook_depth = 0;
 	fflush_unlocked(stdout);
+	hook_depth = 1;
 	pthread_setcancelstate(before, NULL);
 	funlockfile(stdout);
 }

@@ -135,7 +135,6 @@ struct hook_thread {
 	uint64_t looks_in_vain;    /* since then */
 	const struct hook_sync_call *lost; /* at its end: perhaps done, see stuck.c */
 	uint64_t sync_digest;
-	uint64_t output;  /* a hash of what it has printed */
 	int record_bytes; /* of the operation at work, -1 if it is a predicted one */
 	uint32_t baton;   /* its last turn to run */
 	bool whole;       /* in a call of libc that is one step: its allocations are no points */

@@ -27,6 +27,7 @@
 #include "hook/input/infile.h"
 #include "hook/input/input.h"
 #include "hook/memory/memory.h"
+#include "hook/output/output.h"
 #include "hook/thread/real.h"
 
 #define MAX_PROCESSES 10000
@@ -216,6 +217,7 @@ bool hook_process_claim_late(void)
 
 void hook_process_is_child(void)
 {
+	hook_output_is_child();
 	if (!hook_process.claimed)
 		return;
 	hook_thread_forget();
@@ -250,14 +252,17 @@ __attribute__((constructor)) static void start(void)
 		return;
 	}
 #endif
-	if (!claim(false))
+	if (!claim(false)) {
+		hook_output_attach();
 		return;
+	}
 	pthread_atfork(NULL, NULL, hook_process_is_child);
 }
 
 /* Runs when the program's own destructors are done; what libraries do now is not the program's. */
 static void before_libraries(void)
 {
+	hook_output_exits = true;
 	hook_depth = 1;
 	if (libraries_fini)
 		libraries_fini();
@@ -267,6 +272,7 @@ static void before_libraries(void)
 static void at_exit(int status, void *unused)
 {
 	(void)unused;
+	hook_output_exits = true;
 	if (hook_process.claimed)
 		hook_end_by_exit(status);
 }

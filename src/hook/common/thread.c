@@ -17,6 +17,7 @@
 #include "hook/heap/heap.h"
 #include "hook/input/input.h"
 #include "hook/memory/memory.h"
+#include "hook/output/output.h"
 #include "trace/shelf.h"
 
 #define SPARES 64u
@@ -193,6 +194,7 @@ void hook_thread_adopt_main(void)
 		hook_done_expect(t);
 	}
 	hook_modules_start();
+	hook_output_start();
 	hook_heap_start();
 	hook_memory_start();
 	hook_depth = t->passive;

@@ -15,6 +15,7 @@
 #include "hook/common/unseen.h"
 #include "hook/input/child.h"
 #include "hook/input/real.h"
+#include "hook/output/output.h"
 #include "hook/thread/stuck.h"
 #include "hook/thread/sync.h"
 
@@ -40,6 +41,7 @@ void hook_channel_mark(int fd, enum hook_channel_kind kind)
 		hook_unseen(&high);
 		return;
 	}
+	hook_output_closed(fd);
 	if (!__atomic_exchange_n(&hook_channel_kinds[fd], (uint8_t)kind, __ATOMIC_RELAXED))
 		__atomic_add_fetch(&hook_channels, 1, __ATOMIC_RELAXED);
 }

@@ -17,6 +17,7 @@
 #include "hook/input/device.h"
 #include "hook/input/file.h"
 #include "hook/input/real.h"
+#include "hook/output/output.h"
 
 #define SITE __builtin_return_address(0)
 #define PATH_ROOM 1100
@@ -80,6 +81,7 @@ static int close_one(int fd, const void *site)
 
 	if (hook_channel_has(fd, site))
 		return hook_channel_close(fd);
+	hook_output_closed(fd);
 	if (hook_input_devices)
 		hook_input_device_forget(fd);
 	errno = error;

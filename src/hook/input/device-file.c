@@ -17,6 +17,7 @@
 #include "hook/input/infile.h"
 #include "hook/input/input.h"
 #include "hook/input/real.h"
+#include "hook/output/output.h"
 
 #define SITE __builtin_return_address(0)
 
@@ -125,8 +126,12 @@ HOOK_EXPORT FILE *fopen(const char *path, const char *mode)
 		f = compared(f, path, mode, flags);
 	if (numbers)
 		f = numbered(f, "fopen");
-	if (f)
+	if (f) {
 		hook_channel_forget(fileno(f));
+		hook_output_opened(fileno(f), path);
+		if (mode[0] == 'w')
+			hook_output_writes(path);
+	}
 	return opened(f, path, mode);
 }
 

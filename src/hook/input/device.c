@@ -21,6 +21,7 @@
 #include "hook/input/infile.h"
 #include "hook/input/input.h"
 #include "hook/input/real.h"
+#include "hook/output/output.h"
 
 #define SITE __builtin_return_address(0)
 #define MARKS 1024
@@ -125,6 +126,7 @@ static enum hook_channel_kind channel_behind(const char *path)
 static int opened(int fd, const char *path)
 {
 	hook_channel_forget(fd);
+	hook_output_opened(fd, path);
 	if (fd < 0 || hook_depth)
 		return fd;
 	if (hook_channels && channel_behind(path) == HOOK_CHANNEL_PIPE)
@@ -170,6 +172,9 @@ static int open_at(int dir, const char *path, int flags, mode_t mode, const void
 		fd = REAL(openat)(dir, path, flags, mode);
 	if (reads)
 		fd = hook_infile_opened(fd, dir, path, flags);
+	if (fd >= 0 && flags & O_TRUNC && (flags & O_ACCMODE) != O_RDONLY &&
+	    (dir == AT_FDCWD || path[0] == '/'))
+		hook_output_writes(path);
 	if (hook_file_has_number(site))
 		fd = hook_file_opened("open", fd);
 	return opened(fd, path);
@@ -214,6 +219,7 @@ HOOK_EXPORT int __openat64_2(int dir, const char *path, int flags)
 
 static int duplicated(int from, int to)
 {
+	hook_output_duplicated(from, to);
 	if (to < 0 || !hook_input_devices)
 		return to;
 	if (hook_input_device_is(from))

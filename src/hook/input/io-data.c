@@ -302,33 +302,6 @@ HOOK_EXPORT int sendmmsg(int fd, struct mmsghdr *m, unsigned int n, int flags)
 	return (int)hook_io_result(&io);
 }
 
-/* The file is a real one in replay, too: its position moves on. */
-static void moved(const struct hook_io *io, int in, off64_t *offset)
-{
-	if (io->live || io->result <= 0)
-		return;
-	if (offset)
-		*offset += io->result;
-	else
-		lseek64(in, io->result, SEEK_CUR);
-}
-
-HOOK_EXPORT ssize_t sendfile64(int out, int in, off64_t *offset, size_t n)
-{
-	if (!hook_channel_has(out, SITE))
-		return REAL(sendfile64)(out, in, offset, n);
-	HOOK_IO(io, "sendfile", HOOK_IO_GIVES);
-
-	if (io.live)
-		hook_io_did(&io, REAL(sendfile64)(out, in, offset, n));
-	moved(&io, in, offset);
-	return hook_io_result(&io);
-}
-
-_Static_assert(sizeof(off_t) == sizeof(off64_t), "one sendfile is the other");
-HOOK_EXPORT ssize_t sendfile(int out, int in, off_t *offset, size_t n)
-	__attribute__((alias("sendfile64")));
-
 HOOK_EXPORT int ioctl(int fd, unsigned long request, ...)
 {
 	va_list args;

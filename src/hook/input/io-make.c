@@ -12,6 +12,7 @@
 #include "hook/input/file.h"
 #include "hook/input/real.h"
 #include "hook/input/signal.h"
+#include "hook/output/output.h"
 
 #define SITE __builtin_return_address(0)
 
@@ -210,10 +211,13 @@ HOOK_EXPORT int fcntl(int fd, int command, ...)
 		arg = (void *)(intptr_t)hook_input_real_pid((int)(intptr_t)arg);
 	if (command != F_DUPFD && command != F_DUPFD_CLOEXEC)
 		return REAL(fcntl)(fd, command, arg);
-	if (!hook_channel_has(fd, SITE))
-		return hook_file_has_number(SITE)
-			       ? hook_file_opened("fcntl", REAL(fcntl)(fd, command, arg))
-			       : REAL(fcntl)(fd, command, arg);
+	if (!hook_channel_has(fd, SITE)) {
+		int to = REAL(fcntl)(fd, command, arg);
+
+		to = hook_file_has_number(SITE) ? hook_file_opened("fcntl", to) : to;
+		hook_output_duplicated(fd, to);
+		return to;
+	}
 	return hook_channel_dup(fd, (int)(intptr_t)arg, command == F_DUPFD_CLOEXEC ? O_CLOEXEC : 0);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Text and counts to and from channels by functions of libc that read and write without calling any
- * function that we could stand in for: dprintf and its kin, eventfd_read, eventfd_write.
+ * Text and counts to and from channels, and to standard output and error, by functions of libc that
+ * read and write without calling any function that we could stand in for: dprintf and its kin,
+ * eventfd_read, eventfd_write.
  */
 #undef _FORTIFY_SOURCE
 #include <errno.h>
@@ -11,6 +12,7 @@
 
 #include "hook/input/channel.h"
 #include "hook/input/real.h"
+#include "hook/output/output.h"
 
 #define SITE __builtin_return_address(0)
 #define SHORT 1024
@@ -18,7 +20,7 @@
 static int write_all(int fd, const char *p, int length)
 {
 	for (int done = 0; done < length;) {
-		ssize_t n = hook_channel_write(fd, p + done, (size_t)(length - done));
+		ssize_t n = write(fd, p + done, (size_t)(length - done));
 
 		if (n < 0)
 			return -1;
@@ -62,15 +64,20 @@ static int print(int fd, const char *format, va_list ap)
 	return length;
 }
 
+static bool is_ours(int fd, const void *site)
+{
+	return hook_channel_has(fd, site) || (hook_depth == 0 && hook_self && hook_output_has(fd));
+}
+
 HOOK_EXPORT int vdprintf(int fd, const char *format, va_list ap)
 {
-	return hook_channel_has(fd, SITE) ? print(fd, format, ap) : REAL(vdprintf)(fd, format, ap);
+	return is_ours(fd, SITE) ? print(fd, format, ap) : REAL(vdprintf)(fd, format, ap);
 }
 
 HOOK_EXPORT int __vdprintf_chk(int fd, int flag, const char *format, va_list ap)
 {
-	return hook_channel_has(fd, SITE) ? print(fd, format, ap)
-					  : REAL(__vdprintf_chk)(fd, flag, format, ap);
+	return is_ours(fd, SITE) ? print(fd, format, ap)
+				 : REAL(__vdprintf_chk)(fd, flag, format, ap);
 }
 
 HOOK_EXPORT int dprintf(int fd, const char *format, ...)
@@ -79,7 +86,7 @@ HOOK_EXPORT int dprintf(int fd, const char *format, ...)
 	int n;
 
 	va_start(ap, format);
-	n = hook_channel_has(fd, SITE) ? print(fd, format, ap) : REAL(vdprintf)(fd, format, ap);
+	n = is_ours(fd, SITE) ? print(fd, format, ap) : REAL(vdprintf)(fd, format, ap);
 	va_end(ap);
 	return n;
 }
@@ -90,8 +97,7 @@ HOOK_EXPORT int __dprintf_chk(int fd, int flag, const char *format, ...)
 	int n;
 
 	va_start(ap, format);
-	n = hook_channel_has(fd, SITE) ? print(fd, format, ap)
-				       : REAL(__vdprintf_chk)(fd, flag, format, ap);
+	n = is_ours(fd, SITE) ? print(fd, format, ap) : REAL(__vdprintf_chk)(fd, flag, format, ap);
 	va_end(ap);
 	return n;
 }

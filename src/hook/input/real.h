@@ -66,6 +66,7 @@ int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout, co
 	X(fopen) X(fdopen) X(tmpfile) X(popen) X(fclose) X(opendir) X(closedir) \
 	X(read) X(__read_chk) X(readv) X(pread) X(pread64) X(__pread_chk) X(__pread64_chk) \
 	X(write) X(writev) X(recv) X(recvfrom) X(recvmsg) X(recvmmsg) X(send) X(sendto) X(sendmsg) \
+	X(pwrite) X(pwritev) X(pwritev2) X(copy_file_range) X(splice) X(tee) X(vmsplice) X(isatty) X(rename) \
 	X(sendmmsg) X(sendfile64) X(shutdown) \
 	X(socket) X(socketpair) X(bind) X(listen) X(connect) X(accept) X(accept4) X(getsockname) \
 	X(getpeername) X(getsockopt) X(setsockopt) \

@@ -233,8 +233,6 @@ void hook_account_note(struct hook_thread *t, const struct hook_sync_call *c, ui
 
 static const char *kind_of(enum hook_sync_op op)
 {
-	if (op == SYNC_WRITE)
-		return "output";
 	if (op == SYNC_MEMORY)
 		return "memory";
 	if (op == SYNC_RANDOM)

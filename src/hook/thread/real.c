@@ -8,9 +8,15 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "hook/thread/gomp.h"
 #include "hook/thread/baton.h"
+
+#define YIELDS 200
+#define NAPS 500
+#define NAP_NS 200000
 
 struct hook_sync_real hook_sync_real;
 
@@ -101,6 +107,30 @@ static int do_semaphore(const struct hook_sync_call *c)
 	return rc ? errno : 0;
 }
 
+/*
+ * A thread may have a stream for long, and wait for the one that writes past it: that is waited for
+ * a tenth of a second, once.
+ */
+static int take_soon(FILE *f)
+{
+	static bool in_vain;
+	struct timespec nap = {0, NAP_NS};
+	int most = __atomic_load_n(&in_vain, __ATOMIC_RELAXED) ? YIELDS : YIELDS + NAPS;
+
+	for (int i = 0; i < most; i++) {
+		if (hook_sync_real.ftrylockfile(f) == 0) {
+			__atomic_store_n(&in_vain, false, __ATOMIC_RELAXED);
+			return 0;
+		}
+		if (i < YIELDS)
+			syscall(SYS_sched_yield);
+		else
+			syscall(SYS_nanosleep, &nap, NULL);
+	}
+	__atomic_store_n(&in_vain, true, __ATOMIC_RELAXED);
+	return EBUSY;
+}
+
 static int do_now(const struct hook_sync_call *c)
 {
 	switch (c->op) {
@@ -110,6 +140,8 @@ static int do_now(const struct hook_sync_call *c)
 		return hook_sync_real.pthread_spin_trylock(c->object);
 	case SYNC_FTRYLOCKFILE:
 		return hook_sync_real.ftrylockfile(c->object) ? EBUSY : 0;
+	case SYNC_WRITE:
+		return take_soon(c->object);
 	case SYNC_STREAM:
 	case SYNC_FLOCKFILE:
 		hook_sync_real.flockfile(c->object);
@@ -131,7 +163,6 @@ static enum hook_sync_op trying(enum hook_sync_op op)
 	case SYNC_MUTEX_LOCK:
 	case SYNC_MUTEX_TIMEDLOCK:
 	case SYNC_MUTEX_CLOCKLOCK:
-	case SYNC_WRITE:
 	case SYNC_MEMORY:
 	case SYNC_RANDOM:
 		return SYNC_MUTEX_TRYLOCK;

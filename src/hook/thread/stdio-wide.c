@@ -41,51 +41,22 @@ static void resolve(void)
 	real.old_vfwscanf = (int (*)(FILE *, const wchar_t *, va_list))hook_real("vfwscanf");
 }
 
-static size_t bytes_of(const wchar_t *s)
-{
-	return wcslen(s) * sizeof(*s);
-}
+WRAP_VARIADIC(wprintf, vfwprintf, stdout, (const wchar_t *format, ...), (stdout, format, ap))
+WRAP_VARIADIC(fwprintf, vfwprintf, f, (FILE * f, const wchar_t *format, ...), (f, format, ap))
+WRAP_VARIADIC(__wprintf_chk, __vfwprintf_chk, stdout, (int flag, const wchar_t *format, ...),
+	      (stdout, flag, format, ap))
+WRAP_VARIADIC(__fwprintf_chk, __vfwprintf_chk, f, (FILE * f, int flag, const wchar_t *format, ...),
+	      (f, flag, format, ap))
+WRAP_AS(int, vfwprintf, vfwprintf, f, (FILE * f, const wchar_t *format, va_list ap),
+	(f, format, ap))
+WRAP_AS(int, __vfwprintf_chk, __vfwprintf_chk, f,
+	(FILE * f, int flag, const wchar_t *format, va_list ap), (f, flag, format, ap))
+WRAP_AS(int, vwprintf, vfwprintf, stdout, (const wchar_t *format, va_list ap), (stdout, format, ap))
+WRAP_AS(int, __vwprintf_chk, __vfwprintf_chk, stdout, (int flag, const wchar_t *format, va_list ap),
+	(stdout, flag, format, ap))
 
-/* A text that is too long has the format stand for it. */
-static void prints_text(const struct hook_stdio_use *u, const wchar_t *format, va_list ap)
-{
-	wchar_t text[512];
-	int saved = errno, n;
-
-	if (!hook_stdio_is_seen(u))
-		return;
-	n = vswprintf(text, sizeof(text) / sizeof(text[0]), format, ap);
-	if (n >= 0)
-		hook_stdio_prints(u, text, (size_t)n * sizeof(text[0]));
-	else
-		hook_stdio_prints(u, format, bytes_of(format));
-	errno = saved;
-}
-
-static inline void reads_text(const struct hook_stdio_use *u, const wchar_t *format, va_list ap)
-{
-	(void)u, (void)format, (void)ap;
-}
-
-WRAP_VARIADIC(wprintf, vfwprintf, prints_text, stdout, (const wchar_t *format, ...),
-	      (stdout, format, ap))
-WRAP_VARIADIC(fwprintf, vfwprintf, prints_text, f, (FILE * f, const wchar_t *format, ...),
-	      (f, format, ap))
-WRAP_VARIADIC(__wprintf_chk, __vfwprintf_chk, prints_text, stdout,
-	      (int flag, const wchar_t *format, ...), (stdout, flag, format, ap))
-WRAP_VARIADIC(__fwprintf_chk, __vfwprintf_chk, prints_text, f,
-	      (FILE * f, int flag, const wchar_t *format, ...), (f, flag, format, ap))
-WRAP_TEXT(vfwprintf, vfwprintf, f, (FILE * f, const wchar_t *format, va_list ap), (f, format, ap))
-WRAP_TEXT(__vfwprintf_chk, __vfwprintf_chk, f,
-	  (FILE * f, int flag, const wchar_t *format, va_list ap), (f, flag, format, ap))
-WRAP_TEXT(vwprintf, vfwprintf, stdout, (const wchar_t *format, va_list ap), (stdout, format, ap))
-WRAP_TEXT(__vwprintf_chk, __vfwprintf_chk, stdout, (int flag, const wchar_t *format, va_list ap),
-	  (stdout, flag, format, ap))
-
-WRAP_VARIADIC(wscanf, vfwscanf, reads_text, stdin, (const wchar_t *format, ...),
-	      (stdin, format, ap))
-WRAP_VARIADIC(fwscanf, vfwscanf, reads_text, f, (FILE * f, const wchar_t *format, ...),
-	      (f, format, ap))
+WRAP_VARIADIC(wscanf, vfwscanf, stdin, (const wchar_t *format, ...), (stdin, format, ap))
+WRAP_VARIADIC(fwscanf, vfwscanf, f, (FILE * f, const wchar_t *format, ...), (f, format, ap))
 WRAP(int, vfwscanf, f, (FILE * f, const wchar_t *format, va_list ap), (f, format, ap))
 WRAP_AS(int, vwscanf, vfwscanf, stdin, (const wchar_t *format, va_list ap), (stdin, format, ap))
 
@@ -94,19 +65,19 @@ int hook_old_wscanf(const wchar_t *format, ...) __asm__("wscanf");
 int hook_old_fwscanf(FILE *f, const wchar_t *format, ...) __asm__("fwscanf");
 int hook_old_vwscanf(const wchar_t *format, va_list ap) __asm__("vwscanf");
 int hook_old_vfwscanf(FILE *f, const wchar_t *format, va_list ap) __asm__("vfwscanf");
-WRAP_VARIADIC(hook_old_wscanf, old_vfwscanf, reads_text, stdin, (const wchar_t *format, ...),
+WRAP_VARIADIC(hook_old_wscanf, old_vfwscanf, stdin, (const wchar_t *format, ...),
 	      (stdin, format, ap))
-WRAP_VARIADIC(hook_old_fwscanf, old_vfwscanf, reads_text, f, (FILE * f, const wchar_t *format, ...),
+WRAP_VARIADIC(hook_old_fwscanf, old_vfwscanf, f, (FILE * f, const wchar_t *format, ...),
 	      (f, format, ap))
 WRAP_AS(int, hook_old_vwscanf, old_vfwscanf, stdin, (const wchar_t *format, va_list ap),
 	(stdin, format, ap))
 WRAP_AS(int, hook_old_vfwscanf, old_vfwscanf, f, (FILE * f, const wchar_t *format, va_list ap),
 	(f, format, ap))
 
-WRAP_PUT(int, fputws, fputws, f, (const wchar_t *s, FILE *f), (s, f), s, bytes_of(s))
-WRAP_PUT(wint_t, fputwc, fputwc, f, (wchar_t c, FILE *f), (c, f), &c, sizeof(c))
-WRAP_PUT(wint_t, putwc, fputwc, f, (wchar_t c, FILE *f), (c, f), &c, sizeof(c))
-WRAP_PUT(wint_t, putwchar, fputwc, stdout, (wchar_t c), (c, stdout), &c, sizeof(c))
+WRAP_AS(int, fputws, fputws, f, (const wchar_t *s, FILE *f), (s, f))
+WRAP_AS(wint_t, fputwc, fputwc, f, (wchar_t c, FILE *f), (c, f))
+WRAP_AS(wint_t, putwc, fputwc, f, (wchar_t c, FILE *f), (c, f))
+WRAP_AS(wint_t, putwchar, fputwc, stdout, (wchar_t c), (c, stdout))
 WRAP(wchar_t *, fgetws, f, (wchar_t * s, int n, FILE *f), (s, n, f))
 WRAP(wchar_t *, __fgetws_chk, f, (wchar_t * s, size_t room, int n, FILE *f), (s, room, n, f))
 WRAP(wint_t, fgetwc, f, (FILE * f), (f))

@@ -6,25 +6,7 @@
 #ifndef HOOK_SYNC_STDIO_WRAP_H
 #define HOOK_SYNC_STDIO_WRAP_H
 
-#include "hook/thread/sync.h"
-
-/*
- * The operation at work, from its event to its end, which cancellation can bring about, too. What
- * it allocates, as getline does, and what it calls of the program is the program's.
- */
-struct hook_stdio_use {
-	struct hook_thread *t;
-	struct hook_sync_call c;
-};
-
-struct hook_stdio_use hook_stdio_begin(void *object, enum hook_sync_op op, const void *site);
-void hook_stdio_end(struct hook_stdio_use *u);
-
-/* It prints this. */
-void hook_stdio_prints(const struct hook_stdio_use *u, const void *bytes, size_t n);
-
-/* Is that looked at? */
-bool hook_stdio_is_seen(const struct hook_stdio_use *u);
+#include "hook/thread/stdio-use.h"
 
 #define FIELD(name) __typeof__(name) *name;
 #define RESOLVE(name) real.name = (__typeof__(name) *)hook_real(#name);
@@ -52,39 +34,13 @@ bool hook_stdio_is_seen(const struct hook_stdio_use *u);
 		return REAL(other) arguments;                                                      \
 	}
 
-/* The same for one that puts `length` bytes. */
-#define WRAP_PUT(type, name, other, stream, parameters, arguments, bytes, length)                  \
-	HOOK_EXPORT type name parameters                                                           \
-	{                                                                                          \
-		USE(stream, SYNC_STREAM);                                                          \
-		hook_stdio_prints(&use_at_work, bytes, length);                                    \
-		return REAL(other) arguments;                                                      \
-	}
-
-/* By a format: prints_text() looks at what that makes of the arguments. */
-#define WRAP_TEXT(name, other, stream, parameters, arguments)                                      \
-	HOOK_EXPORT int name parameters                                                            \
-	{                                                                                          \
-		USE(stream, SYNC_STREAM);                                                          \
-		va_list again;                                                                     \
-                                                                                                   \
-		va_copy(again, ap);                                                                \
-		prints_text(&use_at_work, format, again);                                          \
-		va_end(again);                                                                     \
-		return REAL(other) arguments;                                                      \
-	}
-
-/* `looks` is prints_text or reads_text. */
-#define WRAP_VARIADIC(name, other, looks, stream, parameters, arguments)                           \
+#define WRAP_VARIADIC(name, other, stream, parameters, arguments)                                  \
 	HOOK_EXPORT int name parameters                                                            \
 	{                                                                                          \
 		USE(stream, SYNC_STREAM);                                                          \
 		va_list ap;                                                                        \
 		int n;                                                                             \
                                                                                                    \
-		va_start(ap, format);                                                              \
-		looks(&use_at_work, format, ap);                                                   \
-		va_end(ap);                                                                        \
 		va_start(ap, format);                                                              \
 		n = REAL(other) arguments;                                                         \
 		va_end(ap);                                                                        \

@@ -2,8 +2,9 @@
 /*
  * Streams of stdio have locks that no wrapper sees, so an operation on a stream is an event of its
  * own: with several threads, lines come out in the recorded order. The lock of the stream is held
- * from before the event to after the operation. So is one of ours around write(2) to standard
- * output and error. Wide characters are in stdio-wide.c; the _unlocked functions are left alone.
+ * from before the event to after the operation. What is written past stdio, to the descriptors of
+ * standard output and error, is an operation on these streams, too, unless another thread keeps
+ * them for long. Wide characters are in stdio-wide.c; the _unlocked functions are left alone.
  */
 /* No definitions in stdio.h of what is defined here. */
 #define __NO_INLINE__ 1
@@ -14,12 +15,11 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <string.h>
-#include <sys/uio.h>
 
-#include "hook/input/channel.h"
 #include "hook/input/child.h"
 #include "hook/input/file.h"
 #include "hook/input/infile.h"
+#include "hook/output/output.h"
 #include "hook/thread/objects.h"
 #include "hook/thread/real.h"
 #include "hook/thread/stdio-wrap.h"
@@ -46,7 +46,7 @@ __ssize_t __getdelim(char **line, size_t *n, int delimiter, FILE *f);
 	X(freopen) X(setvbuf) X(setbuf) X(setbuffer) X(setlinebuf) X(vfprintf) X(__vfprintf_chk) X(puts) X(fputs) X(fputc) \
 	X(fwrite) X(fread) X(__fread_chk) X(fgets) X(__fgets_chk) X(fgetc) X(ungetc) X(fflush) \
 	X(getdelim) X(perror) X(fclose) X(pclose) X(fseek) X(fseeko) X(ftell) X(ftello) X(rewind) \
-	X(fgetpos) X(fsetpos) X(putw) X(getw) X(vwarn) X(vwarnx) X(write) X(writev)
+	X(fgetpos) X(fsetpos) X(putw) X(getw) X(vwarn) X(vwarnx)
 /* clang-format on */
 
 static struct {
@@ -62,6 +62,10 @@ static void resolve(void)
 	real.vfscanf = (int (*)(FILE *, const char *, va_list))hook_real("__isoc99_vfscanf");
 	real.old_vfscanf = (int (*)(FILE *, const char *, va_list))hook_real("vfscanf");
 }
+
+/* The program may set the variables of stdio.h to streams of its own. */
+extern FILE _IO_2_1_stdout_, _IO_2_1_stderr_;
+static FILE *const standard[2] = {&_IO_2_1_stdout_, &_IO_2_1_stderr_};
 
 struct hook_stdio_use hook_stdio_begin(void *object, enum hook_sync_op op, const void *site)
 {
@@ -88,90 +92,44 @@ void hook_stdio_end(struct hook_stdio_use *u)
 	errno = saved;
 }
 
-/* Around write(2) to standard output and error. */
-static pthread_mutex_t outputs[2] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
-
-bool hook_stdio_is_seen(const struct hook_stdio_use *u)
+struct hook_stdio_use hook_stdio_begin_write(int fd, const void *site)
 {
-	const void *object = u->c.object;
+	FILE *f = hook_output_tag(fd) == HOOK_OUTPUT_ERR ? standard[1] : standard[0];
+	struct hook_stdio_use u = {.c = {.op = SYNC_WRITE, .object = f, .site = site}};
+	struct hook_thread *t;
 
-	return u->t && (object == stdout || object == stderr || object == &outputs[0] ||
-			object == &outputs[1]);
+	hook_signal_pass();
+	if (!hook_sync_is_on(site))
+		return u;
+	t = hook_sync_enter();
+	if (hook_sync_mode->take(t, &u.c) == 0)
+		u.t = t;
+	hook_sync_leave(t);
+	return u;
 }
 
-static uint64_t mixed(uint64_t hash, uint64_t word)
-{
-	hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
-	return hash ^ hash >> 29;
-}
-
-/*
- * What is printed, by threads that race, may differ where all operations are as recorded: the end
- * of the thread tells.
- */
-void hook_stdio_prints(const struct hook_stdio_use *u, const void *bytes, size_t n)
-{
-	const uint8_t *p = bytes;
-	uint64_t hash, word = 0;
-
-	if (!hook_stdio_is_seen(u))
-		return;
-	hash = mixed(u->t->output, n);
-	for (; n >= sizeof(word); p += sizeof(word), n -= sizeof(word)) {
-		memcpy(&word, p, sizeof(word));
-		hash = mixed(hash, word);
-	}
-	word = 0;
-	memcpy(&word, p, n);
-	u->t->output = mixed(hash, word);
-}
-
-/* Of a text that is long the beginning stands for it. */
-static void prints_text(const struct hook_stdio_use *u, const char *format, va_list ap)
-{
-	char text[512];
-	int saved = errno, n;
-
-	if (!hook_stdio_is_seen(u))
-		return;
-	n = vsnprintf(text, sizeof(text), format, ap);
-	if (n > 0)
-		hook_stdio_prints(u, text, (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1);
-	errno = saved;
-}
-
-/* What a call that reads does with its format is its own business. */
-static inline void reads_text(const struct hook_stdio_use *u, const char *format, va_list ap)
-{
-	(void)u, (void)format, (void)ap;
-}
-
-WRAP_VARIADIC(printf, vfprintf, prints_text, stdout, (const char *format, ...),
-	      (stdout, format, ap))
-WRAP_VARIADIC(fprintf, vfprintf, prints_text, f, (FILE * f, const char *format, ...),
-	      (f, format, ap))
-WRAP_VARIADIC(__printf_chk, __vfprintf_chk, prints_text, stdout,
-	      (int flag, const char *format, ...), (stdout, flag, format, ap))
-WRAP_VARIADIC(__fprintf_chk, __vfprintf_chk, prints_text, f,
-	      (FILE * f, int flag, const char *format, ...), (f, flag, format, ap))
-WRAP_VARIADIC(scanf, vfscanf, reads_text, stdin, (const char *format, ...), (stdin, format, ap))
-WRAP_VARIADIC(fscanf, vfscanf, reads_text, f, (FILE * f, const char *format, ...), (f, format, ap))
-WRAP_TEXT(vfprintf, vfprintf, f, (FILE * f, const char *format, va_list ap), (f, format, ap))
-WRAP_TEXT(__vfprintf_chk, __vfprintf_chk, f, (FILE * f, int flag, const char *format, va_list ap),
-	  (f, flag, format, ap))
-WRAP_TEXT(vprintf, vfprintf, stdout, (const char *format, va_list ap), (stdout, format, ap))
-WRAP_TEXT(__vprintf_chk, __vfprintf_chk, stdout, (int flag, const char *format, va_list ap),
-	  (stdout, flag, format, ap))
+WRAP_VARIADIC(printf, vfprintf, stdout, (const char *format, ...), (stdout, format, ap))
+WRAP_VARIADIC(fprintf, vfprintf, f, (FILE * f, const char *format, ...), (f, format, ap))
+WRAP_VARIADIC(__printf_chk, __vfprintf_chk, stdout, (int flag, const char *format, ...),
+	      (stdout, flag, format, ap))
+WRAP_VARIADIC(__fprintf_chk, __vfprintf_chk, f, (FILE * f, int flag, const char *format, ...),
+	      (f, flag, format, ap))
+WRAP_VARIADIC(scanf, vfscanf, stdin, (const char *format, ...), (stdin, format, ap))
+WRAP_VARIADIC(fscanf, vfscanf, f, (FILE * f, const char *format, ...), (f, format, ap))
+WRAP_AS(int, vfprintf, vfprintf, f, (FILE * f, const char *format, va_list ap), (f, format, ap))
+WRAP_AS(int, __vfprintf_chk, __vfprintf_chk, f,
+	(FILE * f, int flag, const char *format, va_list ap), (f, flag, format, ap))
+WRAP_AS(int, vprintf, vfprintf, stdout, (const char *format, va_list ap), (stdout, format, ap))
+WRAP_AS(int, __vprintf_chk, __vfprintf_chk, stdout, (int flag, const char *format, va_list ap),
+	(stdout, flag, format, ap))
 
 /* By the names that programs of before C99 have. */
 int hook_old_scanf(const char *format, ...) __asm__("scanf");
 int hook_old_fscanf(FILE *f, const char *format, ...) __asm__("fscanf");
 int hook_old_vscanf(const char *format, va_list ap) __asm__("vscanf");
 int hook_old_vfscanf(FILE *f, const char *format, va_list ap) __asm__("vfscanf");
-WRAP_VARIADIC(hook_old_scanf, old_vfscanf, reads_text, stdin, (const char *format, ...),
-	      (stdin, format, ap))
-WRAP_VARIADIC(hook_old_fscanf, old_vfscanf, reads_text, f, (FILE * f, const char *format, ...),
-	      (f, format, ap))
+WRAP_VARIADIC(hook_old_scanf, old_vfscanf, stdin, (const char *format, ...), (stdin, format, ap))
+WRAP_VARIADIC(hook_old_fscanf, old_vfscanf, f, (FILE * f, const char *format, ...), (f, format, ap))
 WRAP_AS(int, hook_old_vscanf, old_vfscanf, stdin, (const char *format, va_list ap),
 	(stdin, format, ap))
 WRAP_AS(int, hook_old_vfscanf, old_vfscanf, f, (FILE * f, const char *format, va_list ap),
@@ -180,15 +138,14 @@ WRAP_AS(int, hook_old_vfscanf, old_vfscanf, f, (FILE * f, const char *format, va
 WRAP(int, vfscanf, f, (FILE * f, const char *format, va_list ap), (f, format, ap))
 WRAP_AS(int, vscanf, vfscanf, stdin, (const char *format, va_list ap), (stdin, format, ap))
 
-WRAP_PUT(int, puts, puts, stdout, (const char *s), (s), s, strlen(s))
-WRAP_PUT(int, _IO_puts, puts, stdout, (const char *s), (s), s, strlen(s))
-WRAP_PUT(int, fputs, fputs, f, (const char *s, FILE *f), (s, f), s, strlen(s))
-WRAP_PUT(int, fputc, fputc, f, (int c, FILE *f), (c, f), &c, sizeof(c))
-WRAP_PUT(int, putc, fputc, f, (int c, FILE *f), (c, f), &c, sizeof(c))
-WRAP_PUT(int, _IO_putc, fputc, f, (int c, FILE *f), (c, f), &c, sizeof(c))
-WRAP_PUT(int, putchar, fputc, stdout, (int c), (c, stdout), &c, sizeof(c))
-WRAP_PUT(size_t, fwrite, fwrite, f, (const void *p, size_t size, size_t n, FILE *f),
-	 (p, size, n, f), p, size *n)
+WRAP_AS(int, puts, puts, stdout, (const char *s), (s))
+WRAP_AS(int, _IO_puts, puts, stdout, (const char *s), (s))
+WRAP_AS(int, fputs, fputs, f, (const char *s, FILE *f), (s, f))
+WRAP_AS(int, fputc, fputc, f, (int c, FILE *f), (c, f))
+WRAP_AS(int, putc, fputc, f, (int c, FILE *f), (c, f))
+WRAP_AS(int, _IO_putc, fputc, f, (int c, FILE *f), (c, f))
+WRAP_AS(int, putchar, fputc, stdout, (int c), (c, stdout))
+WRAP_AS(size_t, fwrite, fwrite, f, (const void *p, size_t size, size_t n, FILE *f), (p, size, n, f))
 WRAP(int, putw, f, (int word, FILE *f), (word, f))
 WRAP(void, perror, stderr, (const char *s), (s))
 WRAP(void, vwarn, stderr, (const char *format, va_list ap), (format, ap))
@@ -243,6 +200,7 @@ HOOK_EXPORT FILE *freopen(const char *path, const char *mode, FILE *f)
 	char copy[32];
 	struct hook_text text = hook_text_in(copy, sizeof(copy));
 	int fd = reads ? hook_infile_before(AT_FDCWD, path, flags) : -1;
+	int before = f->_fileno;
 	FILE *opened;
 	USE(f, SYNC_STREAM);
 
@@ -255,6 +213,10 @@ HOOK_EXPORT FILE *freopen(const char *path, const char *mode, FILE *f)
 		close(fd);
 	else if (opened && reads)
 		hook_infile_opened(fileno(opened), AT_FDCWD, path, flags);
+	if (path)
+		hook_output_reopened(before, opened ? opened->_fileno : -1, path);
+	if (path && opened && mode[0] == 'w')
+		hook_output_writes(path);
 	return opened;
 }
 
@@ -273,16 +235,20 @@ static int close_stream(FILE *f, int (*how)(FILE *), const void *site)
 {
 	struct hook_sync_call c = {.op = SYNC_STREAM, .object = f, .site = site};
 	struct hook_thread *t;
-	int rc;
+	int fd = f->_fileno, rc;
 
-	if (!hook_sync_is_on(site))
-		return how(f);
+	if (!hook_sync_is_on(site)) {
+		rc = how(f);
+		hook_output_closed(fd);
+		return rc;
+	}
 	t = hook_sync_enter();
 	hook_sync_mode->take(t, &c);
 	hook_sync_forget(f);
 	hook_sync_leave(t);
 	hook_file_closes();
 	rc = how(f);
+	hook_output_closed(fd);
 	hook_file_closed();
 	return rc;
 }
@@ -346,42 +312,7 @@ const char *hook_stdio_name(const void *object)
 {
 	if (object == stdin)
 		return "standard input";
-	if (object == stdout || object == &outputs[0])
+	if (object == standard[0])
 		return "standard output";
-	return object == stderr || object == &outputs[1] ? "standard error" : NULL;
-}
-
-static bool is_output(int fd)
-{
-	return fd == STDOUT_FILENO || fd == STDERR_FILENO;
-}
-
-HOOK_EXPORT ssize_t write(int fd, const void *p, size_t n)
-{
-	ssize_t done;
-
-	if (hook_channel_has(fd, __builtin_return_address(0)))
-		return hook_channel_write(fd, p, n);
-	if (!is_output(fd))
-		return REAL(write)(fd, p, n);
-	USE(&outputs[fd - STDOUT_FILENO], SYNC_WRITE);
-	done = REAL(write)(fd, p, n);
-	if (done >= 0)
-		hook_stdio_prints(&use_at_work, p, n);
-	return done;
-}
-
-HOOK_EXPORT ssize_t writev(int fd, const struct iovec *parts, int n)
-{
-	ssize_t done;
-
-	if (n > 0 && hook_channel_has(fd, __builtin_return_address(0)))
-		return hook_channel_writev(fd, parts, n);
-	if (!is_output(fd))
-		return REAL(writev)(fd, parts, n);
-	USE(&outputs[fd - STDOUT_FILENO], SYNC_WRITE);
-	done = REAL(writev)(fd, parts, n);
-	for (int i = 0; i < n && done >= 0; i++)
-		hook_stdio_prints(&use_at_work, parts[i].iov_base, parts[i].iov_len);
-	return done;
+	return object == standard[1] ? "standard error" : NULL;
 }

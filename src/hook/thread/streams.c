@@ -64,19 +64,12 @@ void hook_sync_open(struct hook_thread *t)
 		replay_open(t);
 }
 
-/* What was printed counts at the end: it changes nothing of what comes next. */
-static bool is_digest(const struct hook_thread *t, const struct trace_sync_rec *rec)
-{
-	return trace_sync_is_digest(rec, rec->kind == TRACE_SYNC_END ? t->sync_digest + t->output
-								     : t->sync_digest);
-}
-
 bool hook_sync_ends_alike(struct hook_thread *t)
 {
 	struct trace_sync_rec rec;
 
 	while (trace_sync_next(&t->sync_reader, TRACE_SYNC_PLAIN, &rec) == 2) {
-		if (rec.kind != TRACE_SYNC_STOP && !is_digest(t, &rec))
+		if (rec.kind != TRACE_SYNC_STOP && !trace_sync_is_digest(&rec, t->sync_digest))
 			return false;
 	}
 	return true;
@@ -102,7 +95,7 @@ void hook_sync_close(struct hook_thread *t)
 	struct hook_text out = hook_text_in(text, sizeof(text));
 
 	if (hook_process.mode == HOOK_RECORD) {
-		trace_sync_close(&t->sync, t->output);
+		trace_sync_close(&t->sync);
 		return;
 	}
 	if (!t->passive && t->sync_reader.ops < t->sync_reader.total) {
@@ -111,7 +104,7 @@ void hook_sync_close(struct hook_thread *t)
 		diverged(t, "end of the thread", text, "its end");
 	}
 	if (!t->passive && !hook_sync_ends_alike(t))
-		diverged(t, "end of the thread", HOOK_SYNC_SAME_END, "others");
+		diverged(t, "end of the thread", HOOK_SYNC_SAME, "others");
 	hook_account_close(t);
 	trace_view_close(&t->sync_view);
 }
@@ -127,13 +120,13 @@ void hook_sync_halt(struct hook_thread *t, uint32_t reason, uint32_t detail)
 {
 	hook_sync_fast = HOOK_FAST_NEVER;
 	trace_sync_put_stop(&t->sync, reason, detail);
-	trace_sync_close(&t->sync, 0);
+	trace_sync_close(&t->sync);
 }
 
 static void check(struct hook_thread *t, const struct hook_sync_call *c,
 		  const struct trace_sync_rec *rec)
 {
-	if (!is_digest(t, rec))
+	if (!trace_sync_is_digest(rec, t->sync_digest))
 		diverged(t, hook_sync_name(c->op), HOOK_SYNC_SAME, "others");
 }
 

@@ -30,6 +30,5 @@ void hook_sync_done(struct hook_thread *t, const struct hook_sync_call *c, uint6
 
 /* What the end of a thread's recording tells. */
 #define HOOK_SYNC_SAME "the recorded operations on the recorded objects"
-#define HOOK_SYNC_SAME_END HOOK_SYNC_SAME ", and the recorded output"
 
 #endif

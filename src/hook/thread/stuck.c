@@ -88,6 +88,16 @@ unsigned int hook_sync_crowd(void)
 	return __atomic_load_n(&listed, __ATOMIC_RELAXED) / CROWD;
 }
 
+bool hook_sync_has_others(const struct hook_thread *t)
+{
+	bool others;
+
+	list_lock();
+	others = first && (first != t || first->next_thread);
+	list_unlock();
+	return others;
+}
+
 void hook_sync_list_each(void (*act)(struct hook_thread *t))
 {
 	list_lock();

@@ -13,6 +13,7 @@ void hook_sync_list_add(struct hook_thread *t);
 void hook_sync_list_remove(struct hook_thread *t);
 void hook_sync_list_clear(void);
 void hook_sync_list_each(void (*act)(struct hook_thread *t));
+bool hook_sync_has_others(const struct hook_thread *t);
 
 /* 0, unless there are so many of them that one must not go through all of them at every turn. */
 unsigned int hook_sync_crowd(void);

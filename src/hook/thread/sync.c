@@ -80,7 +80,7 @@ static const struct {
 	[SYNC_FLOCKFILE] = {"flockfile", TRACE_SYNC_PLAIN},
 	[SYNC_FTRYLOCKFILE] = {"ftrylockfile", TRACE_SYNC_TRY},
 	[SYNC_BATON] = {"the turn to run", TRACE_SYNC_TIMED},
-	[SYNC_WRITE] = {"write", TRACE_SYNC_PLAIN},
+	[SYNC_WRITE] = {"write", TRACE_SYNC_TRY},
 	[SYNC_RANDOM] = {"random, rand, drand48 or the like", TRACE_SYNC_PLAIN},
 	[SYNC_MEMORY] = {"mmap, munmap or the like", TRACE_SYNC_PLAIN},
 };

@@ -24,8 +24,7 @@ enum hook_sync_op {
 	SYNC_MUTEX_TRYLOCK,
 	SYNC_MUTEX_TIMEDLOCK,
 	SYNC_MUTEX_CLOCKLOCK,
-	SYNC_WRITE,  /* to standard output or error: a mutex of ours */
-	SYNC_MEMORY, /* is mapped or unmapped: the same */
+	SYNC_MEMORY, /* is mapped or unmapped: a mutex of ours */
 	SYNC_RANDOM, /* is drawn by libc: the same */
 	SYNC_COND_WAIT,
 	SYNC_COND_TIMEDWAIT,
@@ -70,6 +69,7 @@ enum hook_sync_op {
 	SYNC_STREAM,
 	SYNC_FLOCKFILE,
 	SYNC_FTRYLOCKFILE,
+	SYNC_WRITE, /* to standard output or error, past stdio: if its stream is free */
 	SYNC_BATON, /* the right to run, see hook/thread/baton.h */
 	SYNC_OPS,
 };

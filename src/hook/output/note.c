@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The stream of what a process prints. One lock, held for as long as bytes are hashed and copied;
+ * a handler that comes in between, of a fault, and prints goes without. Forked children have the
+ * page of their parent mapped and nothing else; programs they execute map it anew.
+ */
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/varint.h"
+#include "hook/common/text.h"
+#include "hook/output/output.h"
+#include "hook/output/tags.h"
+#include "replay/session.h"
+#include "trace/output.h"
+
+#define CHUNK 32768
+#define FILES_KNOWN 64
+#define FILES_MOST 4096
+
+enum role { ROLE_NONE, ROLE_OWN, ROLE_CHILD };
+
+/* One for standard output, one for standard error. */
+struct chain {
+	uint64_t length;
+	uint64_t in_block;
+	uint64_t hash; /* a child's: as it is in the sum */
+	XXH3_state_t state;
+};
+
+bool hook_output_exits;
+static enum role role;
+static int lock;
+static __thread bool busy;
+static struct chain chains[2];
+static struct trace_stream stream;
+static struct trace_output_page *page;
+static bool lost;
+static uint64_t files[FILES_KNOWN]; /* hashes of the paths noted last */
+static size_t files_noted;
+
+static void store(uint64_t *word, uint64_t value)
+{
+	__atomic_store_n(word, trace_word_pack(value), __ATOMIC_RELEASE);
+}
+
+static void raise_flag(uint64_t flag)
+{
+	uint64_t flags;
+
+	if (page && trace_word_unpack(page->flags, &flags))
+		store(&page->flags, flags | flag);
+}
+
+static void cannot_keep(void)
+{
+	char rank[16];
+	struct hook_text text = hook_text_in(rank, sizeof(rank));
+
+	lost = true;
+	raise_flag(TRACE_OUTPUT_LOST);
+	hook_text_number(&text, hook_process.rank);
+	hook_say("rank ", rank, ": there is no room to keep what it prints from now on;",
+		 " replays will not compare it", NULL);
+}
+
+static bool put(uint64_t head, const void *bytes, size_t n)
+{
+	uint8_t start[RP_VARINT_MAX];
+	size_t length = rp_varint_put(start, head);
+
+	if (trace_stream_reserve(&stream, length + n)) {
+		cannot_keep();
+		return false;
+	}
+	trace_stream_append(&stream, start, length);
+	trace_stream_append(&stream, bytes, n);
+	return true;
+}
+
+/* As far as it is kept; returns how much that is. */
+static size_t put_text(struct chain *c, unsigned i, const uint8_t *p, size_t n)
+{
+	size_t room = c->length < TRACE_OUTPUT_TEXT ? TRACE_OUTPUT_TEXT - c->length : 0;
+	size_t done = 0;
+
+	n = n < room ? n : room;
+	while (done < n) {
+		size_t chunk = n - done < CHUNK ? n - done : CHUNK;
+
+		if (!put((uint64_t)chunk << 2 | i, p + done, chunk))
+			break;
+		done += chunk;
+	}
+	return done;
+}
+
+static void put_hashes(struct chain *c, unsigned i, const uint8_t *p, size_t n)
+{
+	while (n && !lost) {
+		size_t left = TRACE_OUTPUT_BLOCK - c->in_block, part = n < left ? n : left;
+		uint64_t hash;
+
+		XXH3_64bits_update(&c->state, p, part);
+		p += part;
+		n -= part;
+		c->in_block += part;
+		if (c->in_block < TRACE_OUTPUT_BLOCK)
+			break;
+		hash = XXH3_64bits_digest(&c->state);
+		put((uint64_t)i << 2 | TRACE_OUTPUT_HASH, &hash, sizeof(hash));
+		XXH3_64bits_reset(&c->state);
+		c->in_block = 0;
+	}
+	store(&page->hash[i], c->in_block ? XXH3_64bits_digest(&c->state) >> 16 : 0);
+}
+
+static void note_own(unsigned i, const uint8_t *p, size_t n)
+{
+	struct chain *c = &chains[i];
+	size_t done;
+
+	if (lost)
+		return;
+	done = put_text(c, i, p, n);
+	if (done < n && !lost)
+		put_hashes(c, i, p + done, n - done);
+	c->length += lost ? done : n;
+	store(&page->length[i], c->length << 1 | (p[n - 1] != '\n'));
+}
+
+/* Children end in any order: what they print is a sum. */
+static void note_child(unsigned i, const uint8_t *p, size_t n)
+{
+	struct chain *c = &chains[i];
+	uint64_t hash, before, sum;
+
+	XXH3_64bits_update(&c->state, p, n);
+	hash = XXH3_64bits_digest(&c->state) >> 16;
+	before = __atomic_load_n(&page->children, __ATOMIC_RELAXED);
+	do {
+		if (!trace_word_unpack(before, &sum))
+			return;
+	} while (!__atomic_compare_exchange_n(&page->children, &before,
+					      trace_word_pack(sum + hash - c->hash), true,
+					      __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	c->hash = hash;
+}
+
+static void begin(void)
+{
+	busy = true;
+	while (__atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE))
+		syscall(SYS_sched_yield);
+}
+
+static void end(void)
+{
+	__atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
+	busy = false;
+}
+
+void hook_output_wrote(int fd, const void *bytes, ssize_t n)
+{
+	enum hook_output_tag tag = hook_output_tag(fd);
+	int error = errno, depth = hook_depth;
+
+	if (n <= 0 || role == ROLE_NONE || (tag != HOOK_OUTPUT_OUT && tag != HOOK_OUTPUT_ERR))
+		return;
+	if ((depth && role == ROLE_OWN && !hook_output_exits) || busy)
+		return;
+	/* What is done here is not the program's, and its handlers wait until the lock is free. */
+	hook_depth = HOOK_CLOSED;
+	begin();
+	if (role == ROLE_OWN)
+		note_own(tag - HOOK_OUTPUT_OUT, bytes, (size_t)n);
+	else
+		note_child(tag - HOOK_OUTPUT_OUT, bytes, (size_t)n);
+	end();
+	hook_depth = depth;
+	errno = error;
+}
+
+void hook_output_wrote_parts(int fd, const struct iovec *parts, int count, ssize_t n)
+{
+	for (int i = 0; i < count && n > 0; i++) {
+		ssize_t part = (size_t)n < parts[i].iov_len ? n : (ssize_t)parts[i].iov_len;
+
+		hook_output_wrote(fd, parts[i].iov_base, part);
+		n -= part;
+	}
+}
+
+void hook_output_ends_with_others(void)
+{
+	if (role == ROLE_OWN)
+		raise_flag(TRACE_OUTPUT_ALIVE);
+}
+
+static bool is_noted(uint64_t hash)
+{
+	for (size_t i = 0; i < FILES_KNOWN; i++) {
+		if (files[i] == hash)
+			return true;
+	}
+	return false;
+}
+
+/* The path from the root, as the kernel sees it now. */
+static size_t whole_path(const char *path, char out[PATH_MAX])
+{
+	size_t n = strlen(path), length = 0;
+	long rc;
+
+	if (path[0] != '/') {
+		rc = syscall(SYS_getcwd, out, PATH_MAX);
+		if (rc <= 1)
+			return 0;
+		length = (size_t)rc - 1;
+		out[length++] = '/';
+	}
+	if (length + n >= PATH_MAX)
+		return 0;
+	memcpy(out + length, path, n);
+	return length + n;
+}
+
+static void note_file(const char *path, size_t n)
+{
+	uint64_t hash = XXH3_64bits(path, n);
+
+	if (is_noted(hash))
+		return;
+	files[files_noted++ % FILES_KNOWN] = hash;
+	put((uint64_t)n << 2 | TRACE_OUTPUT_FILE, path, n);
+}
+
+static bool keeps_files(void)
+{
+	return !hook_depth && role == ROLE_OWN && hook_process.mode == HOOK_RECORD && !lost &&
+	       !busy && files_noted < FILES_MOST;
+}
+
+void hook_output_writes(const char *path)
+{
+	static const char *const others[] = {"/dev/", "/proc/", "/sys/"};
+	char whole[PATH_MAX];
+	int error = errno;
+	size_t n;
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		if (strncmp(path, others[i], strlen(others[i])) == 0)
+			return;
+	}
+	if (!keeps_files())
+		return;
+	hook_depth = HOOK_CLOSED;
+	begin();
+	n = whole_path(path, whole);
+	if (n)
+		note_file(whole, n);
+	end();
+	hook_depth = 0;
+	errno = error;
+}
+
+/* One that was written gets another name, often that by which people know it. */
+void hook_output_renamed(const char *from, const char *to)
+{
+	char whole[PATH_MAX];
+	int error = errno;
+	size_t n;
+
+	if (!files_noted || !keeps_files())
+		return;
+	hook_depth = HOOK_CLOSED;
+	begin();
+	n = whole_path(from, whole);
+	if (n && is_noted(XXH3_64bits(whole, n))) {
+		n = whole_path(to, whole);
+		if (n)
+			note_file(whole, n);
+	}
+	end();
+	hook_depth = 0;
+	errno = error;
+}
+
+static void reset_chains(void)
+{
+	for (int i = 0; i < 2; i++) {
+		memset(&chains[i], 0, sizeof(chains[i]));
+		XXH3_64bits_reset(&chains[i].state);
+	}
+}
+
+/* "output-0003-0" in the session; in the trace it is a stream like the others. */
+static void name_in_session(uint32_t process, char *out, size_t size)
+{
+	struct hook_text text = hook_text_in(out, size);
+
+	hook_text_add(&text, REPLAY_PRINTED);
+	hook_text_padded(&text, hook_process.rank, 4);
+	hook_text_add(&text, "-");
+	hook_text_number(&text, process);
+}
+
+static int open_session(void)
+{
+	return open(hook_process.session, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+static int create(void)
+{
+	char name[TRACE_NAME_BYTES + 16];
+	int dir = hook_process.rank_fd, rc;
+
+	if (hook_process.mode == HOOK_RECORD) {
+		hook_stream_name(hook_thread_self(), "output", name, sizeof(name));
+	} else {
+		dir = open_session();
+		name_in_session(hook_process.process, name, sizeof(name));
+	}
+	rc = trace_stream_create(&stream, dir, name, TRACE_STREAM_OUTPUT, hook_process.rank,
+				 hook_process.process, "0");
+	if (dir != hook_process.rank_fd && dir >= 0)
+		close(dir);
+	return rc;
+}
+
+/* The page of the rank's first process. */
+static struct trace_output_page *map_first(void)
+{
+	bool session = hook_process.mode == HOOK_REPLAY;
+	int dir = session ? open_session() : hook_process.rank_fd;
+	struct trace_header *header;
+	char name[32] = "0.output";
+	int fd;
+
+	if (session)
+		name_in_session(0, name, sizeof(name));
+	fd = openat(dir, name, O_RDWR | O_CLOEXEC);
+	if (session && dir >= 0)
+		close(dir);
+	if (fd < 0)
+		return NULL;
+	header = mmap(NULL, TRACE_HEADER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	if (header == MAP_FAILED)
+		return NULL;
+	if (header->kind != TRACE_STREAM_OUTPUT) {
+		munmap(header, TRACE_HEADER_BYTES);
+		return NULL;
+	}
+	return trace_output_page(header);
+}
+
+static void describe(const struct stat st[3], const bool open[3])
+{
+	for (int i = 0; i < 3; i++)
+		store(&page->was[i], hook_output_kind(i, &st[i], open[i]));
+	for (int i = 0; i < 2; i++) {
+		const struct stat *s = &st[i + 1];
+
+		page->device[i] = s->st_dev;
+		page->inode[i] = s->st_ino;
+		if (!open[i + 1] || (S_ISCHR(s->st_mode) && s->st_rdev == makedev(1, 3)))
+			raise_flag(TRACE_OUTPUT_UNSEEN);
+	}
+}
+
+void hook_output_start(void)
+{
+	struct stat st[3] = {0};
+	bool open[3];
+	int rc, error = errno;
+
+	for (int i = 0; i < 3; i++)
+		open[i] = fstat(i, &st[i]) == 0;
+	if (hook_process.process == 0)
+		hook_output_tag_first(open);
+	else
+		hook_output_tag_alike(map_first());
+	rc = create();
+	if (rc && rc != -EEXIST)
+		cannot_keep();
+	if (rc)
+		return;
+	page = trace_output_page(stream.header);
+	describe(st, open);
+	reset_chains();
+	if (hook_process.mode == HOOK_REPLAY)
+		hook_output_recall();
+	role = ROLE_OWN;
+	hook_output_watch_stdio();
+	errno = error;
+}
+
+void hook_output_attach(void)
+{
+	int error = errno;
+
+	page = map_first();
+	if (page) {
+		hook_output_tag_alike(page);
+		reset_chains();
+		role = ROLE_CHILD;
+		hook_output_watch_stdio();
+	}
+	errno = error;
+}
+
+void hook_output_is_child(void)
+{
+	if (role == ROLE_NONE)
+		return;
+	lock = 0;
+	busy = false;
+	reset_chains();
+	hook_output_tag_owner();
+	role = ROLE_CHILD;
+}

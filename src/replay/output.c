@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Compares what ranks printed with what they had printed (trace/output.h), byte by byte as far as
+ * the text was kept, and by the hashes of blocks behind that. Invariant: a difference is reported
+ * only between bytes that both runs wrote, or if an end was reproduced before which one of them
+ * wrote more.
+ */
+#include "replay/output.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "launch/front.h"
+#include "trace/output.h"
+#include "trace/written.h"
+
+#define SHOWN 4       /* ranks whose lines are shown */
+#define LINE_SHOWN 96 /* bytes of a line */
+#define LINE_BEFORE 32
+
+/* A place where two texts differ. */
+struct difference {
+	unsigned which; /* 0: standard output, 1: standard error */
+	uint64_t at;    /* byte */
+	bool is_block;  /* somewhere in the block from there on */
+};
+
+static const char *const names[2] = {"standard output", "standard error"};
+
+/* How far the lengths may differ: a run that was killed loses what was in its buffers. */
+struct allowance {
+	bool shorter, longer;
+};
+
+static bool differs_in_text(const struct trace_output *a, const struct trace_output *b, unsigned i,
+			    struct difference *d)
+{
+	size_t n = a->kept[i] < b->kept[i] ? a->kept[i] : b->kept[i];
+
+	for (size_t at = 0; at < n; at++) {
+		if (a->text[i][at] != b->text[i][at]) {
+			*d = (struct difference){.which = i, .at = at};
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool differs_in_blocks(const struct trace_output *a, const struct trace_output *b,
+			      unsigned i, struct difference *d)
+{
+	size_t n = a->blocks[i] < b->blocks[i] ? a->blocks[i] : b->blocks[i];
+	size_t k = 0;
+
+	while (k < n && a->block[i][k] == b->block[i][k])
+		k++;
+	*d = (struct difference){.which = i,
+				 .at = TRACE_OUTPUT_TEXT + (uint64_t)k * TRACE_OUTPUT_BLOCK,
+				 .is_block = true};
+	return k < n || (a->length[i] == b->length[i] && a->tail[i] != b->tail[i]);
+}
+
+static bool differs_in_length(const struct trace_output *a, const struct trace_output *b,
+			      unsigned i, struct allowance may, struct difference *d)
+{
+	bool shorter = b->length[i] < a->length[i];
+
+	*d = (struct difference){.which = i, .at = shorter ? b->length[i] : a->length[i]};
+	if (a->length[i] == b->length[i] || (a->flags | b->flags) & TRACE_OUTPUT_LOST)
+		return false;
+	return shorter ? !may.shorter : !may.longer;
+}
+
+/* `a` is recorded, `b` found. */
+static bool differ(const struct trace_output *a, const struct trace_output *b, struct allowance may,
+		   struct difference *d)
+{
+	may.longer = may.longer || a->flags & TRACE_OUTPUT_ALIVE;
+	for (unsigned i = 0; i < 2; i++) {
+		if (differs_in_text(a, b, i, d) || differs_in_blocks(a, b, i, d) ||
+		    differs_in_length(a, b, i, may, d))
+			return true;
+	}
+	return false;
+}
+
+static uint64_t line_of(const struct trace_output *o, const struct difference *d, size_t *start)
+{
+	uint64_t line = 1;
+
+	*start = 0;
+	for (size_t at = 0; at < d->at; at++) {
+		if (o->text[d->which][at] != '\n')
+			continue;
+		line++;
+		*start = at + 1;
+	}
+	return line;
+}
+
+/* The line that begins at `start`, around the byte `at`, fit for a terminal; the caller frees. */
+static char *show_line(const struct trace_output *o, const struct difference *d, size_t start)
+{
+	const char *text = o->text[d->which];
+	size_t from = d->at - start > LINE_SHOWN - LINE_BEFORE ? d->at - LINE_BEFORE : start;
+	size_t end = from, n = 0, kept = o->kept[d->which];
+	char *out;
+
+	while (end < kept && text[end] != '\n' && end - from < LINE_SHOWN)
+		end++;
+	if (end == from && end == kept)
+		return rp_strdup("(nothing more)");
+	out = rp_alloc(4 * (end - from) + 16, 1);
+	if (from > start)
+		n += (size_t)sprintf(out, "…");
+	for (size_t i = from; i < end; i++) {
+		unsigned char c = (unsigned char)text[i];
+
+		if (c < ' ' || c == 0x7f)
+			n += (size_t)sprintf(out + n, "\\x%02x", c);
+		else
+			out[n++] = (char)c;
+	}
+	if (end < kept && text[end] != '\n')
+		strcpy(out + n, "…");
+	return out;
+}
+
+static void say_lines(const struct trace_output *a, const struct trace_output *b,
+		      const struct difference *d, size_t start)
+{
+	char *recorded = show_line(a, d, start), *found = show_line(b, d, start);
+
+	rp_say("  recorded: %s", recorded);
+	rp_say("  found:    %s", found);
+	free(recorded);
+	free(found);
+}
+
+static void say_difference(const struct replay_front *f, size_t rank, const struct trace_output *a,
+			   const struct trace_output *b, const struct difference *d, bool first)
+{
+	const char *what = first ? "replay diverged: " : "  ";
+	const struct trace_output *longer = a->kept[d->which] > b->kept[d->which] ? a : b;
+	size_t start;
+
+	replay_output_end_line(f);
+	if (d->is_block) {
+		rp_say("%srank %zu printed something else than recorded: %s differs within %u "
+		       "bytes from byte %lu on",
+		       what, rank, names[d->which], TRACE_OUTPUT_BLOCK, (unsigned long)d->at);
+	} else if (d->at > longer->kept[d->which]) {
+		rp_say("%srank %zu printed %lu bytes on %s, recorded are %lu", what, rank,
+		       (unsigned long)b->length[d->which], names[d->which],
+		       (unsigned long)a->length[d->which]);
+	} else {
+		rp_say("%srank %zu printed something else than recorded: %s, line %lu, byte %lu",
+		       what, rank, names[d->which], (unsigned long)line_of(longer, d, &start),
+		       (unsigned long)d->at);
+		say_lines(a, b, d, start);
+	}
+}
+
+/* What process of the rank printed in this replay; all zero if it did not come about. */
+static bool read_found(const struct replay_front *f, size_t rank, uint32_t process,
+		       struct trace_output *o)
+{
+	char name[48];
+	struct trace_view view;
+	const char *why;
+	bool good;
+
+	memset(o, 0, sizeof(*o));
+	snprintf(name, sizeof(name), REPLAY_PRINTED "%04zu-%u", rank, process);
+	if (trace_view_open(&view, f->session_fd, name, &why))
+		return false;
+	good = trace_output_read(o, &view) == 0;
+	trace_view_close(&view);
+	return good;
+}
+
+static bool read_recorded(const struct replay_front *f, size_t rank, const char *name,
+			  struct trace_output *o)
+{
+	char dir[TRACE_RANK_NAME_BYTES];
+	struct trace_view view;
+	const char *why;
+	bool good = false;
+	int fd;
+
+	trace_dir_rank_name(f->run->rank[rank].rank, dir);
+	fd = openat(f->run->dir.fd, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd >= 0 && trace_view_open(&view, fd, name, &why) == 0) {
+		good = trace_output_read(o, &view) == 0;
+		trace_view_close(&view);
+	}
+	if (fd >= 0)
+		close(fd);
+	return good;
+}
+
+/* A rank that is killed by a launcher, here or there, does not write what is in its buffers. */
+static bool is_reproduced(const struct replay_front *f, size_t rank)
+{
+	const struct trace_run_stream *last = f->run->rank[rank].last;
+	const struct trace_meta *meta = &f->run->meta;
+	const char *why = f->word[rank].why;
+
+	if (!last || last->end < TRACE_END_EXIT || last->end > TRACE_END_EARLY ||
+	    f->run->rank[rank].stop || !why || strcmp(why, REPLAY_WHY_EXIT) != 0)
+		return false;
+	return meta->ended == TRACE_ENDED_EXIT && (f->ranks == 1 || meta->status == 0);
+}
+
+struct children {
+	uint64_t recorded, found, flags;
+};
+
+/* One process of a rank; true if it differs and that was said. */
+static bool judge_process(const struct replay_front *f, size_t rank,
+			  const struct trace_run_stream *s, bool first, struct children *c)
+{
+	bool strict = is_reproduced(f, rank);
+	struct allowance may = {!strict, !strict};
+	struct trace_output a, b;
+	struct difference d;
+	bool other = false;
+
+	if (!read_recorded(f, rank, s->name, &a))
+		return false;
+	if (read_found(f, rank, s->process, &b)) {
+		other = differ(&a, &b, may, &d);
+		c->recorded += a.children;
+		c->found += b.children;
+		c->flags |= a.flags | b.flags;
+	}
+	if (other)
+		say_difference(f, rank, &a, &b, &d, first);
+	trace_output_free(&a);
+	trace_output_free(&b);
+	return other;
+}
+
+static bool judge_rank(const struct replay_front *f, size_t rank, bool first)
+{
+	struct children c = {0};
+	bool other = false;
+
+	for (size_t k = 0; k < f->run->rank[rank].streams; k++) {
+		const struct trace_run_stream *s = &f->run->rank[rank].stream[k];
+
+		if (s->kind == TRACE_STREAM_OUTPUT && !s->damage)
+			other = judge_process(f, rank, s, first && !other, &c) || other;
+	}
+	c.recorded &= (1ull << 48) - 1;
+	c.found &= (1ull << 48) - 1;
+	if (other || c.recorded == c.found || c.flags & TRACE_OUTPUT_UNSEEN ||
+	    !is_reproduced(f, rank) || replay_front_has_processes(f))
+		return other;
+	rp_say("%srank %zu: its child processes printed something else than recorded",
+	       first ? "replay diverged: " : "  ", rank);
+	return true;
+}
+
+static void say_why(const struct replay_front *f)
+{
+	size_t threads = 0;
+
+	for (size_t i = 0; i < f->ranks; i++)
+		threads = f->run->rank[i].threads > threads ? f->run->rank[i].threads : threads;
+	if (threads > 1)
+		rp_say("  threads that share data without locks can do that: record with --serial, "
+		       "or see 'reprise races'");
+	else
+		rp_say("  what is not recorded can do that: a file that has changed, the cycle "
+		       "counter, shared memory");
+}
+
+/* Ranks that were not started, or that the user has ended, have nothing to answer for. */
+static bool is_to_be_judged(const struct replay_front *f)
+{
+	int sig = launch_front_signal();
+
+	return !f->evaluate && !f->varied && (!sig || sig == SIGUSR1 || sig == SIGUSR2) &&
+	       !replay_front_any(f, REPLAY_WHY_FAILURE) &&
+	       faccessat(f->session_fd, "refused", F_OK, 0) != 0;
+}
+
+/* While another replay of the run is at work its files are in the making. */
+static int judge_files(const struct replay_front *f, int code)
+{
+	struct stat moved;
+	char *text;
+
+	/* Where directories lie elsewhere now, so do the files. */
+	if (fstatat(f->session_fd, "moved", &moved, 0) == 0 && moved.st_size > 0)
+		return code;
+	for (size_t i = 0; i < f->ranks; i++) {
+		if (!is_reproduced(f, i))
+			return code;
+	}
+	text = trace_written_difference(&f->run->dir);
+	if (!text || f->force || !replay_session_is_alone(f)) {
+		free(text);
+		return code;
+	}
+	for (char *p = text; *p; p++)
+		*p = (unsigned char)*p < ' ' || *p == 0x7f ? '?' : *p;
+	replay_output_end_line(f);
+	rp_say("replay diverged: a file was written that is another one than recorded: %s", text);
+	say_why(f);
+	free(text);
+	return RP_EXIT_DIVERGED;
+}
+
+int replay_output_judge(const struct replay_front *f, int code)
+{
+	bool diverged = f->stuck || replay_front_any(f, REPLAY_WHY_DIVERGED);
+	size_t others = 0;
+
+	if (!is_to_be_judged(f))
+		return code;
+	for (size_t i = 0; i < f->ranks && others <= SHOWN; i++)
+		others += judge_rank(f, i, !diverged && !others);
+	if (!others)
+		return diverged ? code : judge_files(f, code);
+	if (!diverged)
+		say_why(f);
+	/* Whoever forces the replay of another program knows that it prints something else. */
+	return f->force ? code : RP_EXIT_DIVERGED;
+}
+
+static bool is_unfinished(const struct replay_front *f, unsigned which)
+{
+	for (size_t i = 0; i < f->ranks; i++) {
+		for (size_t k = 0; k < f->run->rank[i].streams; k++) {
+			const struct trace_run_stream *s = &f->run->rank[i].stream[k];
+			struct trace_output o;
+			bool unfinished;
+
+			if (s->kind != TRACE_STREAM_OUTPUT || !read_found(f, i, s->process, &o))
+				continue;
+			unfinished = o.unfinished[which];
+			trace_output_free(&o);
+			if (unfinished)
+				return true;
+		}
+	}
+	return false;
+}
+
+static bool is_one_file(void)
+{
+	struct stat out, err;
+
+	return fstat(STDOUT_FILENO, &out) == 0 && fstat(STDERR_FILENO, &err) == 0 &&
+	       out.st_dev == err.st_dev && out.st_ino == err.st_ino;
+}
+
+void replay_output_end_line(const struct replay_front *f)
+{
+	static bool done;
+
+	if (f->evaluate || f->varied || done)
+		return;
+	done = true;
+	if (is_unfinished(f, 1) || (is_one_file() && is_unfinished(f, 0))) {
+		if (write(STDERR_FILENO, "\n", 1) < 0)
+			return;
+	}
+}

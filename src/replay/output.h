@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the replayed ranks printed, against what they had printed. */
+#ifndef REPLAY_OUTPUT_H
+#define REPLAY_OUTPUT_H
+
+#include "replay/front.h"
+
+/*
+ * Compares the output of all ranks once they have ended, and says where it differs. Ranks that came
+ * to their recorded end must have printed all of it; of the others what both runs printed counts.
+ * Returns `code`, or RP_EXIT_DIVERGED if something else was printed.
+ */
+int replay_output_judge(const struct replay_front *f, int code);
+
+/* The program may have left a line unfinished: what we say begins on a new one. */
+void replay_output_end_line(const struct replay_front *f);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a process printed, as a stream of kind TRACE_STREAM_OUTPUT has it (format.h). */
+#ifndef TRACE_OUTPUT_H
+#define TRACE_OUTPUT_H
+
+#include "trace/stream.h"
+
+/* The part of a header page that such a stream has for itself. */
+static inline struct trace_output_page *trace_output_page(struct trace_header *header)
+{
+	return (struct trace_output_page *)((char *)header + TRACE_OUTPUT_AT);
+}
+
+struct trace_output {
+	uint64_t length[2]; /* of standard output and error */
+	bool unfinished[2]; /* the last byte ends no line */
+	char *text[2];      /* the first bytes; there may be fewer than TRACE_OUTPUT_TEXT of them */
+	size_t kept[2];
+	uint64_t *block[2]; /* hashes of what follows TRACE_OUTPUT_TEXT */
+	size_t blocks[2];
+	uint64_t tail[2]; /* hash of what follows the last block */
+	uint64_t flags;
+	uint64_t children;
+	char **file; /* paths of files that it wrote anew */
+	size_t files;
+};
+
+/* Reads all of it: 0, or -EBADMSG if it makes no sense. */
+int trace_output_read(struct trace_output *o, const struct trace_view *view)
+	__attribute__((warn_unused_result));
+void trace_output_free(struct trace_output *o);
+
+#endif
