@@ -15,6 +15,7 @@
 #include "hook/common/session.h"
 #include "hook/common/stacks.h"
 #include "hook/heap/heap.h"
+#include "hook/input/infile.h"
 #include "hook/input/input.h"
 #include "hook/memory/memory.h"
 #include "hook/output/output.h"
@@ -195,6 +196,8 @@ void hook_thread_adopt_main(void)
 	}
 	hook_modules_start();
 	hook_output_start();
+	if (hook_process.mode == HOOK_REPLAY)
+		hook_infile_load();
 	hook_heap_start();
 	hook_memory_start();
 	hook_depth = t->passive;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Files read in replay against those that were recorded, by path. What was recorded of the process
- * is read at its first open. A file is all right if it is in any of the states that the recording
+ * is read before it begins. A file is all right if it is in any of the states that the recording
  * met under its path; what cannot be known (large, same size, another time) is told as that.
  */
 #undef _FORTIFY_SOURCE
@@ -25,7 +25,6 @@ struct entry {
 static struct trace_view view;
 static struct entry *entries;
 static uint32_t *heads, count, buckets;
-static bool loaded;
 
 static uint32_t hash_path(const char *path, size_t n)
 {
@@ -71,39 +70,33 @@ static void index_entries(void)
 	}
 }
 
-static void load(void)
+void hook_infile_load(void)
 {
 	char name[32], why_text[128];
 	struct hook_text text = hook_text_in(name, sizeof(name));
 	const char *why;
 	int rc;
 
-	hook_infile_lock();
-	if (!loaded) {
-		if (hook_process.process) {
-			hook_text_add(&text, "p");
-			hook_text_number(&text, hook_process.process);
-			hook_text_add(&text, "-");
-		}
-		hook_text_add(&text, "0.files");
-		rc = trace_view_open(&view, hook_process.rank_fd, name, &why);
-		if (rc && rc != -ENOENT) {
-			text = hook_text_in(why_text, sizeof(why_text));
-			hook_text_add(&text, name);
-			hook_text_add(&text, " ");
-			hook_text_add(&text, why);
-			hook_failed(hook_thread_self(), why_text);
-		}
-		index_entries();
-		loaded = true;
+	if (hook_process.process) {
+		hook_text_add(&text, "p");
+		hook_text_number(&text, hook_process.process);
+		hook_text_add(&text, "-");
 	}
-	hook_infile_unlock();
+	hook_text_add(&text, "0.files");
+	rc = trace_view_open(&view, hook_process.rank_fd, name, &why);
+	if (rc && rc != -ENOENT) {
+		text = hook_text_in(why_text, sizeof(why_text));
+		hook_text_add(&text, name);
+		hook_text_add(&text, " ");
+		hook_text_add(&text, why);
+		hook_failed(hook_thread_self(), why_text);
+	}
+	index_entries();
 }
 
 void hook_infile_unload(void)
 {
 	count = buckets = 0;
-	loaded = false;
 }
 
 /* The next state of the path that was recorded, after `last`, which is 0 at first; 0: none. */
@@ -251,7 +244,6 @@ void hook_infile_compare(int fd, int flags, const struct stat *st)
 	bool fresh = hook_infile_is_fresh(st), first = false;
 	uint32_t number = 0;
 
-	load();
 	hook_infile_lock();
 	if (!hook_infile_seen(st, fresh, &first, &number))
 		first = true;
@@ -303,7 +295,9 @@ int hook_infile_missing(int dir, const char *name, int flags, int error)
 	size_t n;
 	int fd;
 
-	load();
+	/* Of the file itself, not of how many the program has open. */
+	if (error != ENOENT && error != ENOTDIR && error != EACCES && error != EPERM)
+		return -1;
 	n = path_of(dir, name, path) ? hook_moved_back(path, old) : 0;
 	chosen = n ? first_state(old, n, &all_fresh) : 0;
 	if (!chosen || all_fresh)
@@ -318,4 +312,20 @@ int hook_infile_missing(int dir, const char *name, int flags, int error)
 	}
 	tell(path, what, fd >= 0);
 	return fd;
+}
+
+void hook_infile_resized(int fd, int dir, const char *name, uint64_t was, uint64_t is)
+{
+	char path[TRACE_FILE_PATH], what[96];
+	struct hook_text text = hook_text_in(what, sizeof(what));
+	size_t n = fd >= 0 ? hook_infile_path(fd, path) : path_of(dir, name, path);
+
+	if (!n)
+		return;
+	hook_text_add(&text, " changed since the recording (size ");
+	hook_text_number(&text, (int64_t)was);
+	hook_text_add(&text, " -> ");
+	hook_text_number(&text, (int64_t)is);
+	hook_text_add(&text, ")");
+	tell(path, what, false);
 }

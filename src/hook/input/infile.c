@@ -252,6 +252,12 @@ void hook_infile_forget(void)
 	hook_infile_unload();
 }
 
+static void not_noted(const char *why)
+{
+	hook_say_once("files", "not all files that the program reads are noted: ", why,
+		      "; that one of the others has changed will not be noticed in replay", NULL);
+}
+
 static void note(struct hook_thread *t, int fd, const struct stat *st, bool fresh)
 {
 	char path[TRACE_FILE_PATH];
@@ -271,7 +277,9 @@ static void note(struct hook_thread *t, int fd, const struct stat *st, bool fres
 	else if (hook_process.snapshot && hook_infile_copy(fd, &file))
 		file.flags |= TRACE_FILE_KEPT;
 	rc = write_down(&file);
-	if (rc)
+	if (rc == -EMFILE)
+		not_noted("the program has too many files open");
+	else if (rc)
 		hook_stop_growing(t, rc);
 }
 
@@ -288,10 +296,7 @@ static void record(struct hook_thread *t, int fd, const struct stat *st)
 	if (first)
 		note(t, fd, st, fresh);
 	else if (!room_left)
-		hook_say_once("files",
-			      "the program reads more files than are noted; that the"
-			      " others have changed will not be noticed in replay",
-			      NULL);
+		not_noted("there are too many");
 }
 
 bool hook_infile_is_wanted(int flags, const void *site)

@@ -32,6 +32,12 @@ int hook_infile_opened(int fd, int dir, const char *path, int flags);
 /* Replay, before an open by which a missing file would not be missed: its copy, or -1. */
 int hook_infile_before(int dir, const char *path, int flags);
 
+/* Replay: the program is told that a file, fd or dir and path, has another size than it has now. */
+void hook_infile_resized(int fd, int dir, const char *path, uint64_t was, uint64_t is);
+
+/* Replay, before the program begins: what was recorded of the files it reads. */
+void hook_infile_load(void);
+
 /* At the end of the recording of this process; and in a child of fork, which has none. */
 void hook_infile_close(void);
 void hook_infile_forget(void);
