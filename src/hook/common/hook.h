@@ -50,6 +50,7 @@ struct hook_process {
 };
 
 #define HOOK_SCRATCHES 5
+#define HOOK_STAT_WORDS 32
 #define HOOK_SIGNALS_WAITING 64
 
 /* A hook_depth from here on: streams are at work, the handlers of signals have to wait. */
@@ -107,6 +108,7 @@ struct hook_thread {
 	void *guide;      /* see hook/mpi/guide.c; NULL until its first event */
 	struct trace_view input_view;
 	struct trace_input_reader input_reader;
+	uint64_t stat_last[HOOK_STAT_WORDS]; /* see hook/input/stat.c */
 	/* evaluating */
 	struct evaluate *evaluate; /* hook/mpi/evaluate.h */
 	struct hook_stacks *stacks;

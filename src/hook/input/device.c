@@ -70,7 +70,7 @@ static bool is_device(int fd)
 {
 	int error = errno;
 	struct stat st;
-	bool is = fstat(fd, &st) == 0 && S_ISCHR(st.st_mode) && major(st.st_rdev) == 1 &&
+	bool is = REAL(fstat)(fd, &st) == 0 && S_ISCHR(st.st_mode) && major(st.st_rdev) == 1 &&
 		  (minor(st.st_rdev) == 8 || minor(st.st_rdev) == 9);
 
 	errno = error;

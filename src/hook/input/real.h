@@ -26,10 +26,13 @@
 #include <sys/sendfile.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/sysinfo.h>
 #include <sys/time.h>
 #include <sys/timerfd.h>
 #include <sys/times.h>
 #include <sys/uio.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -63,6 +66,9 @@ int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout, co
 	X(sched_getparam) X(sched_setparam) \
 	X(getrandom) X(getentropy) \
 	X(close_range) X(closefrom) X(openat) X(__open_2) X(__openat_2) X(close) X(dup) X(dup2) X(dup3) \
+	X(stat) X(fstat) X(fstatat) X(statx) \
+	X(mkostemps) X(mkdtemp) X(mktemp) X(tmpnam) X(tempnam) \
+	X(uname) X(gethostname) X(sysinfo) X(getloadavg) X(sysconf) \
 	X(fopen) X(fdopen) X(tmpfile) X(popen) X(fclose) X(opendir) X(closedir) \
 	X(read) X(__read_chk) X(readv) X(pread) X(pread64) X(__pread_chk) X(__pread64_chk) \
 	X(write) X(writev) X(recv) X(recvfrom) X(recvmsg) X(recvmmsg) X(send) X(sendto) X(sendmsg) \

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a program learns of the machine it runs on, and of what else goes on there. */
+#undef _FORTIFY_SOURCE
+#include <errno.h>
+#include <string.h>
+#include <sys/sysinfo.h>
+#include <sys/utsname.h>
+
+#include "hook/input/input.h"
+#include "hook/input/io.h"
+#include "hook/input/real.h"
+
+#define SITE __builtin_return_address(0)
+
+/* The same bytes in both modes, however many the program asks for. */
+static ssize_t struct_bytes(const char *call, hook_input_bytes_fn *fetch, void *ctx, void *buffer,
+			    size_t size)
+{
+	return hook_input_bytes(TRACE_IN_STRUCT, call, fetch, ctx, buffer, size);
+}
+
+static ssize_t fetch_uname(void *ctx, void *buffer, size_t size)
+{
+	(void)ctx;
+	return REAL(uname)(buffer) == 0 ? (ssize_t)size : -errno;
+}
+
+HOOK_EXPORT int uname(struct utsname *name)
+{
+	if (!hook_io_is_programs(SITE))
+		return REAL(uname)(name);
+	return struct_bytes("uname", fetch_uname, NULL, name, sizeof(*name)) < 0 ? -1 : 0;
+}
+
+static ssize_t fetch_host(void *ctx, void *buffer, size_t size)
+{
+	(void)ctx;
+	return REAL(gethostname)(buffer, size) == 0 ? (ssize_t)strnlen(buffer, size) : -errno;
+}
+
+HOOK_EXPORT int gethostname(char *name, size_t room)
+{
+	ssize_t n;
+
+	if (!hook_io_is_programs(SITE))
+		return REAL(gethostname)(name, room);
+	n = struct_bytes("gethostname", fetch_host, NULL, name, room);
+	if (n >= 0 && (size_t)n < room)
+		name[n] = '\0';
+	return n < 0 ? -1 : 0;
+}
+
+static ssize_t fetch_sysinfo(void *ctx, void *buffer, size_t size)
+{
+	(void)ctx;
+	return REAL(sysinfo)(buffer) == 0 ? (ssize_t)size : -errno;
+}
+
+HOOK_EXPORT int sysinfo(struct sysinfo *info)
+{
+	if (!hook_io_is_programs(SITE))
+		return REAL(sysinfo)(info);
+	return struct_bytes("sysinfo", fetch_sysinfo, NULL, info, sizeof(*info)) < 0 ? -1 : 0;
+}
+
+static ssize_t fetch_load(void *ctx, void *buffer, size_t size)
+{
+	int n = REAL(getloadavg)(buffer, (int)(size / sizeof(double)));
+
+	(void)ctx;
+	return n < 0 ? -EIO : (ssize_t)((size_t)n * sizeof(double));
+}
+
+HOOK_EXPORT int getloadavg(double load[], int n)
+{
+	ssize_t got;
+
+	if (!hook_io_is_programs(SITE) || n <= 0)
+		return REAL(getloadavg)(load, n);
+	got = struct_bytes("getloadavg", fetch_load, NULL, load, (size_t)n * sizeof(double));
+	return got < 0 ? -1 : (int)((size_t)got / sizeof(double));
+}
+
+static ssize_t fetch_sysconf(void *ctx, void *buffer, size_t size)
+{
+	long value = REAL(sysconf)(*(int *)ctx);
+
+	memcpy(buffer, &value, size);
+	return (ssize_t)size;
+}
+
+HOOK_EXPORT long sysconf(int name)
+{
+	long value = -1;
+
+	if ((name != _SC_NPROCESSORS_ONLN && name != _SC_NPROCESSORS_CONF &&
+	     name != _SC_PHYS_PAGES && name != _SC_AVPHYS_PAGES) ||
+	    !hook_io_is_programs(SITE))
+		return REAL(sysconf)(name);
+	struct_bytes("sysconf", fetch_sysconf, &name, &value, sizeof(value));
+	return value;
+}
