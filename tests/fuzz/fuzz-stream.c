@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "trace/events.h"
+#include "trace/files.h"
 #include "trace/input.h"
 #include "trace/order.h"
 #include "trace/stream.h"
@@ -114,6 +115,20 @@ static void read_input(const struct trace_view *v)
 	sink = sum;
 }
 
+static void read_files(const struct trace_view *v)
+{
+	struct trace_file file;
+	uint64_t at = 0;
+	uint8_t sum = 0;
+
+	while (trace_file_next(v, &at, &file) == 1) {
+		require(at <= v->length && file.length < TRACE_FILE_PATH);
+		for (uint32_t j = 0; j < file.length; j++)
+			sum ^= (uint8_t)file.path[j];
+	}
+	sink = sum;
+}
+
 static void read_sync(const struct trace_view *v)
 {
 	static struct trace_sync_reader r;
@@ -184,6 +199,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (trace_view_open(&v, dir_fd, "s", &why) == 0) {
 		read_order(&v);
 		read_input(&v);
+		read_files(&v);
 		read_sync(&v);
 		trace_view_close(&v);
 		read_events();
