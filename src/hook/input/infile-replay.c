@@ -152,7 +152,7 @@ static void differ(const struct trace_file *was, const struct trace_file *is, in
 /* Relative to where the program is, if it is below. */
 static const char *shown(const char *path)
 {
-	static char directory[TRACE_FILE_PATH];
+	char directory[TRACE_FILE_PATH];
 	long n = syscall(SYS_getcwd, directory, sizeof(directory));
 
 	if (n > 1 && strncmp(path, directory, (size_t)n - 1) == 0 && path[n - 1] == '/')

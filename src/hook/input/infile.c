@@ -121,9 +121,9 @@ bool hook_infile_seen(const struct stat *st, bool fresh, bool *first, uint32_t *
 
 void hook_infile_set(const struct stat *st, bool fresh, uint32_t number)
 {
-	struct seen key = key_of(st, fresh), *place = place_of(table, room, &key);
+	struct seen key = key_of(st, fresh), *place = room ? place_of(table, room, &key) : NULL;
 
-	if (place->inode)
+	if (place && place->inode)
 		place->number = number;
 }
 
