@@ -230,11 +230,12 @@ enum trace_input_kind {
 	TRACE_IN_NUMBERS = 12, /* kinds below carry a number */
 	TRACE_IN_BYTES = 16,   /* kinds from here on carry bytes */
 	TRACE_IN_RANDOM = 16,  /* getrandom, getentropy, arc4random, /dev/urandom */
-	TRACE_IN_STRUCT = 17,  /* a result: getrusage, times, uname; of stat see hook/input/stat.c */
-	TRACE_IN_MODULE = 18,  /* not an input: "build-id path" of a loaded file */
-	TRACE_IN_NOTE = 19,    /* not an input: "key=value", for `reprise info` */
-	TRACE_IN_DATA = 20,    /* what a call on a descriptor wrote to the program's memory */
-	TRACE_IN_SIGNAL = 21,  /* a handler runs: struct hook_signal_rec (hook/input/signal.c) */
+	TRACE_IN_STRUCT =
+		17, /* a result as it is: getrusage, times, uname, stat (hook/input/stat.c) */
+	TRACE_IN_MODULE = 18, /* not an input: "build-id path" of a loaded file */
+	TRACE_IN_NOTE = 19,   /* not an input: "key=value", for `reprise info` */
+	TRACE_IN_DATA = 20,   /* what a call on a descriptor wrote to the program's memory */
+	TRACE_IN_SIGNAL = 21, /* a handler runs: struct hook_signal_rec (hook/input/signal.c) */
 	TRACE_IN_KINDS = 22,
 };
 

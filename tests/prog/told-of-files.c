@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Prints what the system tells of files that the program has just made, by every call, and the names
- * it chooses for temporary ones, which stay. With "threads" a file is awaited that another thread
- * renames to its place.
+ * Prints what the system tells of files that the program has just made, by every call, and the
+ * names it chooses for temporary ones, which stay. With "threads" a file is awaited that another
+ * thread renames to its place.
  */
 #include <err.h>
 #include <fcntl.h>
