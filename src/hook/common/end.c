@@ -8,7 +8,6 @@
 #include "hook/common/end.h"
 
 #include <errno.h>
-#include <execinfo.h>
 #include <link.h>
 #include <signal.h>
 #include <stdio.h>
@@ -21,6 +20,7 @@
 #include "hook/common/discard.h"
 #include "hook/common/done.h"
 #include "hook/common/process.h"
+#include "hook/common/sanitizer.h"
 #include "hook/common/session.h"
 #include "hook/common/text.h"
 #include "hook/common/thread.h"
@@ -84,7 +84,7 @@ static void say_word(const struct hook_thread *t, const char *why, const char *c
 		     const char *text)
 {
 	void *frames[MAX_FRAMES];
-	int n = backtrace(frames, MAX_FRAMES);
+	int n = hook_sanitizer_backtrace(frames, MAX_FRAMES);
 
 	flush();
 	hook_account_write_all();

@@ -20,6 +20,7 @@
 #include "base/fd.h"
 #include "hook/common/end.h"
 #include "hook/common/moved.h"
+#include "hook/common/sanitizer.h"
 #include "hook/common/session.h"
 #include "hook/common/text.h"
 #include "hook/common/thread.h"
@@ -292,6 +293,7 @@ HOOK_EXPORT int __libc_start_main(int (*main)(int, char **, char **), int argc, 
 		libraries_fini = rtld_fini;
 		rtld_fini = before_libraries;
 		hook_thread_adopt_main();
+		hook_sanitizer_watch();
 	}
 	return real(main, argc, argv, init, fini, rtld_fini, stack_end);
 }

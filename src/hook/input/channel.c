@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/fd.h"
+#include "hook/common/sanitizer.h"
 #include "hook/common/text.h"
 #include "hook/common/unseen.h"
 #include "hook/input/child.h"
@@ -63,7 +64,7 @@ bool hook_channel_is_told(const char *path)
 
 bool hook_channel_may_make(const void *site)
 {
-	if (hook_depth)
+	if (hook_depth || hook_sanitizer_is_behind(site))
 		return false;
 #ifndef HOOK_FLAVOUR_PLAIN
 	hook_runtime_find();

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/timeb.h>
 
+#include "hook/common/sanitizer.h"
 #include "hook/input/input.h"
 #include "hook/input/real.h"
 #include "hook/thread/runtime.h"
@@ -49,7 +50,8 @@ HOOK_EXPORT int clock_gettime(clockid_t clock, struct timespec *ts)
 {
 	uint64_t ns;
 
-	if (hook_depth || hook_runtime_is_allocator(__builtin_return_address(0)))
+	if (hook_depth || hook_runtime_is_allocator(__builtin_return_address(0)) ||
+	    hook_sanitizer_calls(__builtin_return_address(0)))
 		return REAL(clock_gettime)(clock, ts);
 	if (hook_input_number(kind_of(clock), "clock_gettime", fetch_clock, &clock, &ns) != 0)
 		return -1;

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "hook/common/end.h"
+#include "hook/common/sanitizer.h"
 #include "hook/common/text.h"
 #include "hook/common/thread.h"
 #include "hook/heap/heap.h"
@@ -182,6 +183,7 @@ struct creation {
 	void *(*start)(void *);
 	void *arg;
 	bool c11;
+	const void *site;
 };
 
 static void adopt(struct hook_thread *parent, struct hook_thread *t, const struct creation *n)
@@ -214,7 +216,7 @@ static int create_alone(const struct creation *n)
 					  n->arg);
 }
 
-static int create_now(const struct creation *n, struct hook_thread *t)
+static HOOK_FRAME int create_now(const struct creation *n, struct hook_thread *t)
 {
 	const pthread_attr_t *attr;
 	pthread_attr_t mine;
@@ -223,8 +225,10 @@ static int create_now(const struct creation *n, struct hook_thread *t)
 	if (!t)
 		return create_alone(n);
 	attr = hook_stack_attr(t, n->attr, &mine) ? &mine : n->attr;
+	hook_sanitizer_enter(n->site);
 	rc = hook_sync_real.pthread_create(n->thread, attr, n->c11 ? thread_main_c11 : thread_main,
 					   t);
+	hook_sanitizer_leave();
 	if (!rc || !n->c11)
 		return rc;
 	return rc == ENOMEM ? thrd_nomem : thrd_error;
@@ -238,7 +242,7 @@ static bool has_mask(const pthread_attr_t *attr)
 }
 
 /* The mask that the attributes ask for is another one meanwhile: they cannot be copied. */
-static int create_masked(const struct creation *n, struct hook_thread *t)
+static HOOK_FRAME int create_masked(const struct creation *n, struct hook_thread *t)
 {
 	static int busy;
 	pthread_attr_t *attr = (pthread_attr_t *)n->attr;
@@ -261,7 +265,7 @@ static int create_masked(const struct creation *n, struct hook_thread *t)
 }
 
 /* No handler runs in a thread that has no streams yet: nobody would know of it. */
-static int create(const struct creation *n, struct hook_thread *t)
+static HOOK_FRAME int create(const struct creation *n, struct hook_thread *t)
 {
 	sigset_t mask;
 	int rc;
@@ -281,7 +285,7 @@ static int create(const struct creation *n, struct hook_thread *t)
 }
 
 /* A recorded failure is a failure, and took a name; what has come about must come about. */
-static int act(struct hook_thread *parent, const struct hook_sync_call *c, int code)
+static HOOK_FRAME int act(struct hook_thread *parent, const struct hook_sync_call *c, int code)
 {
 	const struct creation *n = c->object;
 	struct hook_thread *t = next_child(parent);
@@ -319,9 +323,9 @@ void hook_create_at_end(struct hook_thread *parent, const struct hook_sync_call 
 		abandon(t);
 }
 
-static int create_hooked(const struct creation *n, const void *site)
+static HOOK_FRAME int create_hooked(const struct creation *n)
 {
-	struct hook_sync_call c = {.op = SYNC_CREATE, .object = (void *)n, .site = site};
+	struct hook_sync_call c = {.op = SYNC_CREATE, .object = (void *)n, .site = n->site};
 	struct hook_thread *t = hook_thread_self();
 	int rc;
 
@@ -343,23 +347,24 @@ static int create_hooked(const struct creation *n, const void *site)
 	return rc;
 }
 
-HOOK_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
-			       void *(*start)(void *), void *arg)
+HOOK_EXPORT HOOK_FRAME int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
+					  void *(*start)(void *), void *arg)
 {
-	struct creation n = {thread, attr, start, arg, false};
+	struct creation n = {thread, attr, start, arg, false, SITE};
 
-	if (hook_depth)
+	if (hook_depth || hook_sanitizer_calls(SITE))
 		return SYNC_REAL(pthread_create)(thread, attr, start, arg);
-	return create_hooked(&n, SITE);
+	return create_hooked(&n);
 }
 
-HOOK_EXPORT int thrd_create(thrd_t *thread, thrd_start_t start, void *arg)
+HOOK_EXPORT HOOK_FRAME int thrd_create(thrd_t *thread, thrd_start_t start, void *arg)
 {
-	struct creation n = {thread, NULL, (void *(*)(void *))(void (*)(void))start, arg, true};
+	struct creation n = {thread, NULL, (void *(*)(void *))(void (*)(void))start,
+			     arg,    true, SITE};
 
 	if (hook_depth)
 		return SYNC_REAL(thrd_create)(thread, start, arg);
-	return create_hooked(&n, SITE);
+	return create_hooked(&n);
 }
 
 static int joined(pthread_t thread, int rc)

@@ -163,12 +163,16 @@ int hook_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *m, const struct t
 
 /*
  * Condition variables of programs built before glibc 2.3.2 are pointers to those of today, which
- * libc makes when they are first used, also by a signal that nobody waits for.
+ * libc makes when they are first used, also by a signal that nobody waits for. Those of a program
+ * linked with a library that stands in for libc are of today: it asks for no version, and for want
+ * of one gets the old.
  */
 static pthread_cond_t *of_today(pthread_cond_t **old)
 {
 	int (*signal_old)(void *);
 
+	if (!hook_sync_is_of_libc((void *)SYNC_REAL(pthread_cond_wait)))
+		return (pthread_cond_t *)old;
 	if (!__atomic_load_n(old, __ATOMIC_ACQUIRE)) {
 		signal_old =
 			(int (*)(void *))dlvsym(RTLD_NEXT, "pthread_cond_signal", "GLIBC_2.2.5");

@@ -73,10 +73,10 @@ void hook_sync_record_once(struct hook_thread *t, const struct hook_sync_call *c
 		hook_sync_mode->value(t, c, hook_sync_op_id(c->op), act_not);
 }
 
-/* Somebody else runs it, maybe later than this thread comes here. */
-static void await_done(struct hook_thread *t, const pthread_once_t *control)
+/* The bits of a library that stands in for libc are unknown, but not 0 once somebody runs it. */
+static void await(struct hook_thread *t, const pthread_once_t *control, int bits)
 {
-	for (int i = 0; !(__atomic_load_n(control, __ATOMIC_ACQUIRE) & ONCE_DONE); i++) {
+	for (int i = 0; !(__atomic_load_n(control, __ATOMIC_ACQUIRE) & bits); i++) {
 		if (i < YIELDS) {
 			sched_yield();
 			continue;
@@ -87,12 +87,23 @@ static void await_done(struct hook_thread *t, const pthread_once_t *control)
 	t->state = HOOK_THREAD_RUNS;
 }
 
+/* Somebody else runs it, maybe later than this thread comes here. */
+static void await_other(struct hook_thread *t, const struct hook_sync_call *c)
+{
+	if (hook_sync_is_of_libc((void *)hook_sync_real.pthread_once)) {
+		await(t, c->object, ONCE_DONE);
+		return;
+	}
+	await(t, c->object, ~0);
+	hook_sync_real.pthread_once(c->object, (void (*)(void))c->cond);
+}
+
 void hook_sync_replay_once(struct hook_thread *t, const struct hook_sync_call *c)
 {
 	if (hook_sync_mode->value(t, c, hook_sync_op_id(c->op), act_not))
 		run(t, c, false);
 	else
-		await_done(t, c->object);
+		await_other(t, c);
 }
 
 HOOK_EXPORT int pthread_once(pthread_once_t *control, void (*routine)(void))

@@ -2,12 +2,14 @@
 /*
  * Two threads may look up the same functions at once: they store the same pointers. Condition
  * variables exist in two generations under one name; the newer one is what programs of this
- * century mean, and a plain dlsym may give the older.
+ * century mean, and a plain dlsym may give the older. A library that stands in for libc (that of
+ * a sanitizer) has one without a version, which asking for a version would pass over.
  */
 #include "hook/thread/real.h"
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <gnu/libc-version.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -20,11 +22,22 @@
 
 struct hook_sync_real hook_sync_real;
 
+bool hook_sync_is_of_libc(void *function)
+{
+	Dl_info libc, it;
+
+	return dladdr((void *)gnu_get_libc_version, &libc) && dladdr(function, &it) &&
+	       libc.dli_fbase == it.dli_fbase;
+}
+
 static void *newer(const char *name)
 {
-	void *p = dlvsym(RTLD_NEXT, name, "GLIBC_2.3.2");
+	void *next = hook_real(name), *newest;
 
-	return p ? p : hook_real(name);
+	if (next && !hook_sync_is_of_libc(next))
+		return next;
+	newest = dlvsym(RTLD_NEXT, name, "GLIBC_2.3.2");
+	return newest ? newest : next;
 }
 
 void hook_sync_resolve(void)

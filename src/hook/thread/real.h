@@ -44,6 +44,9 @@ extern struct hook_sync_real hook_sync_real;
 
 void hook_sync_resolve(void);
 
+/* Another library that is loaded before libc may stand in for it. */
+bool hook_sync_is_of_libc(void *function);
+
 #define SYNC_REAL(name)                                                                            \
 	({                                                                                         \
 		if (__builtin_expect(!hook_sync_real.name, 0))                                     \

@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "hook/common/sanitizer.h"
 #include "hook/thread/fast.h"
 #include "hook/thread/objects.h"
 #include "hook/thread/once.h"
@@ -294,8 +295,8 @@ static int record_post(struct hook_thread *t, const struct hook_sync_call *c)
 	return hook_sync_do(c);
 }
 
-static int record_value(struct hook_thread *t, const struct hook_sync_call *c, uint64_t id,
-			hook_sync_act *act)
+static HOOK_FRAME int record_value(struct hook_thread *t, const struct hook_sync_call *c,
+				   uint64_t id, hook_sync_act *act)
 {
 	struct waiting w __attribute__((cleanup(wait_ends))) = {t, c, id};
 	int code = act(t, c, -1);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "hook/common/end.h"
+#include "hook/common/sanitizer.h"
 #include "hook/common/thread.h"
 #include "hook/input/child.h"
 #include "hook/thread/objects.h"
@@ -324,8 +325,8 @@ static int replay_post(struct hook_thread *t, const struct hook_sync_call *c)
 	return rc;
 }
 
-static int replay_value(struct hook_thread *t, const struct hook_sync_call *c, uint64_t id,
-			hook_sync_act *act)
+static HOOK_FRAME int replay_value(struct hook_thread *t, const struct hook_sync_call *c,
+				   uint64_t id, hook_sync_act *act)
 {
 	struct trace_sync_outcome out;
 

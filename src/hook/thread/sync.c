@@ -5,8 +5,6 @@
  */
 #include "hook/thread/sync.h"
 
-#include <dlfcn.h>
-#include <gnu/libc-version.h>
 #include <sched.h>
 #include <sys/syscall.h>
 #include <stdlib.h>
@@ -95,15 +93,6 @@ enum trace_sync_class hook_sync_class(enum hook_sync_op op)
 	return ops[op].how;
 }
 
-/* Another library that is loaded before libc may stand in for it. */
-static bool is_of_libc(void *function)
-{
-	Dl_info libc, it;
-
-	return dladdr((void *)gnu_get_libc_version, &libc) && dladdr(function, &it) &&
-	       libc.dli_fbase == it.dli_fbase;
-}
-
 /* Then libc may turn a mutex that is held into one of another kind. */
 static bool locks_are_elided(void)
 {
@@ -115,8 +104,8 @@ static bool locks_are_elided(void)
 static bool may_be_fast(void)
 {
 	return !locks_are_elided() && hook_process.mode == HOOK_RECORD && !hook_process.noise &&
-	       is_of_libc((void *)hook_sync_real.pthread_mutex_lock) &&
-	       is_of_libc((void *)hook_sync_real.pthread_mutex_unlock);
+	       hook_sync_is_of_libc((void *)hook_sync_real.pthread_mutex_lock) &&
+	       hook_sync_is_of_libc((void *)hook_sync_real.pthread_mutex_unlock);
 }
 
 /* Which of the two the choice was is noted for the replay, which makes no other. */
