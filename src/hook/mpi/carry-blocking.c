@@ -264,7 +264,7 @@ static int carry_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Statu
 }
 
 /* Messages that were taken out of the queue and not received yet, newest last. */
-#define MATCHED 4096
+#define FIRST_MATCHED 64
 
 struct matched {
 	MPI_Message message;
@@ -273,8 +273,29 @@ struct matched {
 	uint64_t key;
 };
 
-static struct matched matched[MATCHED];
-static int matched_count;
+static struct matched *matched;
+static int matched_count, matched_room;
+
+static bool has_room(void)
+{
+	size_t bytes = sizeof(*matched) * (size_t)matched_room;
+	int room = matched_room ? 2 * matched_room : FIRST_MATCHED;
+	struct matched *more;
+
+	if (matched_count < matched_room)
+		return true;
+	more = mmap(NULL, sizeof(*more) * (size_t)room, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (more == MAP_FAILED)
+		return false;
+	if (matched) {
+		memcpy(more, matched, bytes);
+		munmap(matched, bytes);
+	}
+	matched = more;
+	matched_room = room;
+	return true;
+}
 
 /* Where the clock is in the ledger, the message has come now: to receive it tells nothing more. */
 static void match(MPI_Message message, MPI_Comm comm, const MPI_Status *status)
@@ -283,7 +304,9 @@ static void match(MPI_Message message, MPI_Comm comm, const MPI_Status *status)
 		carry_apart_came(status, MPI_SUCCESS);
 		return;
 	}
-	if (matched_count == MATCHED)
+	if (!has_room() && !matched_count)
+		return;
+	if (matched_count == matched_room)
 		memmove(matched, matched + 1, sizeof(matched[0]) * (size_t)--matched_count);
 	matched[matched_count++] =
 		(struct matched){message, comm, carry_comm_rides(comm), carry_next_key(false)};

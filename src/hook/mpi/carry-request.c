@@ -11,10 +11,12 @@
 #define BLOCK 256        /* requests made at a time */
 #define ROOMS 32         /* likewise */
 #define CROWDED_ROOMS 64 /* at most: long ones, made one by one; whoever gets none makes a type */
-#define FIRST_TABLE 1024
+#define FIRST_TABLE 1024 /* chains */
 
-static struct carry_request **table; /* open addressing */
-static uint32_t table_size, live;
+/* Chains by `next`: it is right without ever growing. */
+static struct carry_request *first_table[FIRST_TABLE];
+static struct carry_request **table = first_table;
+static uint32_t table_size = FIRST_TABLE, live;
 uint32_t carry_request_orphans;
 static struct carry_request *orphan_list, *free_list;
 
@@ -87,64 +89,63 @@ void *carry_request_room(struct carry_request *r, size_t n)
 	return r->room;
 }
 
-static uint32_t home(MPI_Request handle)
+static struct carry_request **chain_of(MPI_Request handle)
 {
 	uint64_t x = (uint64_t)(uintptr_t)handle * 0x9e3779b97f4a7c15ull;
 
-	return (uint32_t)(x >> 32) & (table_size - 1);
+	return &table[(uint32_t)(x >> 32) & (table_size - 1)];
 }
 
-static uint32_t slot_of(MPI_Request handle)
+static void enter_table(struct carry_request *r)
 {
-	uint32_t slot = home(handle);
+	struct carry_request **chain = chain_of(r->handle);
 
-	while (table[slot] && table[slot]->handle != handle)
-		slot = (slot + 1) & (table_size - 1);
-	return slot;
+	r->next = *chain;
+	*chain = r;
 }
 
-static bool grow(void)
+/* If there is no memory for it, chains get longer. */
+static void grow(void)
 {
+	struct carry_request **old = table, **wider = fresh(2 * table_size * sizeof(*wider));
 	uint32_t old_size = table_size;
-	struct carry_request **old = table;
-	uint32_t size = old_size ? 2 * old_size : FIRST_TABLE;
-	struct carry_request **wider = fresh(size * sizeof(*wider));
 
 	if (!wider)
-		return false;
+		return;
 	table = wider;
-	table_size = size;
+	table_size *= 2;
 	for (uint32_t i = 0; i < old_size; i++) {
-		if (old[i])
-			table[slot_of(old[i]->handle)] = old[i];
+		for (struct carry_request *r = old[i], *next; r; r = next) {
+			next = r->next;
+			enter_table(r);
+		}
 	}
-	if (old)
+	if (old != first_table)
 		munmap(old, old_size * sizeof(*old));
-	return true;
 }
 
 struct carry_request *carry_request_find(MPI_Request handle)
 {
-	return live ? table[slot_of(handle)] : NULL;
+	struct carry_request *r;
+
+	if (!live)
+		return NULL;
+	r = *chain_of(handle);
+	while (r && r->handle != handle)
+		r = r->next;
+	return r;
 }
 
 static void leave_table(struct carry_request *r)
 {
-	uint32_t mask = table_size - 1, slot = slot_of(r->handle), next = slot;
+	struct carry_request **link = chain_of(r->handle);
 
-	if (table[slot] != r)
+	while (*link && *link != r)
+		link = &(*link)->next;
+	if (!*link)
 		return;
+	*link = r->next;
 	live--;
-	for (;;) {
-		next = (next + 1) & mask;
-		if (!table[next])
-			break;
-		if (((next - home(table[next]->handle)) & mask) < ((next - slot) & mask))
-			continue;
-		table[slot] = table[next];
-		slot = next;
-	}
-	table[slot] = NULL;
 }
 
 static void release(struct carry_request *r)
@@ -163,18 +164,16 @@ static void release(struct carry_request *r)
 	free_list = r;
 }
 
-/* A table that cannot grow when it is half full may still fill up; at the very end nothing helps.
- */
 void carry_request_insert(struct carry_request *r, MPI_Request handle)
 {
 	struct carry_request *before = carry_request_find(handle);
 
 	if (before)
 		carry_request_drop(before);
-	if (2 * (live + 1) > table_size)
+	if (live >= table_size)
 		grow();
 	r->handle = handle;
-	table[slot_of(handle)] = r;
+	enter_table(r);
 	live++;
 }
 

@@ -174,7 +174,7 @@ enum {
 struct carry_request {
 	MPI_Request handle;
 	uint32_t flags;
-	struct carry_request *next; /* among free ones, or orphans */
+	struct carry_request *next; /* among free ones, orphans, or those of a chain */
 	MPI_Comm comm;
 	int world;       /* of a send: where to */
 	int source, tag; /* of a receive: as the program asked */

@@ -14,19 +14,20 @@
 
 #include <sched.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "hook/mpi/posts.h"
 
 #define NOWHERE_TAG 1
-#define MAX_SHADOWS 4096
+#define FIRST_SHADOWS 256
 #define SCRATCH 3
 
 struct hook_mpi_real vary_true;
 
 static struct shadow {
 	MPI_Request handle, real;
-} shadow[MAX_SHADOWS];
-static int shadows;
+} * shadow;
+static int shadows, shadow_room;
 static int locked;
 
 static void lock(void)
@@ -518,22 +519,44 @@ int vary_Recv_init(struct hook_thread *t, void *buf, MPI_Count count, MPI_Dataty
 	return rc;
 }
 
+/* For one more; the lock is held. */
+static void make_room(void)
+{
+	size_t bytes = sizeof(*shadow) * (size_t)shadow_room;
+	int room = shadow_room ? 2 * shadow_room : FIRST_SHADOWS;
+	struct shadow *more;
+
+	if (shadows < shadow_room)
+		return;
+	more = mmap(NULL, sizeof(*more) * (size_t)room, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (more == MAP_FAILED) {
+		unlock();
+		hook_failed(hook_self, "out of memory for requests");
+	}
+	if (shadow) {
+		memcpy(more, shadow, bytes);
+		munmap(shadow, bytes);
+	}
+	shadow = more;
+	shadow_room = room;
+}
+
 static int start_shadow(const struct hook_request *r, const struct place *p, MPI_Request handle)
 {
-	int rc = MPI_ERR_NO_MEM;
+	int rc;
 
 	lock();
-	if (shadows < MAX_SHADOWS) {
+	make_room();
 #ifdef HOOK_FLAVOUR_MPICH
-		rc = vary_true.Irecv_c(r->buf, r->count, r->type, p->source, p->tag, p->comm,
-				       &shadow[shadows].real);
+	rc = vary_true.Irecv_c(r->buf, r->count, r->type, p->source, p->tag, p->comm,
+			       &shadow[shadows].real);
 #else
-		rc = vary_true.Irecv(r->buf, (int)r->count, r->type, p->source, p->tag, p->comm,
-				     &shadow[shadows].real);
+	rc = vary_true.Irecv(r->buf, (int)r->count, r->type, p->source, p->tag, p->comm,
+			     &shadow[shadows].real);
 #endif
-		if (rc == MPI_SUCCESS)
-			shadow[shadows++].handle = handle;
-	}
+	if (rc == MPI_SUCCESS)
+		shadow[shadows++].handle = handle;
 	unlock();
 	return rc;
 }
