@@ -180,8 +180,10 @@ static void put_post(struct evaluate *e, const struct evaluate_comm *c, int sour
 		event.peer = evaluate_taken_from(&r, *e->act.request);
 	}
 	evaluate_put(e, &event);
-	add_request(e, c, &event,
-		    EVALUATE_ACTIVE | (e->act.kind == HOOK_ACT_IEXCHANGE ? EVALUATE_MUTE : 0u));
+	if (e->act.kind == HOOK_ACT_IEXCHANGE && source != MPI_ANY_SOURCE)
+		add_request(e, c, &event, EVALUATE_ACTIVE | EVALUATE_MUTE);
+	else
+		add_request(e, c, &event, EVALUATE_ACTIVE);
 }
 
 static void note_post(struct evaluate *e, int rc)

@@ -59,7 +59,7 @@ enum {
 	EVALUATE_SEEN = 4,   /* its DONE is written */
 	EVALUATE_CANCEL = 8, /* MPI_Cancel was called */
 	EVALUATE_SYNC = 16,
-	EVALUATE_MUTE = 32, /* its status says nothing: MPICH's Isendrecv */
+	EVALUATE_MUTE = 32, /* its status says nothing: MPICH's Isendrecv from a source */
 };
 
 struct evaluate_group;

@@ -171,26 +171,36 @@ static void note_version(void)
 	hook_modules_note(text);
 }
 
+void hook_mpi_opened(struct hook_thread *t, int world, int level)
+{
+	hook_mpi_turns = level >= MPI_THREAD_SERIALIZED;
+	hook_process.world = world;
+	hook_process.mpi_open = true;
+	if (hook_process.mode == HOOK_REPLAY && !hook_mpi_sessions)
+		hook_end_progress = progress;
+	note_version();
+	hook_mpi_mode->opened(t, world, level);
+	hook_end_watch_signals();
+}
+
 static void opened(struct hook_thread *t, int level)
 {
 	int size = 1;
 
-	hook_mpi_turns = level >= MPI_THREAD_SERIALIZED;
+	if (hook_process.mpi_open)
+		return;
 	hook_mpi_real.Comm_size(MPI_COMM_WORLD, &size);
-	hook_process.world = size;
-	hook_process.mpi_open = true;
-	if (hook_process.mode == HOOK_REPLAY)
-		hook_end_progress = progress;
-	note_version();
-	hook_mpi_mode->opened(t, size, level);
-	hook_end_watch_signals();
+	hook_mpi_opened(t, size, level);
 }
 
-/*
- * The first call of MPI: false if it and all that follow are not our business. Nothing of MPI can
- * be called before.
- */
-static bool is_ours(uint32_t call)
+void hook_mpi_closing(struct hook_thread *t)
+{
+	hook_mpi_send_parts_close();
+	hook_mpi_mode->closing(t);
+	hook_end_progress = NULL;
+}
+
+bool hook_mpi_begins(uint32_t call)
 {
 	bool ours = resolve();
 
@@ -219,7 +229,7 @@ static int init(int *argc, char ***argv, int required, int *provided, const void
 	int level = MPI_THREAD_SINGLE;
 	int rc;
 
-	if (!is_ours(call))
+	if (!hook_mpi_begins(call))
 		return required < 0 ? hook_mpi_real.Init(argc, argv)
 				    : hook_mpi_real.Init_thread(argc, argv, required, provided);
 	t = hook_mpi_enter(call, site);
@@ -247,28 +257,6 @@ HOOK_EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *prov
 	return init(argc, argv, required, provided, __builtin_return_address(0));
 }
 
-#ifdef HOOK_FLAVOUR_MPICH
-/* A program may do without MPI_Init. */
-HOOK_EXPORT int MPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *session)
-{
-	struct hook_thread *t;
-	int rc;
-
-	if (!is_ours(CALL_Session_init))
-		return hook_mpi_real.Session_init(info, errhandler, session);
-	t = hook_mpi_enter(CALL_Session_init, __builtin_return_address(0));
-	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, 0);
-	hook_mpi_mode->refuse(t);
-	rc = hook_mpi_real.Session_init(info, errhandler, session);
-	hook_mpi_end(t);
-	hook_mpi_leave(t);
-	return rc;
-}
-
-HOOK_EXPORT int PMPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *session)
-	__attribute__((alias("MPI_Session_init")));
-#endif
-
 HOOK_EXPORT int MPI_Finalize(void)
 {
 	struct hook_thread *t;
@@ -278,10 +266,10 @@ HOOK_EXPORT int MPI_Finalize(void)
 		return hook_mpi_real.Finalize();
 	t = hook_mpi_enter(CALL_Finalize, __builtin_return_address(0));
 	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, 0);
-	hook_mpi_mode->closing(t);
-	hook_end_progress = NULL;
+	if (!hook_mpi_sessions)
+		hook_mpi_closing(t);
 	rc = hook_mpi_real.Finalize();
-	hook_process.mpi_open = false;
+	hook_process.mpi_open = hook_mpi_sessions;
 	hook_mpi_end(t);
 	hook_mpi_leave(t);
 	return rc;

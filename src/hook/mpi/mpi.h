@@ -114,6 +114,21 @@ const struct hook_mpi_mode *hook_mpi_evaluate(void);
 /* Several threads may be inside MPI: what they post takes turns. */
 extern bool hook_mpi_turns;
 
+/* MPI was begun by MPI_Session_init: there may be neither MPI_COMM_WORLD nor MPI_COMM_SELF. */
+extern bool hook_mpi_sessions;
+
+/*
+ * The first call of MPI: false if it and all that follow are not our business. Nothing of MPI can
+ * be called before.
+ */
+bool hook_mpi_begins(uint32_t call);
+/* MPI can be used from here on, is about to end. */
+void hook_mpi_opened(struct hook_thread *t, int world, int level);
+void hook_mpi_closing(struct hook_thread *t);
+
+/* Makes a communicator of this rank alone. */
+void hook_mpi_make_alone(MPI_Comm *made);
+
 /* Receives that MPI is to be asked about at the end of each event, see requests.h. */
 extern uint32_t hook_mpi_pending;
 
@@ -229,7 +244,11 @@ int hook_mpi_pack(const struct hook_mpi_real *mpi, const struct hook_mpi_exchang
 		  MPI_Count room, MPI_Count *packed);
 #ifdef HOOK_FLAVOUR_MPICH
 int hook_mpi_isendrecv(const struct hook_mpi_exchange *x, bool replace, MPI_Request *request);
+/* Of an Isendrecv from any source, see exchange-parts.c: the half that sends. */
+int hook_mpi_send_part(const struct hook_mpi_exchange *x);
 #endif
+/* Waits for all that is on its way: MPI is about to end. */
+void hook_mpi_send_parts_close(void);
 
 /* Entries of both modes' tables: they gather the arguments for `exchange` and `iexchange`. */
 int hook_mpi_Sendrecv(struct hook_thread *t, const void *sendbuf, MPI_Count sendcount,

@@ -451,6 +451,12 @@ uint32_t racing_open(struct hook_thread *t, int world, int level)
 		record_tracing = &all;
 		return mode;
 	}
+	if (hook_mpi_sessions) {
+		hook_say_once("racing",
+			      "--trace=racing does not work for programs that use MPI by ",
+			      "sessions: this run is recorded with --trace=order", NULL);
+		return TRACE_MODE_ORDER;
+	}
 	ride = racing_agree(!threads && prepare(t, mode, world), world);
 	if (ride == RACING_NO)
 		return fall_back(t, threads);

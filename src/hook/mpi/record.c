@@ -229,7 +229,6 @@ static int record_Irecv(struct hook_thread *t, void *buf, MPI_Count count, MPI_D
 }
 
 #ifdef HOOK_FLAVOUR_MPICH
-/* MPICH does not say who sent what this received from any source. */
 static int record_iexchange(struct hook_thread *t, const struct hook_mpi_exchange *x, bool replace,
 			    MPI_Request *request)
 {
@@ -237,10 +236,12 @@ static int record_iexchange(struct hook_thread *t, const struct hook_mpi_exchang
 
 	hook_mpi_begin(t, x->source, x->recvtag, (uint64_t)x->recvcount + (uint64_t)x->dest * 3);
 	hook_mpi_turn_take(t);
-	if (x->source == MPI_ANY_SOURCE)
-		refuse(t);
-	rc = hook_mpi_isendrecv(x, replace, request);
-	if (rc == MPI_SUCCESS && x->source != MPI_ANY_SOURCE)
+	if (x->source != MPI_ANY_SOURCE)
+		rc = hook_mpi_isendrecv(x, replace, request);
+	else if ((rc = hook_mpi_send_part(x)) == MPI_SUCCESS)
+		rc = hook_mpi_irecv(x->recvbuf, x->recvcount, x->recvtype, x->source, x->recvtag,
+				    x->comm, request);
+	if (rc == MPI_SUCCESS)
 		record_posted(t, *request, 0, x->source, x->recvtag, x->comm);
 	hook_mpi_turn_pass(t);
 	hook_mpi_end(t);

@@ -276,7 +276,7 @@ static void opened(struct hook_thread *t, int world, int level)
 	why = hook_posts_load(hook_process.rank_fd, &threads);
 	if (why)
 		hook_failed(t, why);
-	hook_mpi_real.Comm_dup(MPI_COMM_SELF, &nowhere);
+	hook_mpi_make_alone(&nowhere);
 	hook_credit_open(world);
 	hook_polite_open(world);
 	replay_quick = hook_mpi_mode == &hook_mpi_replay && !replay_is_partial() &&
@@ -471,19 +471,21 @@ static int replay_Irecv(struct hook_thread *t, void *buf, MPI_Count count, MPI_D
 }
 
 #ifdef HOOK_FLAVOUR_MPICH
-/* From MPI_ANY_SOURCE it was refused when recorded: the recording ends here. */
 static int replay_iexchange(struct hook_thread *t, const struct hook_mpi_exchange *x, bool replace,
 			    MPI_Request *request)
 {
+	uint32_t flags = 0;
 	int rc;
 
 	hook_mpi_begin(t, x->source, x->recvtag, (uint64_t)x->recvcount + (uint64_t)x->dest * 3);
 	hook_mpi_turn_take(t);
-	if (x->source == MPI_ANY_SOURCE)
-		refuse(t);
-	rc = hook_mpi_isendrecv(x, replace, request);
+	if (x->source != MPI_ANY_SOURCE)
+		rc = hook_mpi_isendrecv(x, replace, request);
+	else if ((rc = hook_mpi_send_part(x)) == MPI_SUCCESS)
+		rc = replay_post(x->recvbuf, x->recvcount, x->recvtype, x->source, x->recvtag,
+				 receive_on(t, x->comm), request, &flags);
 	if (rc == MPI_SUCCESS && x->source != MPI_PROC_NULL)
-		posted(t, *request, 0, x->source, x->comm);
+		posted(t, *request, flags, x->source, x->comm);
 	hook_mpi_turn_pass(t);
 	hook_mpi_end(t);
 	return rc;
