@@ -94,6 +94,12 @@ static bool resolve(void)
 	return ours;
 }
 
+/* A call that comes before MPI_Init is a mistake of the program's, which MPI tells. */
+__attribute__((constructor)) static void resolve_early(void)
+{
+	resolve();
+}
+
 const char *hook_mpi_call_name(uint32_t call)
 {
 	return trace_call_name(call);
