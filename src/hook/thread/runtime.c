@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A table of the code of MPI, of the unwinder and of an allocator, filled anew when a thread is
- * made after more files were loaded. Invariant: entries are complete before the number that counts
- * them grows.
+ * A table of the code of MPI, of the unwinder, of sanitizers and of an allocator, filled anew when
+ * a thread is made after more files were loaded. Invariant: entries are complete before the number
+ * that counts them grows.
  */
 #include "hook/thread/runtime.h"
 
@@ -25,10 +25,11 @@ static bool is_runtime(const char *path)
 {
 	/* Without MPI, libevent and the like are the program's. */
 	static const char *const names[] = {
-		"libgcc_s.", "libunwind.",
+		"libgcc_s.", "libunwind.",   "libasan.", "libtsan.", "libubsan.",
+		"liblsan.",  "libclang_rt.",
 #ifndef HOOK_FLAVOUR_PLAIN
-		"libmpi",    "libopen-",   "mca_",     "libuc",    "libpmi",
-		"libpmix",   "libfabric",  "libhwloc", "libevent",
+		"libmpi",    "libopen-",     "mca_",     "libuc",    "libpmi",
+		"libpmix",   "libfabric",    "libhwloc", "libevent",
 #endif
 	};
 	const char *slash = strrchr(path, '/');
