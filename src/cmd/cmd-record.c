@@ -30,6 +30,7 @@
 #include "launch/job.h"
 #include "launch/program.h"
 #include "launch/rank.h"
+#include "launch/watcher.h"
 #include "symbol/symbol.h"
 #include "trace/dir.h"
 #include "trace/input.h"
@@ -251,6 +252,8 @@ static int check_program(const struct options *o, const struct launch_command *c
 		code = launch_flavour_linked(path, o->argv + word, o->mpi, &mpi);
 	else
 		code = launch_flavour_of(path, o->argv + word, o->mpi, &mpi);
+	if (!code)
+		code = launch_watcher_check(o->argv[word], mpi, command->has_launcher);
 	if (!code)
 		code = check_launcher(o, command, o->argv[word], mpi);
 	if (!code && mpi == LAUNCH_MPI_UNKNOWN)

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Commands that start a program as a child of theirs: debuggers, tracers, timeout and the like. */
+#ifndef LAUNCH_WATCHER_H
+#define LAUNCH_WATCHER_H
+
+#include <stdbool.h>
+
+#include "launch/flavour.h"
+
+/*
+ * 0, or the exit code after saying what to type instead. `word` is what is to be recorded, `mpi`
+ * what it uses; a program of MPI is found among the children of most.
+ */
+int launch_watcher_check(const char *word, enum launch_mpi mpi, bool has_launcher)
+	__attribute__((warn_unused_result));
+
+#endif
