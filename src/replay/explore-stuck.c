@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Can anything still happen among ranks that are all inside MPI calls? Ranks count in their slots
- * the messages sent to each rank and received by it, and the collective operations that they have
- * entered on communicators of all ranks. From these it is proven, where it can be, that no call at
- * work will return:
+ * the messages sent to each rank and received by it, by kind, and the collective operations that
+ * they have entered on communicators of all ranks. From these it is proven, where it can be, that
+ * no call at work will return:
  *
- *   a receive, probe or wait   needs a message, and none is on its way to that rank
- *   a send                     needs a receiver, and its receiver is in a call that takes nothing,
- *                              without receives posted before, or has ended
- *   a barrier, an allreduce, … needs all ranks, and one has not entered it
- *   a broadcast, a scatter     needs its root, and that has not entered it
- *   MPI_Finalize               sends nothing to anybody
+ *   a receive, probe or wait   needs a message, and none is on its way to that rank, or none of
+ * that source, tag and communicator (kinds are few: two may be taken for one) a send needs a
+ * receiver, and its receiver is in a call that takes nothing, without receives posted before, or
+ * has ended a barrier, an allreduce, … needs all ranks, and one has not entered it a broadcast, a
+ * scatter     needs its root, and that has not entered it MPI_Finalize               sends nothing
+ * to anybody
  *
- * What cannot be judged so (a large message on its way, one that no receive wants, other
- * communicators) is left to the patience of the user. A message that has come may not have been
- * noticed: so each rank must have had the processor for a while, or have slept, since anything
- * changed.
+ * What cannot be judged so (a large message on its way, other communicators) is left to the
+ * patience of the user. A message that has come may not have been noticed: so each rank must have
+ * had the processor for a while, or have slept, since anything changed.
  */
 #include "replay/explore.h"
 
@@ -105,6 +104,31 @@ static bool takes_nothing(const struct replay_slot *slot)
 	return is_gone(slot) || (!slot->open && need != MESSAGE && need != UNKNOWN);
 }
 
+/* Is there a message for this rank that the receive would take? */
+static bool may_come(const struct replay_front *f, const struct replay_slot *slot,
+		     const struct replay_want *want)
+{
+	const int32_t *count = want->tag == REPLAY_ANY ? slot->of_source : slot->with_tag;
+
+	if (want->source != REPLAY_ANY)
+		return count[replay_kind(want->source, want->tag, want->comm)] != 0;
+	for (size_t i = 0; i < f->ranks; i++) {
+		if (count[replay_kind((int32_t)i, want->tag, want->comm)] != 0)
+			return true;
+	}
+	return false;
+}
+
+/* It needs a message of a kind of which none is on its way. */
+static bool wants_in_vain(const struct replay_front *f, const struct replay_slot *slot)
+{
+	for (uint32_t i = 0; i < slot->wants && i < REPLAY_WANTS; i++) {
+		if (!may_come(f, slot, &slot->want[i]))
+			return true;
+	}
+	return false;
+}
+
 /* The collective operation that `slot` is in. */
 static bool has_entered(const struct replay_slot *slot, const struct replay_slot *other)
 {
@@ -128,7 +152,7 @@ static bool is_stuck(const struct replay_front *f, size_t rank)
 	bool is_of_all = slot->comm > 0 && slot->comm <= REPLAY_COMMS;
 	const struct replay_slot *to = has_to ? &f->state->slot[slot->to] : NULL;
 
-	if (slot->sent_here != slot->received && !takes_nothing(slot))
+	if (slot->sent_here != slot->received && !takes_nothing(slot) && !wants_in_vain(f, slot))
 		return false;
 	switch (need_of(slot)) {
 	case MESSAGE:

@@ -53,7 +53,27 @@ enum replay_state {
 #define REPLAY_STOPPED 4
 
 #define REPLAY_SYNC_UNIT 256
-#define REPLAY_COMMS 34 /* so that a slot is whole cache lines */
+#define REPLAY_COMMS 37 /* so that a slot is whole cache lines */
+#define REPLAY_KINDS 64 /* of messages, see below: a power of two */
+#define REPLAY_WANTS 4
+#define REPLAY_ANY (-1) /* source, tag */
+
+/* What a receive that is waited for would take. */
+struct replay_want {
+	int32_t source; /* among all ranks */
+	int32_t tag;
+	uint32_t comm; /* as below, or 0: none of those */
+};
+
+/* The kind of a message by its source, its communicator and, if it is not REPLAY_ANY, its tag. */
+static inline uint32_t replay_kind(int32_t source, int32_t tag, uint32_t comm)
+{
+	uint64_t x = (uint64_t)(uint32_t)source << 32 | (uint32_t)tag;
+
+	x = (x ^ (uint64_t)comm << 20) * 0x9e3779b97f4a7c15ull;
+	x ^= x >> 29;
+	return (uint32_t)((x * 0xbf58476d1ce4e5b9ull) >> 32) % REPLAY_KINDS;
+}
 
 struct replay_slot {
 	uint64_t events; /* 2 * events + (1 while inside the last one) */
@@ -80,6 +100,12 @@ struct replay_slot {
 	int32_t to;         /* whom it sends to, or the root, among all ranks; or -1 */
 	uint32_t uncounted; /* it does what is not counted */
 	uint32_t comm;      /* of the collective operation at work: its place below, plus 1; or 0 */
+	/* messages sent to this rank and not received by it, by kind: with tag, and whatever it is
+	 */
+	int32_t with_tag[REPLAY_KINDS], of_source[REPLAY_KINDS];
+	/* receives without which the call at work does not return, as far as they are known */
+	struct replay_want want[REPLAY_WANTS];
+	uint32_t wants;
 	/* collective operations entered, by communicator of all ranks, in the order of their birth
 	 */
 	uint32_t entered[REPLAY_COMMS];

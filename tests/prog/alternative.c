@@ -4,11 +4,12 @@
  * What it makes of it: alternative WAY HOW. WAY  how rank 0 receives: recv sendrecv probe mprobe
  * iprobe irecv waitany testany waitsome persistent HOW  same: the sum is printed. output: the
  * order. crash: an order is fatal. abort, status: in other ways. deadlock: rank 0 waits for one
- * more message if 2 was first. poll: it polls for it. ssend: it sends to one who does not receive.
- * bcast: it waits for what rank 1 would broadcast. compute: it computes for 4 seconds, endless:
- * for ever. query, handler: it is in MPI_Wait for 3 seconds, in a function that MPI calls there; in
- * the second one because what it takes by MPI_Imrecv is too long. Rank 1 is first in the recorded
- * run: rank 2 waits for a while; FIRST=2 in the environment turns that round.
+ * more message if 2 was first. leftover: the same, while others have come that it does not take.
+ * poll: it polls for it. ssend: it sends to one who does not receive. bcast: it waits for what rank
+ * 1 would broadcast. compute: it computes for 4 seconds, endless: for ever. query, handler: it is
+ * in MPI_Wait for 3 seconds, in a function that MPI calls there; in the second one because what it
+ * takes by MPI_Imrecv is too long. Rank 1 is first in the recorded run: rank 2 waits for a while;
+ * FIRST=2 in the environment turns that round.
  */
 #include <mpi.h>
 #include <signal.h>
@@ -169,6 +170,7 @@ static void wait_for_own(void)
 
 static void judge(const char *how, const int got[2], MPI_Comm comm)
 {
+	MPI_Request request;
 	MPI_Status status;
 	int more;
 
@@ -179,6 +181,12 @@ static void judge(const char *how, const int got[2], MPI_Comm comm)
 	fflush(stdout);
 	if (is(how, "handler"))
 		take_long(got[0] != 1);
+	if (is(how, "leftover") && got[0] != 1) {
+		MPI_Irecv(&more, 1, MPI_INT, MPI_ANY_SOURCE, TAG + 2, MPI_COMM_WORLD, &request);
+		MPI_Wait(&request, &status);
+	}
+	for (int i = 1; is(how, "leftover") && i < 3; i++)
+		MPI_Recv(&more, 1, MPI_INT, i, TAG + 1, MPI_COMM_WORLD, &status);
 	if (got[0] == 1)
 		return;
 	if (is(how, "query"))
@@ -222,6 +230,8 @@ int main(int argc, char **argv)
 		if (rank != (first ? atoi(first) : 1))
 			usleep(200000);
 		MPI_Send(&rank, 1, MPI_INT, 0, TAG, MPI_COMM_WORLD);
+		if (is(argv[2], "leftover"))
+			MPI_Send(more, 1, MPI_INT, 0, TAG + 1, MPI_COMM_WORLD);
 		if (rank == 1 && is(argv[2], "handler"))
 			MPI_Send(more, LONG, MPI_INT, 0, TAG + 1, MPI_COMM_WORLD);
 	}

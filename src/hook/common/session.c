@@ -102,10 +102,27 @@ const struct replay_slot *hook_session_slot(uint32_t rank)
 	return state && rank < state->ranks ? &state->slot[rank] : &no_slot;
 }
 
-void hook_session_message_to(uint32_t rank)
+static void count_kind(struct replay_slot *slot, const struct replay_want *message, int32_t by)
 {
-	if (state && rank < state->ranks)
-		__atomic_add_fetch(&state->slot[rank].sent_here, 1, __ATOMIC_RELAXED);
+	uint32_t tagged = replay_kind(message->source, message->tag, message->comm);
+	uint32_t any = replay_kind(message->source, REPLAY_ANY, message->comm);
+
+	__atomic_add_fetch(&slot->with_tag[tagged], by, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&slot->of_source[any], by, __ATOMIC_RELAXED);
+}
+
+void hook_session_message_to(uint32_t rank, const struct replay_want *message)
+{
+	if (!state || rank >= state->ranks)
+		return;
+	__atomic_add_fetch(&state->slot[rank].sent_here, 1, __ATOMIC_RELAXED);
+	count_kind(&state->slot[rank], message, 1);
+}
+
+void hook_session_message_taken(const struct replay_want *message)
+{
+	__atomic_add_fetch(&hook_slot->received, 1, __ATOMIC_RELAXED);
+	count_kind(hook_slot, message, -1);
 }
 
 bool hook_session_is_local(void)

@@ -17,8 +17,9 @@ void hook_session_map(void);
 /* Another rank's slot; the dummy if there is none. */
 const struct replay_slot *hook_session_slot(uint32_t rank);
 
-/* Counts a message in that rank's slot. */
-void hook_session_message_to(uint32_t rank);
+/* Counts a message in that rank's slot, or one that was received in ours. */
+void hook_session_message_to(uint32_t rank, const struct replay_want *message);
+void hook_session_message_taken(const struct replay_want *message);
 
 /* Is this the host of the front? Only there is shared memory shared. */
 bool hook_session_is_local(void);

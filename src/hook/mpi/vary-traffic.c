@@ -58,15 +58,6 @@ static int in_world(MPI_Comm comm, int rank)
 	return there >= 0 && there < world ? there : -1;
 }
 
-void vary_sends(int dest, MPI_Comm comm)
-{
-	int to = in_world(comm, dest);
-
-	hook_slot->to = to;
-	if (to >= 0)
-		hook_session_message_to((uint32_t)to);
-}
-
 /* Its place in slots, plus 1; 0: it is none of all ranks, or there are too many. */
 static uint32_t place_of(MPI_Comm comm)
 {
@@ -75,6 +66,55 @@ static uint32_t place_of(MPI_Comm comm)
 			return i + 1;
 	}
 	return 0;
+}
+
+void vary_sends(int dest, int tag, MPI_Comm comm)
+{
+	struct replay_want message = {(int32_t)hook_process.rank, tag, place_of(comm)};
+	int to = in_world(comm, dest);
+
+	hook_slot->to = to;
+	if (to >= 0)
+		hook_session_message_to((uint32_t)to, &message);
+}
+
+/* What the next event of the main thread needs, as far as it is known. */
+static struct replay_want next_want[REPLAY_WANTS];
+static uint32_t next_wants;
+
+void vary_waits_for(int source, int tag, MPI_Comm comm)
+{
+	int from = REPLAY_ANY;
+
+	if (hook_slot->uncounted || source == MPI_PROC_NULL || next_wants == REPLAY_WANTS)
+		return;
+	if (source != MPI_ANY_SOURCE)
+		from = in_world(comm, source);
+	if (from < 0 && source != MPI_ANY_SOURCE)
+		return;
+	next_want[next_wants++] =
+		(struct replay_want){from, tag == MPI_ANY_TAG ? REPLAY_ANY : tag, place_of(comm)};
+}
+
+void vary_waits_for_all(int count, const MPI_Request requests[])
+{
+	for (int i = 0; i < count && next_wants < REPLAY_WANTS; i++) {
+		struct hook_request *r;
+
+		hook_requests_lock();
+		r = hook_requests_find(requests[i]);
+		if (r && r->flags & REQUEST_ACTIVE)
+			vary_waits_for(r->source, r->tag, r->comm);
+		hook_requests_unlock();
+	}
+}
+
+void vary_traffic_begin(void)
+{
+	for (uint32_t i = 0; i < next_wants; i++)
+		hook_slot->want[i] = next_want[i];
+	hook_slot->wants = next_wants;
+	next_wants = 0;
 }
 
 /* All ranks make it, in the same order: so its place is the same in all slots. */
@@ -93,6 +133,9 @@ static void freeing(struct hook_thread *t, MPI_Comm comm)
 	uint32_t place = place_of(comm);
 
 	(void)t;
+	/* What is received on it later cannot be named any more. */
+	if (hook_requests_count())
+		hook_slot->uncounted = 1;
 	if (comm == last_comm)
 		forget_comm();
 	if (place)
@@ -116,7 +159,7 @@ static void noting(struct hook_thread *t, const struct hook_mpi_act *act)
 	switch (act->kind) {
 	case HOOK_ACT_SEND:
 	case HOOK_ACT_ISEND:
-		vary_sends(act->peer, act->comm);
+		vary_sends(act->peer, act->tag, act->comm);
 		break;
 	case HOOK_ACT_COLL:
 	case HOOK_ACT_COMM:
@@ -131,23 +174,29 @@ static void noting(struct hook_thread *t, const struct hook_mpi_act *act)
 	}
 }
 
-static void takes(void)
+static void takes(MPI_Comm comm, const MPI_Status *status)
 {
-	__atomic_add_fetch(&hook_slot->received, 1, __ATOMIC_RELAXED);
+	struct replay_want message = {0};
+
+	if (hook_slot->uncounted)
+		return;
+	message = (struct replay_want){in_world(comm, status->MPI_SOURCE), status->MPI_TAG,
+				       place_of(comm)};
+	hook_session_message_taken(&message);
 }
 
-void vary_probed(const MPI_Status *status)
+void vary_probed(MPI_Comm comm, const MPI_Status *status)
 {
 	if (status->MPI_SOURCE >= 0)
-		takes();
+		takes(comm, status);
 }
 
 static bool received(struct hook_thread *t, uint32_t kind, int source, MPI_Comm comm,
 		     const MPI_Status *status)
 {
-	(void)t, (void)source, (void)comm;
+	(void)t, (void)source;
 	if (kind == TRACE_SRC && status->MPI_SOURCE >= 0)
-		takes();
+		takes(comm, status);
 	return false;
 }
 
@@ -160,7 +209,7 @@ static bool completed(struct hook_thread *t, struct hook_request *r, MPI_Status 
 	if (r->flags & REQUEST_CANCEL)
 		hook_mpi_real.Test_cancelled(status, &cancelled);
 	if (retire && !cancelled && status->MPI_SOURCE >= 0)
-		takes();
+		takes(r->comm, status);
 	return false;
 }
 

@@ -110,6 +110,7 @@ static void begin(struct hook_thread *t)
 		hook_slot->tag = t->tag;
 		hook_slot->site = (uintptr_t)t->site;
 		hook_slot->open = hook_requests_count();
+		vary_traffic_begin();
 		hook_slot->events = t->order.events << 1 | 1;
 	}
 	if (t->order.events > t->order_view.events)
@@ -223,7 +224,7 @@ static int look(struct hook_thread *t, const struct look *l, int source)
 	if (l->message) {
 		rc = vary_true.Mprobe(source, l->tag, l->comm, l->message, l->status);
 		if (rc == MPI_SUCCESS)
-			vary_probed(l->status);
+			vary_probed(l->comm, l->status);
 	} else {
 		rc = vary_true.Probe(source, l->tag, l->comm, l->status);
 	}
@@ -290,10 +291,40 @@ static bool at_cut(struct hook_thread *t)
 	return true;
 }
 
+/* The slot is the main thread's. */
+static void wants(const struct hook_thread *t, int source, int tag, MPI_Comm comm)
+{
+	if (hook_thread_is_main(t))
+		vary_waits_for(source, tag, comm);
+}
+
+static int vary_Recv(struct hook_thread *t, void *buf, MPI_Count count, MPI_Datatype type,
+		     int source, int tag, MPI_Comm comm, MPI_Status *status)
+{
+	wants(t, source, tag, comm);
+	return hook_mpi_record.Recv(t, buf, count, type, source, tag, comm, status);
+}
+
+static int vary_Wait(struct hook_thread *t, MPI_Request *request, MPI_Status *status)
+{
+	if (hook_thread_is_main(t))
+		vary_waits_for_all(1, request);
+	return hook_mpi_record.Wait(t, request, status);
+}
+
+static int vary_Waitall(struct hook_thread *t, int count, MPI_Request requests[],
+			MPI_Status *statuses)
+{
+	if (hook_thread_is_main(t))
+		vary_waits_for_all(count, requests);
+	return hook_mpi_record.Waitall(t, count, requests, statuses);
+}
+
 static int vary_Probe(struct hook_thread *t, int source, int tag, MPI_Comm comm, MPI_Status *status)
 {
 	struct look l = {source, tag, comm, NULL, status};
 
+	wants(t, source, tag, comm);
 	return at_cut(t) ? hook_mpi_record.Probe(t, source, tag, comm, status) : vary_look(t, l);
 }
 
@@ -304,11 +335,12 @@ static int vary_Mprobe(struct hook_thread *t, int source, int tag, MPI_Comm comm
 	struct look l = {source, tag, comm, message, status};
 	int rc;
 
+	wants(t, source, tag, comm);
 	if (!at_cut(t))
 		return vary_look(t, l);
 	status = status == MPI_STATUS_IGNORE ? &local : status;
 	rc = hook_mpi_record.Mprobe(t, source, tag, comm, message, status);
-	vary_probed(record_told(rc, status));
+	vary_probed(comm, record_told(rc, status));
 	return rc;
 }
 
@@ -333,14 +365,15 @@ static int vary_Improbe(struct hook_thread *t, int source, int tag, MPI_Comm com
 	if (rc == MPI_SUCCESS && !*flag)
 		vary_poll_failed();
 	else if (rc == MPI_SUCCESS && message)
-		vary_probed(status);
+		vary_probed(comm, status);
 	return rc;
 }
 
 static int vary_exchange(struct hook_thread *t, const struct hook_mpi_exchange *x, bool replace,
 			 MPI_Status *status)
 {
-	vary_sends(x->dest, x->comm);
+	vary_sends(x->dest, x->sendtag, x->comm);
+	wants(t, x->source, x->recvtag, x->recvcomm);
 	return hook_mpi_record.exchange(t, x, replace, status);
 }
 
@@ -348,7 +381,7 @@ static int vary_exchange(struct hook_thread *t, const struct hook_mpi_exchange *
 static int vary_iexchange(struct hook_thread *t, const struct hook_mpi_exchange *x, bool replace,
 			  MPI_Request *request)
 {
-	vary_sends(x->dest, x->comm);
+	vary_sends(x->dest, x->sendtag, x->comm);
 	return hook_mpi_record.iexchange(t, x, replace, request);
 }
 #endif
@@ -376,6 +409,9 @@ const struct hook_mpi_mode *hook_mpi_vary(void)
 	mode.iexchange = vary_iexchange;
 #endif
 	vary_traffic_calls(&mode);
+	mode.Recv = vary_Recv;
+	mode.Wait = vary_Wait;
+	mode.Waitall = vary_Waitall;
 	mode.Irecv = vary_Irecv;
 	mode.Probe = vary_Probe;
 	mode.Iprobe = vary_Iprobe;

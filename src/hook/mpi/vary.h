@@ -32,9 +32,14 @@ extern struct hook_mpi_real vary_true;
 void vary_traffic_open(int ranks);
 void vary_traffic_calls(struct hook_mpi_mode *mode);
 /* A message is sent by a call that tells nobody else. */
-void vary_sends(int dest, MPI_Comm comm);
+void vary_sends(int dest, int tag, MPI_Comm comm);
 /* A matched probe has taken a message. */
-void vary_probed(const MPI_Status *status);
+void vary_probed(MPI_Comm comm, const MPI_Status *status);
+/* The next event of the main thread does not return without these receives. */
+void vary_waits_for(int source, int tag, MPI_Comm comm);
+void vary_waits_for_all(int count, const MPI_Request requests[]);
+/* It begins. */
+void vary_traffic_begin(void);
 
 int vary_Irecv(struct hook_thread *t, void *buf, MPI_Count count, MPI_Datatype type, int source,
 	       int tag, MPI_Comm comm, MPI_Request *request);
