@@ -64,7 +64,7 @@ static int close_numbered(int fd, const void *site)
 	if (numbers)
 		hook_file_closes();
 	/* A sanitizer would take what our threads do with a descriptor of ours for a race. */
-	rc = hook_depth && fd >= OURS ? (int)syscall(SYS_close, fd) : REAL(close)(fd);
+	rc = hook_depth && fd >= rp_fd_lowest ? (int)syscall(SYS_close, fd) : REAL(close)(fd);
 	if (numbers)
 		hook_file_closed();
 	return rc;
