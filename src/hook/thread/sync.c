@@ -5,6 +5,7 @@
  */
 #include "hook/thread/sync.h"
 
+#include <dlfcn.h>
 #include <sched.h>
 #include <sys/syscall.h>
 #include <stdlib.h>
