@@ -4,16 +4,13 @@
  * FILE. The sums depend on the order. Each may run where it might at the start, at all times. How
  * often they slept is added to FILE, by calls that replay does not feed.
  */
-#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+
+#include "kernel.h"
 
 #define THREADS 4
 
@@ -47,15 +44,11 @@ static void *work(void *arg)
 
 static void note_sleeps(const char *name)
 {
-	int fd = (int)syscall(SYS_openat, AT_FDCWD, name, O_WRONLY | O_CREAT | O_APPEND, 0644);
-	struct rusage usage;
 	char line[32];
 
-	syscall(SYS_getrusage, RUSAGE_SELF, &usage);
-	snprintf(line, sizeof(line), "%ld\n", usage.ru_nvcsw);
-	if (syscall(SYS_write, fd, line, strlen(line)) < 0)
+	snprintf(line, sizeof(line), "%ld\n", kernel_usage().ru_nvcsw);
+	if (kernel_append(name, line) != 0)
 		exit(1);
-	syscall(SYS_close, fd);
 }
 
 int main(int argc, char **argv)

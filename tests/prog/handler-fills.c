@@ -9,9 +9,9 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
+
+#include "kernel.h"
 
 #define SEMAPHORES 8
 #define STEPS 400000
@@ -61,21 +61,9 @@ static void *use_once(void *arg)
 	return arg;
 }
 
-/* By no function that a recording knows. */
-static long kernel(long number, long a, long b, long c)
-{
-	long result;
-
-	__asm__ volatile("syscall"
-			 : "=a"(result)
-			 : "a"(number), "D"(a), "S"(b), "d"(c)
-			 : "rcx", "r11", "memory");
-	return result;
-}
-
 static void signal_main(void)
 {
-	kernel(SYS_tgkill, kernel(SYS_getpid, 0, 0, 0), tid, SIGUSR1);
+	kernel(SYS_tgkill, kernel(SYS_getpid, 0, 0, 0, 0), tid, SIGUSR1, 0);
 }
 
 /* Libc tells so in the lock; a replay waits elsewhere, and has its signals from the recording. */
@@ -84,7 +72,7 @@ static void await_waiter(void)
 	struct timespec nap = {0, 1000000};
 
 	for (int i = 0; i < 500 && __atomic_load_n(&lock.__data.__lock, __ATOMIC_RELAXED) != 2; i++)
-		kernel(SYS_nanosleep, (long)&nap, 0, 0);
+		kernel(SYS_nanosleep, (long)&nap, 0, 0, 0);
 }
 
 /* Has the lock until the handler is through. */
@@ -106,7 +94,7 @@ int main(int argc, char **argv)
 	pthread_t thread;
 
 	inside = argc > 1 && strcmp(argv[1], "inside") == 0;
-	tid = kernel(SYS_gettid, 0, 0, 0);
+	tid = kernel(SYS_gettid, 0, 0, 0, 0);
 	for (int i = 0; i < SEMAPHORES; i++)
 		sem_init(&semaphore[i], 0, 0);
 	sem_init(&done, 0, 0);

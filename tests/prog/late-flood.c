@@ -10,6 +10,7 @@
  */
 #include <time.h>
 
+#include "kernel.h"
 #include "outcome.h"
 
 #define MOST_BYTES 65536
@@ -18,17 +19,15 @@ static int bytes = 4000;
 
 static long peak_kb(void)
 {
-	FILE *file = fopen("/proc/self/status", "r");
-	char line[256];
-	long kb = -1;
+	return kernel_usage().ru_maxrss;
+}
 
-	while (file && fgets(line, sizeof(line), file)) {
-		if (sscanf(line, "VmHWM: %ld", &kb) == 1)
-			break;
-	}
-	if (file)
-		fclose(file);
-	return kb;
+static void tell(const char *path, long kb)
+{
+	char line[32];
+
+	snprintf(line, sizeof(line), "%ld\n", kb);
+	CHECK(kernel_append(path, line) == 0);
 }
 
 static void cancel(int source, int times)
@@ -51,7 +50,6 @@ static void receive(int paced, int messages, const char *path)
 	static char data[MOST_BYTES];
 	int from[3] = {0};
 	long before = peak_kb();
-	FILE *file;
 
 	for (int i = 0; i < paced + messages; i++) {
 		MPI_Status status;
@@ -62,17 +60,13 @@ static void receive(int paced, int messages, const char *path)
 			outcome(" %d", from[1]);
 	}
 	CHECK(from[1] == paced && from[2] == messages);
-	file = fopen(path, "a");
-	CHECK(file != NULL);
-	fprintf(file, "%ld\n", peak_kb() - before);
-	fclose(file);
+	tell(path, peak_kb() - before);
 }
 
 static void receive_posted(int paced, int messages, const char *path)
 {
 	static char data[MOST_BYTES];
 	long before = peak_kb();
-	FILE *file;
 
 	for (int i = 0; i < paced + messages; i++) {
 		MPI_Request request;
@@ -81,10 +75,7 @@ static void receive_posted(int paced, int messages, const char *path)
 			  &request);
 		MPI_Wait(&request, MPI_STATUS_IGNORE);
 	}
-	file = fopen(path, "a");
-	CHECK(file != NULL);
-	fprintf(file, "%ld\n", peak_kb() - before);
-	fclose(file);
+	tell(path, peak_kb() - before);
 }
 
 static void held(int me, int messages)
