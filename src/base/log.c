@@ -3,7 +3,10 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
+
+#include "base/text.h"
 
 static int out = STDERR_FILENO;
 
@@ -12,7 +15,10 @@ void rp_say_to(int fd)
 	out = fd;
 }
 
-/* One write, so that lines of several processes do not mix. */
+/*
+ * One write, so that lines of several processes do not mix. Names in it may come from a trace of
+ * somebody else: no control character gets through.
+ */
 void rp_say(const char *format, ...)
 {
 	char line[4096];
@@ -25,9 +31,8 @@ void rp_say(const char *format, ...)
 	va_end(ap);
 	if (m < 0)
 		return;
-	n += m;
-	if (n > (int)sizeof(line) - 2)
-		n = (int)sizeof(line) - 2;
+	rp_text_clean(line);
+	n = (int)strlen(line);
 	line[n++] = '\n';
 	if (write(out, line, (size_t)n) < 0)
 		return;

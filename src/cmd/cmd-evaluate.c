@@ -13,6 +13,7 @@
 #include "launch/job.h"
 #include "launch/moved.h"
 #include "replay/evaluate.h"
+#include "replay/trust.h"
 
 static int parse_patience(const char *text, double *patience)
 {
@@ -28,17 +29,17 @@ static int parse_patience(const char *text, double *patience)
 static int parse(int argc, char **argv, struct replay_evaluate *how)
 {
 	static const struct option options[] = {
-		{"again", no_argument, NULL, 'a'},
-		{"force", no_argument, NULL, 'f'},
-		{"patience", required_argument, NULL, 'p'},
-		{"map", required_argument, NULL, 'M'},
-		{0},
+		{"again", no_argument, NULL, 'a'},          {"force", no_argument, NULL, 'f'},
+		{"patience", required_argument, NULL, 'p'}, {"map", required_argument, NULL, 'M'},
+		{"trust", no_argument, NULL, 'T'},          {0},
 	};
 	int c, code = 0;
 
 	opterr = 0;
 	while (!code && (c = getopt_long(argc, argv, ":", options, NULL)) != -1) {
-		if (c == 'a')
+		if (c == 'T')
+			replay_trust_given();
+		else if (c == 'a')
 			how->again = true;
 		else if (c == 'f')
 			how->force = true;
@@ -74,7 +75,7 @@ static int run(int argc, char **argv)
 
 const struct cmd_verb cmd_evaluate = {
 	.name = "evaluate",
-	.args = "[--again] [--force] [--patience=SECONDS] [--map OLD=NEW] [TRACE]",
+	.args = "[--again] [--force] [--patience=SECONDS] [--map OLD=NEW] [--trust] [TRACE]",
 	.summary = "Replays a run once and writes down every communication event",
 	.details =
 		"Of threads it keeps how often they synchronised on what ('reprise stats').\n"
@@ -85,6 +86,8 @@ const struct cmd_verb cmd_evaluate = {
 		"  --force             although the program or a library has changed\n"
 		"  --map OLD=NEW       the directory OLD lies at NEW now; may be given several "
 		"times\n"
+		"  --trust             run what the trace says, although you did not record it "
+		"here\n"
 		"  --patience=SECONDS  how long nothing may happen before it is called a hang "
 		"(30)\n\n"
 		"Without TRACE it is the latest one. Exit status 0; 120 if the program did not do\n"

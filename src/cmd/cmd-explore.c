@@ -24,6 +24,7 @@
 #include "replay/evaluate.h"
 #include "replay/explore.h"
 #include "replay/front.h"
+#include "replay/trust.h"
 
 #define PATIENCE 15.0
 /* How long a run may take: threads that wait for each other are no deadlock that MPI shows. */
@@ -93,6 +94,9 @@ static int parse_option(struct options *o, int c, char **argv)
 		return parse_seconds("timeout", optarg, &o->x.timeout);
 	case 'M':
 		return launch_moved_add(optarg);
+	case 'T':
+		replay_trust_given();
+		return 0;
 	case 'j':
 		return cmd_show_format(optarg, &o->json);
 	default:
@@ -114,6 +118,7 @@ static int parse(int argc, char **argv, struct options *o)
 		{"timeout", required_argument, NULL, 't'},
 		{"format", required_argument, NULL, 'j'},
 		{"map", required_argument, NULL, 'M'},
+		{"trust", no_argument, NULL, 'T'},
 		{NULL, 0, NULL, 0},
 	};
 	int c, code = 0;
@@ -413,6 +418,8 @@ const struct cmd_verb cmd_explore = {
 		"                       recorded run)\n"
 		"  -o, --output DIR     where the new traces go\n"
 		"  --map OLD=NEW        the directory OLD lies at NEW now\n"
-		"  --format=json        for scripts: one object\n",
+		"  --format=json        for scripts: one object\n"
+		"  --trust              run what the trace says, although you did not record it "
+		"here\n",
 	.run = run,
 };

@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "cmd/info-json.h"
 #include "cmd/show.h"
 #include "replay/evaluate.h"
@@ -101,7 +102,7 @@ static void print_run(const struct trace_run *run)
 	if (run->has_meta) {
 		start = cmd_show_text(run->meta.start);
 		host = cmd_show_text(run->meta.host);
-		print_field("command", cmd_show_command(run->meta.argv));
+		print_field("command", rp_text_command(run->meta.argv));
 		if (run->ranks && run->rank[0].has_start)
 			print_program(&run->rank[0]);
 		print_field("started", rp_format("%s on %s", start, host));

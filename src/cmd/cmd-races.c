@@ -12,6 +12,7 @@
 #include "cmd/races.h"
 #include "cmd/show.h"
 #include "launch/moved.h"
+#include "replay/trust.h"
 #include "trace/run.h"
 
 #define TOP 10
@@ -62,11 +63,10 @@ static int show(const char *trace, bool json, size_t top)
 
 static int run(int argc, char **argv)
 {
-	static const struct option options[] = {{"all", no_argument, NULL, 'a'},
-						{"top", required_argument, NULL, 't'},
-						{"format", required_argument, NULL, 'f'},
-						{"map", required_argument, NULL, 'M'},
-						{0}};
+	static const struct option options[] = {
+		{"all", no_argument, NULL, 'a'},          {"top", required_argument, NULL, 't'},
+		{"format", required_argument, NULL, 'f'}, {"map", required_argument, NULL, 'M'},
+		{"trust", no_argument, NULL, 'T'},        {0}};
 	bool json = false;
 	size_t top = TOP;
 	int c, code = 0;
@@ -74,7 +74,9 @@ static int run(int argc, char **argv)
 	opterr = 0;
 	optind = 1;
 	while (!code && (c = getopt_long(argc, argv, ":", options, NULL)) != -1) {
-		if (c == 'a')
+		if (c == 'T')
+			replay_trust_given();
+		else if (c == 'a')
 			top = 0;
 		else if (c == 't')
 			code = cmd_show_top(optarg, "places", &top);
@@ -94,7 +96,7 @@ static int run(int argc, char **argv)
 
 const struct cmd_verb cmd_races = {
 	.name = "races",
-	.args = "[--all | --top N] [--format=json] [--map OLD=NEW] [TRACE]",
+	.args = "[--all | --top N] [--format=json] [--map OLD=NEW] [--trust] [TRACE]",
 	.summary = "Says which receives could have got another message, and where",
 	.details =
 		"A race is a receive, a probe or a completion that could have had another outcome\n"
@@ -105,7 +107,8 @@ const struct cmd_verb cmd_races = {
 		"count\n"
 		"  --top N        the N worst places (10)\n"
 		"  --format=json  for scripts: all of it\n"
-		"  --map OLD=NEW  the directory OLD lies at NEW now, for the evaluation\n\n"
+		"  --map OLD=NEW  the directory OLD lies at NEW now, for the evaluation\n"
+		"  --trust        run what the trace says, although you did not record it here\n\n"
 		"Without TRACE it is the latest one. Exit status 0 without races, 1 with, 2 if "
 		"the\n"
 		"trace cannot be read.\n",

@@ -19,6 +19,7 @@
 #include "launch/moved.h"
 #include "replay/evaluate.h"
 #include "replay/front.h"
+#include "replay/trust.h"
 
 struct wanted {
 	enum graph_reduce_to to;
@@ -41,17 +42,17 @@ static int parse_to(struct wanted *w, const char *text)
 static int parse(int argc, char **argv, struct wanted *w)
 {
 	static const struct option options[] = {
-		{"output", required_argument, NULL, 'o'},
-		{"to", required_argument, NULL, 't'},
-		{"format", required_argument, NULL, 'f'},
-		{"map", required_argument, NULL, 'M'},
-		{0},
+		{"output", required_argument, NULL, 'o'}, {"to", required_argument, NULL, 't'},
+		{"format", required_argument, NULL, 'f'}, {"map", required_argument, NULL, 'M'},
+		{"trust", no_argument, NULL, 'T'},        {0},
 	};
 	int c, code = 0;
 
 	opterr = 0;
 	while (!code && (c = getopt_long(argc, argv, ":o:", options, NULL)) != -1) {
-		if (c == 'o')
+		if (c == 'T')
+			replay_trust_given();
+		else if (c == 'o')
 			w->output = optarg;
 		else if (c == 't')
 			code = parse_to(w, optarg);
@@ -167,7 +168,7 @@ static int run(int argc, char **argv)
 
 const struct cmd_verb cmd_reduce = {
 	.name = "reduce",
-	.args = "[-o DIR] [--to=racing|minimum] [--format=json] [--map OLD=NEW] [TRACE]",
+	.args = "[-o DIR] [--to=racing|minimum] [--format=json] [--map OLD=NEW] [--trust] [TRACE]",
 	.summary = "Makes a smaller trace of the same run",
 	.details = "Of the wildcard receives of a run many could not have got another message, and "
 		   "of\n"
@@ -180,7 +181,9 @@ const struct cmd_verb cmd_reduce = {
 		   "  --to=racing       the sources of all receives that could have got another "
 		   "message\n"
 		   "  --format=json     for scripts\n"
-		   "  --map OLD=NEW     the directory OLD lies at NEW now, for the evaluation\n\n"
+		   "  --map OLD=NEW     the directory OLD lies at NEW now, for the evaluation\n"
+		   "  --trust           run what the trace says, although you did not record it "
+		   "here\n\n"
 		   "Without TRACE it is the latest one.\n",
 	.run = run,
 };

@@ -15,6 +15,7 @@
 #include "launch/job.h"
 #include "launch/moved.h"
 #include "replay/front.h"
+#include "replay/trust.h"
 
 #define PATIENCE 30.0
 
@@ -52,16 +53,22 @@ static int parse_trace(const char **trace, const char *text)
 static int parse(int argc, char **argv, struct replay_front *f, const char **trace, bool *arrival)
 {
 	static const struct option options[] = {
-		{"arrival-order", no_argument, NULL, 'a'},  {"force", no_argument, NULL, 'f'},
-		{"map", required_argument, NULL, 'M'},      {"noise", optional_argument, NULL, 'n'},
-		{"patience", required_argument, NULL, 'p'}, {NULL, 0, NULL, 0},
+		{"arrival-order", no_argument, NULL, 'a'},
+		{"force", no_argument, NULL, 'f'},
+		{"map", required_argument, NULL, 'M'},
+		{"noise", optional_argument, NULL, 'n'},
+		{"patience", required_argument, NULL, 'p'},
+		{"trust", no_argument, NULL, 'T'},
+		{NULL, 0, NULL, 0},
 	};
 	int c, rc = 0;
 
 	opterr = 0;
 	/* "-": words that are no options come as option 1, in their place; "--" ends it. */
 	while (!rc && (c = getopt_long(argc, argv, "-:", options, NULL)) != -1) {
-		if (c == 'a')
+		if (c == 'T')
+			replay_trust_given();
+		else if (c == 'a')
 			*arrival = true;
 		else if (c == 'f')
 			f->force = true;
@@ -132,6 +139,8 @@ const struct cmd_verb cmd_replay = {
 		"  --map OLD=NEW       the directory OLD lies at NEW now; may be given several "
 		"times\n"
 		"  --noise[=SEED]      delay events at random; the outcome must not change\n"
+		"  --trust             run what the trace says, although you did not record it "
+		"here\n"
 		"  --patience=SECONDS  how long nothing may happen before it is called a hang "
 		"(30)\n",
 	.run = run,

@@ -16,6 +16,7 @@
 #include "graph/reduce.h"
 #include "graph/report.h"
 #include "launch/moved.h"
+#include "replay/trust.h"
 #include "trace/run.h"
 
 #define TOP 10
@@ -180,10 +181,13 @@ static int show(const char *trace, bool json, bool ranks, size_t top)
 
 static int run(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{"ranks", no_argument, NULL, 'r'},     {"all", no_argument, NULL, 'a'},
-		{"top", required_argument, NULL, 't'}, {"format", required_argument, NULL, 'f'},
-		{"map", required_argument, NULL, 'M'}, {0}};
+	static const struct option options[] = {{"ranks", no_argument, NULL, 'r'},
+						{"all", no_argument, NULL, 'a'},
+						{"top", required_argument, NULL, 't'},
+						{"format", required_argument, NULL, 'f'},
+						{"map", required_argument, NULL, 'M'},
+						{"trust", no_argument, NULL, 'T'},
+						{0}};
 	bool json = false, ranks = false;
 	size_t top = TOP;
 	int c, code = 0;
@@ -191,7 +195,9 @@ static int run(int argc, char **argv)
 	opterr = 0;
 	optind = 1;
 	while (!code && (c = getopt_long(argc, argv, ":", options, NULL)) != -1) {
-		if (c == 'r')
+		if (c == 'T')
+			replay_trust_given();
+		else if (c == 'r')
 			ranks = true;
 		else if (c == 'a')
 			top = 0;
@@ -213,7 +219,7 @@ static int run(int argc, char **argv)
 
 const struct cmd_verb cmd_stats = {
 	.name = "stats",
-	.args = "[--ranks] [--all | --top N] [--format=json] [--map OLD=NEW] [TRACE]",
+	.args = "[--ranks] [--all | --top N] [--format=json] [--map OLD=NEW] [--trust] [TRACE]",
 	.summary = "Counts messages, chance outcomes, traced ones; what threads wait for",
 	.details =
 		"Of MPI: outcomes that are chance, those in the trace, and how few would do. Of\n"
@@ -224,7 +230,8 @@ const struct cmd_verb cmd_stats = {
 		"  --top N        the N worst objects (10), with five places each\n"
 		"  --all          all objects and places\n"
 		"  --format=json  for scripts: one object, with every rank, thread and object\n"
-		"  --map OLD=NEW  the directory OLD lies at NEW now, for the evaluation\n\n"
+		"  --map OLD=NEW  the directory OLD lies at NEW now, for the evaluation\n"
+		"  --trust        run what the trace says, although you did not record it here\n\n"
 		"The trace is evaluated if it is not yet. Without TRACE it is the latest one.\n",
 	.run = run,
 };

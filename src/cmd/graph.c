@@ -11,7 +11,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cmd/place.h"
-#include "cmd/show.h"
 #include "replay/evaluate.h"
 
 int cmd_graph_open(struct cmd_graph *g, const char *trace)
@@ -84,16 +83,14 @@ static const struct trace_modules *modules_of(struct cmd_graph *g, unsigned rank
 const char *cmd_graph_place(struct cmd_graph *g, unsigned rank, uint32_t thread, uint32_t site)
 {
 	uint64_t who = (uint64_t)rank << 32 | thread, address[TRACE_SITE_DEPTH];
-	char *place = rp_map_get(&g->places, who, site), *text;
+	char *place = rp_map_get(&g->places, who, site);
 	uint32_t depth;
 
 	if (place)
 		return place;
 	depth = graph_source_site(&g->source, rank, thread, site, address);
-	text = cmd_place_text(modules_of(g, rank, graph_source_process(&g->source, rank, thread)),
-			      address, depth);
-	place = cmd_show_text(text);
-	free(text);
+	place = cmd_place_text(modules_of(g, rank, graph_source_process(&g->source, rank, thread)),
+			       address, depth);
 	rp_map_put(&g->places, who, site, place);
 	return place;
 }

@@ -53,15 +53,12 @@ static const char *place_of(struct source *s, const struct trace_sites *sites, u
 {
 	uint64_t address[TRACE_SITE_DEPTH];
 	const char *known = rp_map_get(&s->places, site, sites == &s->made);
-	char *place;
 	uint32_t depth;
 
 	if (known)
 		return known;
 	depth = site <= sites->count ? trace_sites_get(sites, (uint32_t)site, address) : 0;
-	place = cmd_place_text(&s->modules, address, depth);
-	known = keep(s->all, cmd_show_text(place));
-	free(place);
+	known = keep(s->all, cmd_place_text(&s->modules, address, depth));
 	rp_map_put(&s->places, site, sites == &s->made, (char *)known);
 	return known;
 }
@@ -73,16 +70,14 @@ static const char *text_of(struct source *s, const char *text)
 
 static const char *start_of(struct source *s, uint64_t address)
 {
-	char *place, *shown;
+	const char *place;
 
 	if (!address)
 		return NULL;
 	/* As if it were returned to: the place is that of the byte before. */
 	address++;
-	place = cmd_place_text(&s->modules, &address, 1);
-	shown = strcmp(place, "?") != 0 ? cmd_show_text(place) : NULL;
-	free(place);
-	return shown ? keep(s->all, shown) : NULL;
+	place = keep(s->all, cmd_place_text(&s->modules, &address, 1));
+	return strcmp(place, "?") != 0 ? place : NULL;
 }
 
 static void begin(struct source *s, const struct trace_objects_rec *rec)
@@ -100,16 +95,12 @@ static void begin(struct source *s, const struct trace_objects_rec *rec)
 
 static const char *name_of(struct source *s, const struct trace_objects_rec *rec)
 {
-	char *variable, *shown;
+	char *variable;
 
 	if (rec->text[0][0])
 		return text_of(s, rec->text[0]);
 	variable = cmd_place_variable(&s->modules, rec->object.address);
-	if (!variable)
-		return NULL;
-	shown = cmd_show_text(variable);
-	free(variable);
-	return keep(s->all, shown);
+	return variable ? keep(s->all, variable) : NULL;
 }
 
 static void add_object(struct source *s, const struct trace_objects_rec *rec)

@@ -5,9 +5,10 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "symbol/symbol.h"
 
-static char *text_of(const struct trace_module *module, uint64_t address)
+static char *found_text(const struct trace_module *module, uint64_t address)
 {
 	const char *slash = strrchr(module->path, '/');
 	struct symbol_place place;
@@ -19,6 +20,15 @@ static char *text_of(const struct trace_module *module, uint64_t address)
 		return rp_format("%s", place.function);
 	slash = strrchr(place.file, '/');
 	return rp_format("%s:%d (%s)", slash ? slash + 1 : place.file, place.line, place.function);
+}
+
+/* Names in files of somebody else may hold anything. */
+static char *text_of(const struct trace_module *module, uint64_t address)
+{
+	char *text = found_text(module, address);
+
+	rp_text_clean(text);
+	return text;
 }
 
 char *cmd_place_text(const struct trace_modules *modules, const uint64_t address[], uint32_t depth)
@@ -53,6 +63,7 @@ char *cmd_place_variable(const struct trace_modules *modules, uint64_t address)
 	const struct trace_module *below = NULL;
 	const char *name;
 	uint64_t offset;
+	char *text;
 
 	for (size_t i = 0; i < modules->n; i++) {
 		const struct trace_module *m = &modules->module[i];
@@ -66,5 +77,7 @@ char *cmd_place_variable(const struct trace_modules *modules, uint64_t address)
 	name = below ? symbol_variable(below->path, address - below->bias, &offset) : NULL;
 	if (!name)
 		return NULL;
-	return offset ? rp_format("%s+0x%lx", name, (unsigned long)offset) : rp_strdup(name);
+	text = offset ? rp_format("%s+0x%lx", name, (unsigned long)offset) : rp_strdup(name);
+	rp_text_clean(text);
+	return text;
 }

@@ -13,86 +13,13 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/text.h"
 
 #define RANKS_WIDTH 48
 
-/* Bytes of the UTF-8 character at p, or 0 if there is none. */
-static size_t utf8_length(const unsigned char *p)
-{
-	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-	size_t n = *p < 0x80 ? 1 : *p >= 0xf0 ? 4 : *p >= 0xe0 ? 3 : *p >= 0xc0 ? 2 : 0;
-	uint32_t c = n == 1 ? *p : *p & (0xffu >> (n + 1));
-
-	if (*p >= 0xf8)
-		return 0;
-	for (size_t i = 1; i < n; i++) {
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-		c = c << 6 | (p[i] & 0x3f);
-	}
-	return n && c >= least[n] && c <= 0x10ffff && (c < 0xd800 || c > 0xdfff) ? n : 0;
-}
-
-/* Also the control characters of Latin 1, which some terminals obey. */
-static bool is_control(const unsigned char *p)
-{
-	return *p < 0x20 || *p == 0x7f || (*p == 0xc2 && p[1] < 0xa0);
-}
-
-static char *cleaned(const char *text, const char *bad, bool keep_controls)
-{
-	char *out = rp_alloc(strlen(text) + 1, strlen(bad) + 1), *to = out;
-
-	for (const unsigned char *p = (const unsigned char *)text; *p;) {
-		size_t n = utf8_length(p);
-
-		if (n == 0 || (!keep_controls && is_control(p))) {
-			to = stpcpy(to, bad);
-			p += n ? n : 1;
-			continue;
-		}
-		memcpy(to, p, n);
-		to += n;
-		p += n;
-	}
-	*to = '\0';
-	return out;
-}
-
 char *cmd_show_text(const char *text)
 {
-	return cleaned(text, "?", false);
-}
-
-static void put_quoted(FILE *out, const char *word)
-{
-	if (*word && !word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-					"0123456789_-+=./:,@%^")]) {
-		fputs(word, out);
-		return;
-	}
-	fputc('\'', out);
-	for (; *word; word++)
-		*word == '\'' ? fputs("'\\''", out) : fputc(*word, out);
-	fputc('\'', out);
-}
-
-char *cmd_show_command(char *const *argv)
-{
-	char *line = NULL, *shown;
-	size_t size;
-	FILE *out = open_memstream(&line, &size);
-
-	for (size_t i = 0; out && argv[i]; i++) {
-		if (i)
-			fputc(' ', out);
-		put_quoted(out, argv[i]);
-	}
-	if (!out || fclose(out) != 0)
-		return rp_strdup("?");
-	shown = cmd_show_text(line);
-	free(line);
-	return shown;
+	return rp_text_cleaned(text, "?", false);
 }
 
 char *cmd_show_size(uint64_t bytes)
@@ -135,7 +62,7 @@ json_t *cmd_show_json(const char *text)
 
 	if (string)
 		return string;
-	clean = cleaned(text, "\xef\xbf\xbd", true);
+	clean = rp_text_cleaned(text, "\xef\xbf\xbd", true);
 	string = json_string(clean);
 	free(clean);
 	return string;

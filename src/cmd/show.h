@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How verbs show things: sizes, command lines, sets of ranks, text of unknown origin. Whoever gets
+ * How verbs show things: sizes, sets of ranks, text of unknown origin. Whoever gets
  * a char * frees it; none holds a control character, whatever went in.
  */
 #ifndef CMD_SHOW_H
@@ -14,9 +14,6 @@
 
 /* Text fit for a terminal: control characters and bytes that are not UTF-8 become '?'. */
 char *cmd_show_text(const char *text);
-
-/* As one would type it in a shell. */
-char *cmd_show_command(char *const *argv);
 
 /* "912 B", "1.2 MiB". */
 char *cmd_show_size(uint64_t bytes);

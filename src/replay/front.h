@@ -73,7 +73,7 @@ int replay_plan(const struct replay_front *f, char ***words, bool *alone)
 /* Says what keeps the trace from being replayed, in one sentence; 0 if nothing does. */
 int replay_check_trace(const struct trace_run *run) __attribute__((warn_unused_result));
 
-/* Can the trace be replayed, and is its program what it was? */
+/* Can the trace be replayed, may it be run, and is its program what it was? */
 int replay_check(const struct replay_front *f) __attribute__((warn_unused_result));
 
 /* Starts the recorded command in an open session. */

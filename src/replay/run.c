@@ -22,6 +22,7 @@
 #include "launch/program.h"
 #include "launch/rank.h"
 #include "replay/output.h"
+#include "replay/trust.h"
 
 /* Names the first damaged or missing stream; true if there is one. */
 static bool say_damage(const struct trace_run *run, const struct trace_run_rank *rank)
@@ -106,8 +107,10 @@ int replay_check(const struct replay_front *f)
 {
 	int code = replay_check_trace(f->run);
 
-	if (!code)
+	if (!code) {
 		launch_moved_guess(f->run->meta.place, f->run->dir.path);
+		code = replay_trust(f->run);
+	}
 	return code ? code : check_programs(f);
 }
 

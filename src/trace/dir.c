@@ -376,7 +376,15 @@ static char *latest_target(const char *link, const char *parent)
 	return found;
 }
 
-static char *find_latest(void)
+/* In a directory that others can write to, the link may be theirs, or lead to what is theirs. */
+static bool is_own(const char *path, bool follow)
+{
+	struct stat st;
+
+	return (follow ? stat(path, &st) : lstat(path, &st)) != 0 || st.st_uid == geteuid();
+}
+
+static char *find_latest(bool *foreign)
 {
 	const char *parent[2] = {default_parent(), "."};
 	char *found = NULL;
@@ -385,6 +393,10 @@ static char *find_latest(void)
 		char *link = rp_format("%s/" TRACE_DIR_LATEST, parent[i]);
 
 		found = latest_target(link, parent[i]);
+		if (found && (!is_own(link, false) || !is_own(found, true))) {
+			rp_say("%s is not yours, or points to what is not: name a trace", link);
+			*foreign = true;
+		}
 		free(link);
 	}
 	return found;
@@ -392,10 +404,15 @@ static char *find_latest(void)
 
 int trace_dir_open(struct trace_dir *dir, const char *path)
 {
-	char *found = path ? rp_strdup(path) : find_latest();
+	bool foreign = false;
+	char *found = path ? rp_strdup(path) : find_latest(&foreign);
 	int rc;
 
 	*dir = (struct trace_dir){.fd = -1};
+	if (foreign) {
+		free(found);
+		return RP_EXIT_BAD_INPUT;
+	}
 	if (!found) {
 		rp_say("no trace here; record one with 'reprise record COMMAND', or name one");
 		return RP_EXIT_BAD_INPUT;

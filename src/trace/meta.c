@@ -2,7 +2,8 @@
 /*
  * JSON of a run and of a rank, by jansson. "check" is the xxHash64 of the compact, key-sorted dump
  * of the object without it: whoever edits the file by hand, or the disk, is noticed. Nothing is
- * taken from a file before its check and its format version are right.
+ * taken from a file before its check and its format version are right. "seal" (trace/seal.h) is
+ * over the dump without both: these files say what a replay runs.
  */
 #include "trace/meta.h"
 
@@ -22,6 +23,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "trace/format.h"
+#include "trace/seal.h"
 #include "trace/words.h"
 
 #define FILE_MAX (64u << 20)
@@ -116,9 +118,14 @@ static bool take_integer(const json_t *object, const char *key, int64_t min, int
 	return json_is_integer(value) && *out >= min && *out <= max;
 }
 
+static char *dump_of(const json_t *object)
+{
+	return json_dumps(object, JSON_COMPACT | JSON_SORT_KEYS);
+}
+
 static bool check_of(const json_t *object, char check[CHECK_BYTES])
 {
-	char *dump = json_dumps(object, JSON_COMPACT | JSON_SORT_KEYS);
+	char *dump = dump_of(object);
 
 	if (!dump)
 		return false;
@@ -164,6 +171,34 @@ static int replace_file(int dirfd, const char *name, const char *text)
 	return rc;
 }
 
+/* Without a key the file stays unsealed: a replay will ask. */
+static bool put_seal(json_t *object)
+{
+	char seal[TRACE_SEAL_BYTES];
+	char *dump = object ? dump_of(object) : NULL;
+	bool done = dump != NULL;
+
+	if (done && trace_seal_make(dump, seal))
+		done = json_object_set_new(object, "seal", json_string(seal)) == 0;
+	free(dump);
+	return done;
+}
+
+/* The seal is gone then. */
+static bool take_seal(json_t *object)
+{
+	const char *value = json_string_value(json_object_get(object, "seal"));
+	char *seal = rp_strdup(value ? value : ""), *dump;
+	bool matches;
+
+	json_object_del(object, "seal");
+	dump = dump_of(object);
+	matches = dump && *seal && trace_seal_matches(dump, seal);
+	free(dump);
+	free(seal);
+	return matches;
+}
+
 /* Takes the object. */
 static int write_object(int dirfd, const char *name, json_t *object)
 {
@@ -171,7 +206,7 @@ static int write_object(int dirfd, const char *name, json_t *object)
 	char *text = NULL, *line;
 	int rc;
 
-	if (object && check_of(object, check) &&
+	if (put_seal(object) && check_of(object, check) &&
 	    json_object_set_new(object, "check", json_string(check)) == 0)
 		text = json_dumps(object, JSON_INDENT(1));
 	json_decref(object);
@@ -369,6 +404,7 @@ int trace_meta_read(const struct trace_dir *dir, struct trace_meta *meta)
 	*meta = (struct trace_meta){0};
 	if (!object)
 		return RP_EXIT_BAD_INPUT;
+	meta->sealed = take_seal(object);
 	meta->front = json_is_true(front);
 	good = json_is_boolean(front) && take_string(object, "reprise", &meta->version) &&
 	       take_strings(object, "argv", &meta->argv) && meta->argv[0] &&
@@ -427,6 +463,7 @@ int trace_start_read(const struct trace_dir *dir, unsigned rank, struct trace_st
 	object = read_object(dir, what);
 	if (!object)
 		return RP_EXIT_BAD_INPUT;
+	start->sealed = take_seal(object);
 	good = take_integer(object, "rank", rank, rank, &number) &&
 	       take_strings(object, "argv", &start->argv) && start->argv[0] &&
 	       take_strings(object, "env", &start->env) &&

@@ -34,6 +34,7 @@ struct trace_meta {
 	int status; /* exit status or signal */
 	double seconds;
 	char *origin; /* how the run came about if it was not just recorded; or NULL */
+	bool sealed;  /* reading: this user wrote it */
 };
 
 struct trace_start {
@@ -47,6 +48,7 @@ struct trace_start {
 	char *mpi;      /* the hook library: "openmpi", "mpich", "none" */
 	char *input;    /* standard input was: "kept", "empty", "terminal", "closed", "other" */
 	uint64_t stack; /* bytes of the initial stack that arguments and environment take */
+	bool sealed;    /* reading: this user wrote it */
 };
 
 int trace_meta_write(const struct trace_dir *dir, const struct trace_meta *meta)
