@@ -179,6 +179,7 @@ NX_UNUSED static double nx_random_real(void)
 static void nx_print(double cpu, int rounds)
 {
 	double end = bench_now(), cpus;
+	char line[160];
 	uint64_t order = (nx_order + (uint64_t)nx_me) * 0x9e3779b97f4a7c15ull, orders;
 	long sent;
 
@@ -188,8 +189,10 @@ static void nx_print(double cpu, int rounds)
 	if (nx_me)
 		return;
 	printf("result %s\norder %016llx\n", nx_answer, (unsigned long long)orders);
-	printf("seconds %.6f from %.6f to %.6f messages %ld rounds %d cpu %.6f\n",
-	       end - bench_begin, bench_begin, end, sent, rounds, cpus);
+	snprintf(line, sizeof(line),
+		 "seconds %.6f from %.6f to %.6f messages %ld rounds %d cpu %.6f\n",
+		 end - bench_begin, bench_begin, end, sent, rounds, cpus);
+	bench_say(line);
 }
 
 int main(int argc, char **argv)
