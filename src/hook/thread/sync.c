@@ -130,8 +130,7 @@ static bool runs_serially(void)
 const char *hook_sync_hint(void)
 {
 	return hook_baton_on
-		       ? "; a thread that computes for long without a call runs beside the "
-			 "others: see 'reprise info'"
+		       ? ""
 		       : "; threads that share data by atomic operations or without locks can "
 			 "do that: record with --threads=serial";
 }

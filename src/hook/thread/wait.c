@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "hook/thread/baton.h"
 #include "hook/thread/stuck.h"
 #include "hook/thread/sync.h"
 
@@ -25,7 +26,8 @@
 #define CREDIT_MOST 16
 #define SPINS_SKIPPED 64
 #define TICK_NS 250000000
-#define STEP_TICKS 12 /* in a tick, of those who wait for a step */
+#define STEP_TICKS 12  /* in a tick, of those who wait for a step */
+#define TURN_TICKS 100 /* and for the turn to run */
 
 struct waiter {
 	struct waiter *next;
@@ -148,14 +150,17 @@ static void leave_bucket(struct waiter *w, size_t b)
 
 static void sleep_until_go(struct hook_thread *t, struct waiter *w)
 {
-	const struct timespec tick = {0, t->steps ? TICK_NS / STEP_TICKS : TICK_NS};
+	const int parts = t->turns ? TURN_TICKS : t->steps ? STEP_TICKS : 1;
+	const struct timespec tick = {0, TICK_NS / parts};
 	struct hook_sync_patience patience = {0};
-	unsigned int ticks = 0, each = (t->steps ? STEP_TICKS : 1) * (1 + hook_sync_crowd());
+	unsigned int ticks = 0, each = (unsigned int)parts * (1 + hook_sync_crowd());
 
 	while (!__atomic_load_n(&w->go, __ATOMIC_ACQUIRE) && !is_turn(w->version, w->turn)) {
 		if (syscall(SYS_futex, &w->go, FUTEX_WAIT_PRIVATE, 0, &tick, NULL, 0) == 0)
 			continue;
-		if (t->steps)
+		if (t->turns)
+			hook_baton_hurry(w->turn);
+		else if (t->steps)
 			hook_sync_hurry_step(&patience);
 		if (++ticks % each == 0)
 			hook_sync_look(t);
