@@ -31,8 +31,7 @@
 #define LONGEST_INSTRUCTION 15
 #define REGISTERS 16
 #define RED_ZONE 128
-#define OWN_STACK (64 << 10) /* above the stack pointer: frames of the loop, and of who called it  \
-			      */
+#define OWN_STACK (64 << 10) /* above the stack pointer: of the loop and who called it */
 
 enum state { IDLE, ASKED, STEPPING };
 
