@@ -386,17 +386,20 @@ static void replay_take(struct hook_thread *t)
 }
 
 /* Whoever has the turn before may wait in a loop for what comes after it. */
-void hook_baton_hurry(uint32_t turn)
+bool hook_baton_hurry(uint32_t turn)
 {
 	int depth = hook_depth;
+	bool parks;
 
 	hook_depth = HOOK_CLOSED;
 	lock();
-	if (baton.owner && baton.taken == turn && (int32_t)(baton.version - turn) < 0 &&
-	    hook_baton_parks_next(baton.owner))
+	parks = baton.owner && baton.taken == turn && (int32_t)(baton.version - turn) < 0 &&
+		hook_baton_parks_next(baton.owner);
+	if (parks)
 		hook_probe_ask(baton.owner);
 	unlock();
 	hook_depth = depth;
+	return parks;
 }
 
 void hook_baton_give(struct hook_thread *t)

@@ -32,8 +32,8 @@ void hook_baton_take(struct hook_thread *t);
 /* What the calling thread does, found by a probe of it. */
 void hook_baton_answer(struct hook_thread *t, enum hook_probe what);
 
-/* Replay: it waits for the turn to run, and its time to look around has come. */
-void hook_baton_hurry(uint32_t turn);
+/* Replay: somebody waits for the end of this turn to run: does its owner have to be parked? */
+bool hook_baton_hurry(uint32_t turn);
 
 /* Replay: the next thing that the thread did was to be parked; so it is. */
 void hook_baton_park(struct hook_thread *t);

@@ -209,7 +209,10 @@ static void on_trap(int sig, siginfo_t *info, void *context)
 		step(regs, depth);
 	else
 		by_default();
-	hook_depth = depth;
+	if (asked)
+		hook_return_to(hook_self, depth);
+	else
+		hook_depth = depth;
 	errno = error;
 }
 

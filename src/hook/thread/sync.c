@@ -81,6 +81,7 @@ static const struct {
 	[SYNC_BATON] = {"the turn to run", TRACE_SYNC_TIMED},
 	[SYNC_WRITE] = {"write", TRACE_SYNC_TRY},
 	[SYNC_RANDOM] = {"random, rand, drand48 or the like", TRACE_SYNC_PLAIN},
+	[SYNC_FUTEX] = {"futex", TRACE_SYNC_VALUE},
 	[SYNC_MEMORY] = {"mmap, munmap or the like", TRACE_SYNC_PLAIN},
 };
 
