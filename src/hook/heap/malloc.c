@@ -20,7 +20,6 @@
 #include "hook/heap/slots.h"
 #include "hook/heap/system.h"
 #include "hook/thread/baton.h"
-#include "hook/thread/runtime.h"
 #include "hook/thread/sync.h"
 
 #define LIKELY(x) __builtin_expect(!!(x), 1)
@@ -78,13 +77,12 @@ static __attribute__((noinline)) void *malloc_slow(size_t n)
 /*
  * In serial mode another thread may run on from here. Only for blocks of the program: what libc
  * does with its own, such as the text of an error of dlsym, differs between recording and replay.
- * And not from the loader, which has a lock that the other thread may want.
  */
-static __attribute__((noinline, cold)) void point(const void *site)
+static __attribute__((noinline, cold)) void point(void)
 {
 	int saved = errno;
 
-	if (hook_depth || !hook_self || hook_runtime_is_loader(site))
+	if (hook_depth || !hook_self)
 		return;
 	hook_depth = 1;
 	hook_baton_point(hook_self);
@@ -99,7 +97,7 @@ static void *own_malloc(size_t n)
 
 	if (LIKELY(h && !hook_depth)) {
 		if (__builtin_expect(hook_baton_on, 0))
-			point(__builtin_return_address(0));
+			point();
 		p = heap_alloc(h, n);
 		if (LIKELY(p != NULL))
 			return p;
@@ -118,19 +116,14 @@ static __attribute__((noinline)) void free_elsewhere(void *p)
 	}
 }
 
-static inline void free_from(void *p, const void *site)
+static void own_free(void *p)
 {
 	if (__builtin_expect(hook_baton_on && heap_is_ours(p), 0))
-		point(site);
+		point();
 	if (LIKELY(heap_is_small(p)))
 		heap_free_small(self, p);
 	else
 		free_elsewhere(p);
-}
-
-static void own_free(void *p)
-{
-	free_from(p, __builtin_return_address(0));
 }
 
 static void *own_calloc(size_t n, size_t size)
@@ -182,7 +175,7 @@ static bool stays(const void *p, size_t n)
 	return n <= has && (n >= has / 2 || has <= 256);
 }
 
-static void *move(struct heap *h, void *p, size_t n, const void *site)
+static void *move(struct heap *h, void *p, size_t n)
 {
 	size_t has = room(p);
 	void *new = h ? heap_alloc(h, n) : NULL;
@@ -192,7 +185,7 @@ static void *move(struct heap *h, void *p, size_t n, const void *site)
 	if (!new)
 		return NULL;
 	memcpy(new, p, has < n ? has : n);
-	free_from(p, site);
+	own_free(p);
 	return new;
 }
 
@@ -209,7 +202,7 @@ static void *own_realloc(void *p, size_t n)
 		return heap_system.realloc(p, n);
 	}
 	if (!n) {
-		free_from(p, __builtin_return_address(0));
+		own_free(p);
 		return NULL;
 	}
 	if (stays(p, n))
@@ -219,7 +212,7 @@ static void *own_realloc(void *p, size_t n)
 		if (new)
 			return new;
 	}
-	return move(h, p, n, __builtin_return_address(0));
+	return move(h, p, n);
 }
 
 static void *own_memalign(size_t align, size_t n)
