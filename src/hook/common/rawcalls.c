@@ -51,15 +51,6 @@ static struct {
 	struct hook_text names;
 } found;
 
-static bool begins_with(const char *name, const char *const *list)
-{
-	for (; *list; list++) {
-		if (strncmp(name, *list, strlen(*list)) == 0)
-			return true;
-	}
-	return false;
-}
-
 static bool is_known(const char *name)
 {
 	static const char *const known[] = {
@@ -68,14 +59,14 @@ static bool is_known(const char *name)
 		"libopen-",    "mca_",       "libuc",    "libpmi",   "libfabric",  "libhwloc",
 		"libevent",    "libibverbs", "librdma",  NULL};
 
-	return begins_with(name, known);
+	return hook_text_begins_with(name, known);
 }
 
 static bool is_of_system(const char *path)
 {
 	static const char *const places[] = {"/usr/lib", "/lib", NULL};
 
-	return begins_with(path, places);
+	return hook_text_begins_with(path, places);
 }
 
 static struct table table_of(const struct dl_phdr_info *info)

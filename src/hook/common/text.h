@@ -3,8 +3,10 @@
 #ifndef HOOK_TEXT_H
 #define HOOK_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct hook_text {
 	char *at, *end; /* always room for the final 0 at *end */
@@ -58,6 +60,16 @@ static inline void hook_text_hex(struct hook_text *t, uint64_t v)
 	while (v >>= 4);
 	hook_text_add(t, "0x");
 	hook_text_add(t, p);
+}
+
+/* Is one of the words, of which NULL is the last, the beginning of the text? */
+static inline bool hook_text_begins_with(const char *text, const char *const *words)
+{
+	for (; *words; words++) {
+		if (strncmp(text, *words, strlen(*words)) == 0)
+			return true;
+	}
+	return false;
 }
 
 #endif

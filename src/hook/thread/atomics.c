@@ -58,15 +58,6 @@ static struct {
 	char names[NAMES_SHOWN][64];
 } found;
 
-static bool begins_with(const char *name, const char *const *list)
-{
-	for (; *list; list++) {
-		if (strncmp(name, *list, strlen(*list)) == 0)
-			return true;
-	}
-	return false;
-}
-
 static bool is_known(const char *name)
 {
 	static const char *const known[] = {
@@ -77,14 +68,14 @@ static bool is_known(const char *name)
 		"mca_",        "libuc",      "libpmi",   "libfabric", "libhwloc",   "libevent",
 		"libcrypto.",  NULL};
 
-	return begins_with(name, known);
+	return hook_text_begins_with(name, known);
 }
 
 static bool is_of_system(const char *path)
 {
 	static const char *const places[] = {"/usr/lib", "/lib", "/usr/local/lib", NULL};
 
-	return begins_with(path, places);
+	return hook_text_begins_with(path, places);
 }
 
 /* The constant -1 was put in its register just before, or what comes back is compared with 1. */
