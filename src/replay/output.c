@@ -276,8 +276,8 @@ static void say_why(const struct replay_front *f)
 	for (size_t i = 0; i < f->ranks; i++)
 		threads = f->run->rank[i].threads > threads ? f->run->rank[i].threads : threads;
 	if (threads > 1)
-		rp_say("  threads that share data without locks can do that: record with --serial, "
-		       "or see 'reprise races'");
+		rp_say("  threads that share data without locks can do that: record with "
+		       "--threads=serial");
 	else
 		rp_say("  what is not recorded can do that: a file that has changed, the cycle "
 		       "counter, shared memory");
