@@ -5,7 +5,7 @@
  */
 #include "base/x86.h"
 
-#include <stdbool.h>
+#include <string.h>
 
 /*
  * . nothing   m ModRM   b byte   w two bytes   z four bytes (two with 66)   q as wide as the
@@ -50,11 +50,13 @@ enum map { ONE_BYTE, TWO_BYTES, MAP_38, MAP_3A };
 
 struct reader {
 	const uint8_t *at, *end;
-	bool lock, wide, narrow, repeat, short_address;
+	bool lock, wide, narrow, repeat, short_address, local;
 	uint8_t modrm;
 	bool on_stack; /* the memory it is about is at (%rsp) or near it */
 	const uint8_t *immediate;
 	uint8_t rex;
+	unsigned base, index, shift;
+	int32_t offset;
 };
 
 static bool take(struct reader *r, size_t n)
@@ -70,29 +72,56 @@ static bool is_memory(const struct reader *r)
 	return r->modrm < 0xc0;
 }
 
+static bool take_offset(struct reader *r, size_t n)
+{
+	if (!take(r, n))
+		return false;
+	if (n == 1)
+		r->offset = (int8_t)r->at[-1];
+	else
+		memcpy(&r->offset, r->at - 4, 4);
+	return true;
+}
+
+static bool take_sib(struct reader *r)
+{
+	uint8_t sib;
+
+	if (!take(r, 1))
+		return false;
+	sib = r->at[-1];
+	r->on_stack = sib == 0x24;
+	r->base = (sib & 7u) | (r->rex & 1u) << 3;
+	r->index = (sib >> 3 & 7u) | (r->rex & 2u) << 2;
+	r->shift = sib >> 6;
+	if (r->index == 4)
+		r->index = RP_X86_NO_REGISTER;
+	return true;
+}
+
 /* The ModRM byte, and the SIB byte and displacement that it asks for. */
 static bool take_address(struct reader *r)
 {
-	unsigned mod, rm, base = 8;
+	unsigned mod, rm;
 
 	if (!take(r, 1))
 		return false;
 	r->modrm = r->at[-1];
 	mod = r->modrm >> 6;
 	rm = r->modrm & 7;
+	r->index = RP_X86_NO_REGISTER;
+	r->base = rm | (r->rex & 1u) << 3;
 	if (mod == 3)
 		return true;
-	if (rm == 4) {
-		if (!take(r, 1))
-			return false;
-		base = r->at[-1] & 7;
-		r->on_stack = r->at[-1] == 0x24;
-	}
+	if (rm == 4 && !take_sib(r))
+		return false;
 	if (mod == 1)
-		return take(r, 1);
-	if (mod == 2 || rm == 5 || base == 5)
-		return take(r, 4);
-	return true;
+		return take_offset(r, 1);
+	if (mod == 0 && (r->base & 7) == 5) {
+		r->base = rm == 5 ? RP_X86_RIP : RP_X86_NO_REGISTER;
+		return take_offset(r, 4);
+	}
+	return mod == 0 || take_offset(r, 4);
 }
 
 static bool take_immediate(struct reader *r, char form, uint8_t opcode)
@@ -202,8 +231,10 @@ static bool take_prefixes(struct reader *r)
 		case 0x36:
 		case 0x3e:
 		case 0x26:
+			break;
 		case 0x64:
 		case 0x65:
+			r->local = true;
 			break;
 		default:
 			if ((*r->at & 0xf0) != 0x40)
@@ -245,6 +276,102 @@ static enum rp_x86_kind kind_of(const struct reader *r, enum map map, uint8_t op
 	return opcode < 0x08 || (opcode & 0xf8) == 0x28 ? RP_X86_COUNT : RP_X86_MASK;
 }
 
+/* What the operand in memory is for: x reads, W writes, . there is none, ? not known here. Of what
+ * works on vectors nothing is: their registers are not looked at. */
+static const char one_byte_access[] = "WWxx..??WWxx..??"
+				      "WWxx..??WWxx..??"
+				      "WWxx..??WWxx..??"
+				      "WWxx..??xxxx..??"
+				      "????????????????"
+				      "................"
+				      "???x??.x.x.x????"
+				      "................"
+				      "gg?gxxWWWWxx?.??"
+				      "..........?.????"
+				      "????????..??????"
+				      "................"
+				      "WW..??WW?.??????"
+				      "WWWW????????????"
+				      "....????..?.????"
+				      "?????.hh......Ii";
+
+static const char two_bytes_access[] = "?????????????.??"
+				       "????????........"
+				       "????????????????"
+				       "?.??????????????"
+				       "xxxxxxxxxxxxxxxx"
+				       "????????????????"
+				       "????????????????"
+				       "????????????????"
+				       "................"
+				       "WWWWWWWWWWWWWWWW"
+				       "???xWW?????WWWfx"
+				       "WW?W??xx??bWxxxx"
+				       "WW??????........"
+				       "????????????????"
+				       "????????????????"
+				       "????????????????";
+
+static enum rp_x86_access by_group(const struct reader *r, char letter)
+{
+	unsigned op = r->modrm >> 3 & 7;
+
+	switch (letter) {
+	case '.':
+		return RP_X86_NONE;
+	case 'x':
+		return RP_X86_READS;
+	case 'W':
+	case 'I':
+		return RP_X86_WRITES;
+	case 'g': /* compare */
+		return op == 7 ? RP_X86_READS : RP_X86_WRITES;
+	case 'h': /* not and negate */
+		return op == 2 || op == 3 ? RP_X86_WRITES : RP_X86_READS;
+	case 'i': /* increment and decrement; call, jump, push */
+		return op < 2 ? RP_X86_WRITES : RP_X86_READS;
+	case 'b': /* test of a bit */
+		return op == 4 ? RP_X86_READS : RP_X86_WRITES;
+	case 'f': /* fences */
+		return is_memory(r) ? RP_X86_OTHER : RP_X86_NONE;
+	default:
+		return RP_X86_OTHER;
+	}
+}
+
+static enum rp_x86_access access_of(const struct reader *r, enum map map, uint8_t opcode)
+{
+	enum rp_x86_access access = RP_X86_OTHER;
+
+	if (map == ONE_BYTE)
+		access = by_group(r, one_byte_access[opcode]);
+	else if (map == TWO_BYTES)
+		access = by_group(r, two_bytes_access[opcode]);
+	if (access >= RP_X86_READS && !is_memory(r))
+		return RP_X86_NONE;
+	return access;
+}
+
+static unsigned size_of(const struct reader *r, enum map map, uint8_t opcode)
+{
+	if (map == ONE_BYTE ? !(opcode & 1) : opcode == 0xb0 || opcode == 0xc0 || opcode >> 4 == 9)
+		return 1;
+	return r->wide ? 8 : r->narrow ? 2 : 4;
+}
+
+static void describe(const struct reader *r, enum map map, uint8_t opcode, struct rp_x86 *out)
+{
+	out->kind = kind_of(r, map, opcode);
+	out->reg = (r->modrm >> 3 & 7u) | (r->rex & 4u) << 1;
+	out->access = access_of(r, map, opcode);
+	out->size = size_of(r, map, opcode);
+	out->base = r->base;
+	out->index = r->index;
+	out->shift = r->shift;
+	out->offset = r->offset;
+	out->local = r->local;
+}
+
 static bool decode(struct reader *r, struct rp_x86 *out)
 {
 	enum map map = ONE_BYTE;
@@ -267,12 +394,13 @@ static bool decode(struct reader *r, struct rp_x86 *out)
 			opcode = r->at[-1];
 		}
 	}
-	if (map == TWO_BYTES && opcode >> 4 == 8)
+	if (map == TWO_BYTES && opcode >> 4 == 8) {
+		out->access = RP_X86_NONE;
 		return take(r, 4);
+	}
 	if (!take_operands(r, form_of(map, opcode), opcode))
 		return false;
-	out->kind = kind_of(r, map, opcode);
-	out->reg = (r->modrm >> 3 & 7) | (r->rex & 4) << 1;
+	describe(r, map, opcode, out);
 	return true;
 }
 

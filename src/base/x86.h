@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where instructions of the x86-64 end, and which of them are atomic. Nothing else of them is
- * decoded, so a scan reads hundreds of megabytes in a second. No malloc, no table is written: it is
- * used inside the recorded program.
+ * Where instructions of the x86-64 end, which of them are atomic, and what memory they are about.
+ * Nothing else of them is decoded, so a scan reads hundreds of megabytes in a second. No malloc, no
+ * table is written: it is used inside the recorded program.
  */
 #ifndef RP_X86_H
 #define RP_X86_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,10 +22,29 @@ enum rp_x86_kind {
 	RP_X86_KINDS,
 };
 
+/* What it does with the memory that its address names; the stack, by push and call, aside. */
+enum rp_x86_access {
+	RP_X86_OTHER, /* not known here, or on other registers than the general ones */
+	RP_X86_NONE,
+	RP_X86_READS,
+	RP_X86_WRITES, /* and may read it, too */
+};
+
+enum {
+	RP_X86_NO_REGISTER = 16,
+	RP_X86_RIP = 17, /* as base: the address of the next instruction */
+};
+
 struct rp_x86 {
 	size_t length;
 	enum rp_x86_kind kind;
 	unsigned reg; /* of an xadd: the register that is added */
+	enum rp_x86_access access;
+	unsigned size; /* of what is written, in bytes */
+	/* the address: base + index << shift + offset, of thread-local memory if `local` */
+	unsigned base, index, shift;
+	int32_t offset;
+	bool local;
 };
 
 /* Looks at the instruction at `code`; a byte that begins none has length 1. */

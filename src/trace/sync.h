@@ -214,6 +214,13 @@ uint32_t trace_sync_pending(const struct trace_view *view);
 int trace_sync_next(struct trace_sync_reader *r, enum trace_sync_class how,
 		    struct trace_sync_rec *rec) __attribute__((warn_unused_result));
 
+/* The code of the next operation that takes something, if it has one that was not predicted. */
+static inline uint32_t trace_sync_next_code(const struct trace_sync_reader *r)
+{
+	return r->more && r->run == r->rec.run && r->rec.kind == TRACE_SYNC_TAKE_CODE ? r->rec.code
+										      : 0;
+}
+
 /* Of a CHECK or END: is this the digest? */
 bool trace_sync_is_digest(const struct trace_sync_rec *rec, uint64_t digest);
 

@@ -139,6 +139,8 @@ struct hook_thread {
 	uint64_t sync_digest;
 	int record_bytes; /* of the operation at work, -1 if it is a predicted one */
 	uint32_t baton;   /* its last turn to run */
+	uint32_t parks;   /* how often it was found to wait in a loop, see hook/thread/baton.c */
+	bool robbed;      /* of the baton, since it computed for too long */
 	bool whole;       /* in a call of libc that is one step: its allocations are no points */
 	struct trace_sync_writer sync;
 	struct trace_view sync_view;
@@ -152,6 +154,7 @@ struct hook_thread {
 	bool released;     /* replay: its wait on a condition has let the mutex go */
 	bool steps;        /* waits for the turn of a step, see hook_io_step */
 	bool holds;        /* has not passed it on */
+	bool turns;        /* waits for the turn to run, see hook/thread/baton.c */
 	uint32_t waiting;
 	siginfo_t waits[HOOK_SIGNALS_WAITING];
 	uint64_t signal_timers; /* bits: there is one of this signal */

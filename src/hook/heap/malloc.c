@@ -20,6 +20,7 @@
 #include "hook/heap/slots.h"
 #include "hook/heap/system.h"
 #include "hook/thread/baton.h"
+#include "hook/thread/runtime.h"
 #include "hook/thread/sync.h"
 
 #define LIKELY(x) __builtin_expect(!!(x), 1)
@@ -77,12 +78,13 @@ static __attribute__((noinline)) void *malloc_slow(size_t n)
 /*
  * In serial mode another thread may run on from here. Only for blocks of the program: what libc
  * does with its own, such as the text of an error of dlsym, differs between recording and replay.
+ * And not from the loader, which has a lock that the other thread may want.
  */
-static __attribute__((noinline, cold)) void point(void)
+static __attribute__((noinline, cold)) void point(const void *site)
 {
 	int saved = errno;
 
-	if (hook_depth || !hook_self)
+	if (hook_depth || !hook_self || hook_runtime_is_loader(site))
 		return;
 	hook_depth = 1;
 	hook_baton_point(hook_self);
@@ -97,7 +99,7 @@ static void *own_malloc(size_t n)
 
 	if (LIKELY(h && !hook_depth)) {
 		if (__builtin_expect(hook_baton_on, 0))
-			point();
+			point(__builtin_return_address(0));
 		p = heap_alloc(h, n);
 		if (LIKELY(p != NULL))
 			return p;
@@ -116,14 +118,19 @@ static __attribute__((noinline)) void free_elsewhere(void *p)
 	}
 }
 
-static void own_free(void *p)
+static inline void free_from(void *p, const void *site)
 {
 	if (__builtin_expect(hook_baton_on && heap_is_ours(p), 0))
-		point();
+		point(site);
 	if (LIKELY(heap_is_small(p)))
 		heap_free_small(self, p);
 	else
 		free_elsewhere(p);
+}
+
+static void own_free(void *p)
+{
+	free_from(p, __builtin_return_address(0));
 }
 
 static void *own_calloc(size_t n, size_t size)
@@ -175,7 +182,7 @@ static bool stays(const void *p, size_t n)
 	return n <= has && (n >= has / 2 || has <= 256);
 }
 
-static void *move(struct heap *h, void *p, size_t n)
+static void *move(struct heap *h, void *p, size_t n, const void *site)
 {
 	size_t has = room(p);
 	void *new = h ? heap_alloc(h, n) : NULL;
@@ -185,7 +192,7 @@ static void *move(struct heap *h, void *p, size_t n)
 	if (!new)
 		return NULL;
 	memcpy(new, p, has < n ? has : n);
-	own_free(p);
+	free_from(p, site);
 	return new;
 }
 
@@ -202,7 +209,7 @@ static void *own_realloc(void *p, size_t n)
 		return heap_system.realloc(p, n);
 	}
 	if (!n) {
-		own_free(p);
+		free_from(p, __builtin_return_address(0));
 		return NULL;
 	}
 	if (stays(p, n))
@@ -212,7 +219,7 @@ static void *own_realloc(void *p, size_t n)
 		if (new)
 			return new;
 	}
-	return move(h, p, n);
+	return move(h, p, n, __builtin_return_address(0));
 }
 
 static void *own_memalign(size_t align, size_t n)

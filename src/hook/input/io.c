@@ -35,8 +35,9 @@ static void load_result(struct hook_io *io)
 	if (rec.kind != TRACE_IN_RESULT)
 		hook_diverged(io->t, io->call, "another input, which failed", "this call");
 	io->result = (int64_t)rec.value;
+	/* The caller has no `io` yet that would be left by unwinding. */
 	if (io->result == -CANCELLED) {
-		hook_depth = io->t->passive;
+		hook_io_leave(io);
 		pthread_exit(PTHREAD_CANCELED);
 	}
 }

@@ -15,6 +15,7 @@
 #include "hook/common/unseen.h"
 #include "hook/input/real.h"
 #include "hook/thread/baton.h"
+#include "hook/thread/serial.h"
 #include "hook/thread/sync.h"
 
 #define P(i) ((void *)arg[i])
@@ -246,6 +247,8 @@ bool hook_syscall(long number, const long arg[6], long *result)
 {
 	if (time_call(number, arg, result) || process_call(number, arg, result) ||
 	    data_call(number, arg, result) || descriptor_call(number, arg, result))
+		return true;
+	if (number == SYS_futex && hook_serial_futex(arg, result))
 		return true;
 	note_unseen(number, arg);
 	return false;

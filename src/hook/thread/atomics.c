@@ -55,7 +55,7 @@ struct look {
 
 static struct {
 	size_t files;
-	char names[NAMES_SHOWN][64];
+	char names[NAMES_SHOWN][32];
 } found;
 
 static bool is_known(const char *name)
@@ -249,25 +249,25 @@ static void list_names(struct hook_text *out)
 
 void hook_atomics_tell(bool serial)
 {
-	static char what[sizeof(((struct trace_unseen *)0)->what)];
-	static struct hook_unseen unseen = {.key = "atomics",
-					    .what = what,
-					    .remedy = "record with --threads=serial",
-					    .quiet = true};
-	char names[NAMES_SHOWN * 70];
+	static char what[sizeof(((struct trace_unseen *)NULL)->what)];
+	static struct hook_unseen unseen = {
+		.key = "atomics",
+		.what = what,
+		.remedy = "if the replay diverges, record with --threads=serial"};
+	char names[128];
 	struct hook_text out = hook_text_in(names, sizeof(names));
 
 	list_names(&out);
-	if (!serial) {
-		out = hook_text_in(what, sizeof(what));
-		hook_text_add(&out, "atomic operations of ");
-		hook_text_add(&out, names);
-		hook_unseen(&unseen);
+	if (serial) {
+		hook_say_once("atomics", names, found.files == 1 ? " orders" : " order",
+			      " threads by atomic operations: they run one at a time "
+			      "(--threads=auto)",
+			      NULL);
+		return;
 	}
-	hook_say_once("atomics", names, found.files == 1 ? " orders" : " order",
-		      " threads by atomic operations",
-		      serial ? ": they run one at a time (--threads=auto)"
-			     : ", which are not recorded: if the replay diverges, record with "
-			       "--threads=serial",
-		      NULL);
+	out = hook_text_in(what, sizeof(what));
+	hook_text_add(&out, "atomic operations, by which ");
+	hook_text_add(&out, names);
+	hook_text_add(&out, found.files == 1 ? " orders threads" : " order threads");
+	hook_unseen(&unseen);
 }

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The baton. While recording, threads queue for it, and it is given to the first; one that comes to
- * no point, since it sleeps or has run for long, loses it to the first in the queue: it may wait
- * for the others without calling us. Such a theft is recorded by the thief. The one that was robbed
- * runs on beside the others until its next point, in the recording and in the replay. Invariant:
- * whoever runs the program's code has made the newest version, but for the robbed.
+ * The baton. While recording, threads queue for it, and it is given to the first. An owner that
+ * comes to no point computes, and is left alone, or waits for the others in a loop of its own, and
+ * must not: a probe tells (hook/thread/probe.h). One that waits is parked where it is, in the
+ * handler of the probe, and queues as at a point; in replay it is stopped in the same loop. One
+ * that sleeps in a call we do not know, or runs for too long and could not be told, loses the baton
+ * to the first in the queue. Such a theft is recorded by the thief, and told; the one that was
+ * robbed runs on beside the others until its next point, in the recording and in the replay.
+ * Invariant: whoever runs the program's code has made the newest version, but for the robbed.
  */
 #include "hook/thread/baton.h"
 
@@ -18,17 +21,20 @@
 #include <x86intrin.h>
 
 #include "hook/common/text.h"
+#include "hook/common/unseen.h"
 #include "hook/thread/streams.h"
 #include "hook/thread/stuck.h"
 #include "hook/thread/wait.h"
 
 #define SLICE_CYCLES 400000
 #define TICK_NS 20000000
-#define TICKS_OF_SLEEP 3
-#define RUN_NS 200000000
+#define SHORT_TICK_NS 1000000 /* if its owner has been found to wait before */
+#define SLEEP_NS 60000000
+#define PROBE_NS 10000000
+#define RUN_NS 20000000000ull
+#define RUN_UNASKED_NS 300000000ull /* of one that cannot be asked */
+#define RUN_AGAIN_NS 200000000ull   /* of one that was robbed before */
 #define NAPS_OF_PATIENCE 10
-
-enum { TAKEN, STOLEN };
 
 struct waiter {
 	struct waiter *next;
@@ -44,6 +50,7 @@ static struct {
 	uint32_t version;          /* the last one made; in replay the last one given away */
 	uint32_t taken;            /* replay: the last one made */
 	uint64_t since;            /* when its owner got it */
+	uint64_t probe_at;         /* its time of processor when it is asked what it does */
 	struct waiter *first, **last;
 } baton;
 
@@ -133,8 +140,10 @@ static void leave_queue(struct waiter *w)
 /* What its owner has done since it made the version. */
 struct watch {
 	uint32_t version;
-	int asleep;      /* ticks in a row */
-	uint64_t cpu_ns; /* of its owner, when this began */
+	long tick_ns;       /* until the next look */
+	uint64_t asleep_ns; /* in a row */
+	uint64_t cpu_ns;    /* of its owner, when this began */
+	bool unasked;       /* it could not be asked what it does */
 };
 
 static bool is_asleep(const struct hook_thread *t)
@@ -170,14 +179,44 @@ static uint64_t cpu_ns(const struct hook_thread *t)
 /* Locked. A thread that waits for a processor does not count as one that comes to no point. */
 static bool is_lost(struct watch *watch)
 {
-	uint64_t now = cpu_ns(baton.owner);
+	struct hook_thread *owner = baton.owner;
+	uint64_t now = cpu_ns(owner), ran;
 
+	watch->tick_ns = owner->parks ? SHORT_TICK_NS : TICK_NS;
 	if (watch->version != baton.version) {
-		*watch = (struct watch){.version = baton.version, .cpu_ns = now};
+		*watch = (struct watch){
+			.version = baton.version, .cpu_ns = now, .tick_ns = watch->tick_ns};
+		baton.probe_at = owner->parks ? 0 : PROBE_NS;
 		return false;
 	}
-	watch->asleep = is_asleep(baton.owner) ? watch->asleep + 1 : 0;
-	return watch->asleep > TICKS_OF_SLEEP || now - watch->cpu_ns > RUN_NS;
+	watch->asleep_ns = is_asleep(owner) ? watch->asleep_ns + (uint64_t)watch->tick_ns : 0;
+	ran = now - watch->cpu_ns;
+	if (ran > baton.probe_at) {
+		watch->unasked = !hook_probe_ask(owner);
+		baton.probe_at = 2 * ran + PROBE_NS;
+	}
+	if (watch->asleep_ns > SLEEP_NS)
+		return true;
+	if (ran > SLEEP_NS)
+		watch->tick_ns = TICK_NS;
+	return ran > (owner->robbed ? RUN_AGAIN_NS : watch->unasked ? RUN_UNASKED_NS : RUN_NS);
+}
+
+static void tell_theft(struct hook_thread *robbed, const struct watch *watch)
+{
+	static struct hook_unseen slept = {
+		.key = "slept",
+		.what = "what a thread did beside the others after it had slept in a call that is "
+			"not recorded",
+		.quiet = true};
+	static struct hook_unseen ran = {
+		.key = "robbed",
+		.what = "the order of a thread that ran for long without a call, and then beside "
+			"the others",
+		.remedy = "the replay may differ if it shares data with them"};
+
+	robbed->robbed = watch->asleep_ns <= SLEEP_NS;
+	hook_unseen(robbed->robbed ? &ran : &slept);
 }
 
 /* True if the caller, first in the queue, has it now, since its owner comes to no point. */
@@ -185,9 +224,11 @@ static bool steal(struct waiter *w, struct watch *watch)
 {
 	bool stolen;
 
+	watch->tick_ns = TICK_NS;
 	lock();
 	stolen = baton.first == w && is_lost(watch);
 	if (stolen) {
+		tell_theft(baton.owner, watch);
 		leave_queue(w);
 		baton.owner = w->t;
 		baton.since = __rdtsc();
@@ -198,15 +239,16 @@ static bool steal(struct waiter *w, struct watch *watch)
 
 static int wait_in_queue(struct waiter *w)
 {
-	const struct timespec tick = {0, TICK_NS};
-	struct watch watch = {0};
-	int got = TAKEN, error = errno;
+	struct watch watch = {.tick_ns = SHORT_TICK_NS};
+	int got = HOOK_BATON_TAKEN, error = errno;
 
-	while (got == TAKEN && !__atomic_load_n(&w->go, __ATOMIC_ACQUIRE)) {
+	while (got == HOOK_BATON_TAKEN && !__atomic_load_n(&w->go, __ATOMIC_ACQUIRE)) {
+		const struct timespec tick = {0, watch.tick_ns};
+
 		if (syscall(SYS_futex, &w->go, FUTEX_WAIT_PRIVATE, 0, &tick, NULL, 0) == 0)
 			continue;
 		if (!__atomic_load_n(&w->go, __ATOMIC_ACQUIRE) && steal(w, &watch))
-			got = STOLEN;
+			got = HOOK_BATON_STOLEN;
 	}
 	errno = error;
 	return got;
@@ -223,9 +265,10 @@ static int queue(struct hook_thread *t)
 	return wait_in_queue(&w);
 }
 
-static void record_take(struct hook_thread *t)
+/* How it got it, or `otherwise` if it just did. */
+static void record_take(struct hook_thread *t, uint32_t otherwise)
 {
-	int how = TAKEN, depth = hook_depth;
+	int how = HOOK_BATON_TAKEN, depth = hook_depth;
 	uint32_t version;
 
 	hook_depth = HOOK_CLOSED;
@@ -240,8 +283,30 @@ static void record_take(struct hook_thread *t)
 	}
 	version = ++baton.version;
 	unlock();
-	note(t, version, (uint32_t)how);
+	note(t, version, how ? (uint32_t)how : otherwise);
 	hook_depth = depth;
+}
+
+/* In replay only if that is what it did next: it may be on its way to a point. */
+void hook_baton_answer(struct hook_thread *t, enum hook_probe what)
+{
+	static struct hook_unseen counting = {
+		.key = "counts",
+		.what = "how often a thread looked in vain, in a loop that counts",
+		.quiet = true};
+
+	if (what == HOOK_PROBE_COMPUTES || t->passive || !hook_baton_has(t))
+		return;
+	if (hook_process.mode == HOOK_REPLAY) {
+		if (hook_baton_parks_next(t))
+			hook_baton_park(t);
+		return;
+	}
+	if (what == HOOK_PROBE_COUNTS)
+		hook_unseen(&counting);
+	record_give(t);
+	record_take(t, HOOK_BATON_PARKED + (t->parks & 1));
+	t->parks++;
 }
 
 bool hook_baton_has(const struct hook_thread *t)
@@ -261,6 +326,8 @@ static void replay_give(struct hook_thread *t)
 	lock();
 	if ((int32_t)(t->baton - baton.version) > 0)
 		hook_sync_pass(&baton.version, t->baton);
+	if (baton.owner == t)
+		baton.owner = NULL;
 	unlock();
 }
 
@@ -279,7 +346,7 @@ static void await_theft(struct hook_thread *t, uint32_t version)
 	t->state = HOOK_THREAD_RUNS;
 }
 
-static void replay_take(struct hook_thread *t)
+static void take_turn(struct hook_thread *t)
 {
 	struct hook_sync_call c = {.op = SYNC_BATON, .site = t->site};
 	uint64_t id = hook_sync_op_id(SYNC_BATON);
@@ -288,13 +355,51 @@ static void replay_take(struct hook_thread *t)
 	/* What follows its step has an order by the baton, which others may have to have first. */
 	hook_sync_let_go(t);
 	hook_sync_expect(t, &c, id, &out);
-	if (out.code == STOLEN)
+	t->turns = true;
+	if (out.code == HOOK_BATON_STOLEN)
 		await_theft(t, out.version);
 	else
 		hook_sync_await(t, &baton.version, out.version - 1);
-	__atomic_store_n(&baton.taken, out.version, __ATOMIC_RELEASE);
+	t->turns = false;
+	lock();
+	baton.taken = out.version;
+	baton.owner = t;
+	unlock();
 	t->baton = out.version;
 	hook_sync_done(t, &c, id, &out);
+}
+
+void hook_baton_park(struct hook_thread *t)
+{
+	replay_give(t);
+	take_turn(t);
+}
+
+/* In a loop that counts it may have come to an end by itself. */
+static void replay_take(struct hook_thread *t)
+{
+	while (hook_baton_parks_next(t)) {
+		take_turn(t);
+		replay_give(t);
+	}
+	take_turn(t);
+}
+
+/* Whoever has the turn before may wait in a loop for what comes after it. */
+bool hook_baton_hurry(uint32_t turn)
+{
+	int depth = hook_depth;
+	bool parks;
+
+	hook_depth = HOOK_CLOSED;
+	lock();
+	parks = baton.owner && baton.taken == turn && (int32_t)(baton.version - turn) < 0 &&
+		hook_baton_parks_next(baton.owner);
+	if (parks)
+		hook_probe_ask(baton.owner);
+	unlock();
+	hook_depth = depth;
+	return parks;
 }
 
 void hook_baton_give(struct hook_thread *t)
@@ -310,7 +415,7 @@ void hook_baton_take(struct hook_thread *t)
 	if (t->passive)
 		return;
 	if (hook_process.mode == HOOK_RECORD)
-		record_take(t);
+		record_take(t, HOOK_BATON_TAKEN);
 	else
 		replay_take(t);
 }

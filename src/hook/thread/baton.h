@@ -10,8 +10,12 @@
 #define HOOK_BATON_H
 
 #include "hook/common/hook.h"
+#include "hook/thread/probe.h"
 
 extern bool hook_baton_on;
+
+/* How a thread came to have the baton; the last two by turns, so that each is written. */
+enum { HOOK_BATON_TAKEN, HOOK_BATON_STOLEN, HOOK_BATON_PARKED = 0x4000 };
 
 /* The program makes its first thread: the caller has the baton. */
 void hook_baton_start(struct hook_thread *t);
@@ -24,6 +28,20 @@ void hook_baton_give(struct hook_thread *t);
 
 /* Takes it, or makes a new version of it if it has it; in replay after hook_baton_give. */
 void hook_baton_take(struct hook_thread *t);
+
+/* What the calling thread does, found by a probe of it. */
+void hook_baton_answer(struct hook_thread *t, enum hook_probe what);
+
+/* Replay: somebody waits for the end of this turn to run: does its owner have to be parked? */
+bool hook_baton_hurry(uint32_t turn);
+
+/* Replay: the next thing that the thread did was to be parked; so it is. */
+void hook_baton_park(struct hook_thread *t);
+
+static inline bool hook_baton_parks_next(const struct hook_thread *t)
+{
+	return (trace_sync_next_code(&t->sync_reader) | 1) == (HOOK_BATON_PARKED | 1);
+}
 
 /* Recording: has it got it? */
 bool hook_baton_has(const struct hook_thread *t);

@@ -8,6 +8,7 @@
 
 #include <link.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #define MOST_PARTS 512
 
@@ -18,6 +19,7 @@ static struct {
 	uintptr_t start, end;
 } parts[MOST_PARTS];
 static size_t count;
+static uintptr_t loader_start, loader_end;
 static unsigned long long loads_seen;
 static uintptr_t allocator;
 
@@ -60,12 +62,33 @@ static void add(uintptr_t start, uintptr_t end)
 	hook_runtime_size = (end > high ? end : high) - hook_runtime_low;
 }
 
+static void look_for_loader(const struct dl_phdr_info *info)
+{
+	if (info->dlpi_addr != getauxval(AT_BASE))
+		return;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+
+		if (part->p_type == PT_LOAD && part->p_flags & PF_X) {
+			loader_start = info->dlpi_addr + part->p_vaddr;
+			loader_end = loader_start + part->p_memsz;
+		}
+	}
+}
+
+bool hook_runtime_is_loader(const void *site)
+{
+	return (uintptr_t)site - loader_start < loader_end - loader_start;
+}
+
 static int look_at(struct dl_phdr_info *info, size_t size, void *unused)
 {
 	(void)size;
 	(void)unused;
 	if (info->dlpi_adds == loads_seen)
 		return 1;
+	if (!loader_start)
+		look_for_loader(info);
 	if (!is_runtime(info->dlpi_name) && !(allocator && info->dlpi_addr == allocator))
 		return 0;
 	for (int i = 0; i < info->dlpi_phnum; i++) {

@@ -24,6 +24,9 @@ void hook_runtime_allocator(const void *base);
 
 bool hook_runtime_search(uintptr_t address);
 
+/* Is it code of the dynamic loader? After hook_runtime_find. */
+bool hook_runtime_is_loader(const void *site);
+
 static inline bool hook_runtime_may_have(const void *site)
 {
 	return (uintptr_t)site - hook_runtime_low < hook_runtime_size;

@@ -7,8 +7,12 @@
  */
 #include "hook/thread/serial.h"
 
+#include <errno.h>
+#include <linux/futex.h>
 #include <sched.h>
+#include <sys/syscall.h>
 #include <threads.h>
+#include <unistd.h>
 
 #include "hook/thread/baton.h"
 #include "hook/thread/real.h"
@@ -164,6 +168,71 @@ const struct hook_sync_mode *hook_sync_serial(const struct hook_sync_mode *mode)
 {
 	below = mode;
 	return &serial;
+}
+
+struct futex_call {
+	const long *arg;
+	bool waits;
+};
+
+#define FUTEX_FAILED 0x1000 /* and then the errno */
+
+/* In replay nobody waits, since the order of turns is that of the waits, too; but others may wait.
+ */
+static int act_futex(struct hook_thread *t, const struct hook_sync_call *c, int code)
+{
+	const struct futex_call *f = c->cond;
+	long done = 0;
+
+	(void)t;
+	if (code < 0 || !f->waits)
+		done = syscall(SYS_futex, f->arg[0], f->arg[1], f->arg[2], f->arg[3], f->arg[4],
+			       f->arg[5]);
+	if (code >= 0)
+		return code;
+	if (done < 0)
+		return FUTEX_FAILED + errno;
+	return done < FUTEX_FAILED ? (int)done : FUTEX_FAILED - 1;
+}
+
+static bool futex_waits(long operation)
+{
+	switch (operation & FUTEX_CMD_MASK) {
+	case FUTEX_WAIT:
+	case FUTEX_WAIT_BITSET:
+	case FUTEX_WAIT_REQUEUE_PI:
+	case FUTEX_LOCK_PI:
+	case FUTEX_LOCK_PI2:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static int do_futex(struct futex_call *f, const void *site)
+{
+	struct hook_sync_call c = {.op = SYNC_FUTEX, .cond = f, .site = site};
+	HOOK_SYNC_ENTER(t);
+
+	if (f->waits || hook_process.mode == HOOK_REPLAY)
+		hook_baton_leave(t);
+	{
+		SERIAL(t, &c);
+		return below->value(t, &c, hook_sync_op_id(c.op), act_futex);
+	}
+}
+
+bool hook_serial_futex(const long arg[6], long *result)
+{
+	struct futex_call f = {arg, futex_waits(arg[1])};
+	int error = errno, code;
+
+	if (!hook_baton_on || !hook_sync_is_on(NULL))
+		return false;
+	code = do_futex(&f, SITE);
+	errno = code < FUTEX_FAILED ? error : code - FUTEX_FAILED;
+	*result = code < FUTEX_FAILED ? code : -1;
+	return true;
 }
 
 /* clang-format off */

@@ -8,4 +8,10 @@
 /* The same mode, with the baton. */
 const struct hook_sync_mode *hook_sync_serial(const struct hook_sync_mode *mode);
 
+/*
+ * The futex system call, by syscall(): it may make the thread wait, and what it tells is an
+ * outcome. False if the mode is another one.
+ */
+bool hook_serial_futex(const long arg[6], long *result);
+
 #endif

@@ -11,6 +11,7 @@
 #include "hook/common/done.h"
 #include "hook/common/text.h"
 #include "hook/thread/account.h"
+#include "hook/thread/baton.h"
 #include "hook/thread/fast.h"
 #include "hook/thread/real.h"
 #include "hook/thread/replay.h"
@@ -155,6 +156,10 @@ void hook_sync_expect(struct hook_thread *t, const struct hook_sync_call *c, uin
 	struct trace_sync_rec rec;
 	bool predicted;
 
+	while (c->op != SYNC_BATON && hook_baton_on && hook_baton_parks_next(t)) {
+		hook_baton_park(t);
+		hook_baton_give(t);
+	}
 	t->waits_in = hook_sync_name(c->op);
 	t->waits_at = c->site;
 	predicted = next(t, c, &rec);

@@ -81,6 +81,7 @@ static const struct {
 	[SYNC_BATON] = {"the turn to run", TRACE_SYNC_TIMED},
 	[SYNC_WRITE] = {"write", TRACE_SYNC_TRY},
 	[SYNC_RANDOM] = {"random, rand, drand48 or the like", TRACE_SYNC_PLAIN},
+	[SYNC_FUTEX] = {"futex", TRACE_SYNC_VALUE},
 	[SYNC_MEMORY] = {"mmap, munmap or the like", TRACE_SYNC_PLAIN},
 };
 
@@ -130,8 +131,7 @@ static bool runs_serially(void)
 const char *hook_sync_hint(void)
 {
 	return hook_baton_on
-		       ? "; a thread that computes for long without a call runs beside the "
-			 "others: see 'reprise info'"
+		       ? ""
 		       : "; threads that share data by atomic operations or without locks can "
 			 "do that: record with --threads=serial";
 }

@@ -71,6 +71,7 @@ enum hook_sync_op {
 	SYNC_FTRYLOCKFILE,
 	SYNC_WRITE, /* to standard output or error, past stdio: if its stream is free */
 	SYNC_BATON, /* the right to run, see hook/thread/baton.h */
+	SYNC_FUTEX, /* by syscall(), in serial mode */
 	SYNC_OPS,
 };
 

@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "hook/thread/baton.h"
 #include "hook/thread/stuck.h"
 #include "hook/thread/sync.h"
 
@@ -25,7 +26,9 @@
 #define CREDIT_MOST 16
 #define SPINS_SKIPPED 64
 #define TICK_NS 250000000
-#define STEP_TICKS 12 /* in a tick, of those who wait for a step */
+#define STEP_TICKS 12  /* in a tick, of those who wait for a step */
+#define TURN_TICKS 100 /* and for the turn to run, */
+#define EAGER_TICKS 8  /* at first */
 
 struct waiter {
 	struct waiter *next;
@@ -146,19 +149,35 @@ static void leave_bucket(struct waiter *w, size_t b)
 	unlock(&buckets[b].locked);
 }
 
+/* Whoever waits for the turn to run looks often at first, and if the one before it may wait, too.
+ */
+static long next_tick(const struct hook_thread *t, const struct waiter *w, int ticks)
+{
+	if (t->turns && (hook_baton_hurry(w->turn) || ticks < EAGER_TICKS))
+		return TICK_NS / TURN_TICKS;
+	return t->turns || t->steps ? TICK_NS / STEP_TICKS : TICK_NS;
+}
+
 static void sleep_until_go(struct hook_thread *t, struct waiter *w)
 {
-	const struct timespec tick = {0, t->steps ? TICK_NS / STEP_TICKS : TICK_NS};
+	const uint64_t look_ns =
+		(uint64_t)TICK_NS / STEP_TICKS * STEP_TICKS * (1 + hook_sync_crowd());
 	struct hook_sync_patience patience = {0};
-	unsigned int ticks = 0, each = (t->steps ? STEP_TICKS : 1) * (1 + hook_sync_crowd());
+	struct timespec tick = {0, 0};
+	uint64_t since_look = 0;
+	int ticks = 0;
 
 	while (!__atomic_load_n(&w->go, __ATOMIC_ACQUIRE) && !is_turn(w->version, w->turn)) {
+		tick.tv_nsec = next_tick(t, w, ticks++);
 		if (syscall(SYS_futex, &w->go, FUTEX_WAIT_PRIVATE, 0, &tick, NULL, 0) == 0)
 			continue;
-		if (t->steps)
+		if (t->steps && !t->turns)
 			hook_sync_hurry_step(&patience);
-		if (++ticks % each == 0)
+		since_look += (uint64_t)tick.tv_nsec;
+		if (since_look >= look_ns) {
+			since_look = 0;
 			hook_sync_look(t);
+		}
 	}
 }
 

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A thread is sent SIGTRAP, and then has the processor trap after every instruction, some thousand
+ * times. If all its registers come back to what they were, and it has changed nothing in memory
+ * meanwhile, it will do the same for ever unless another thread changes what it reads: it waits. If
+ * it has changed nothing but registers and its own stack, and reads the same few words again and
+ * again, it waits, too, but may give up some time. Otherwise it computes. What is not a plain
+ * instruction on general registers (vectors, strings, system calls), and our own code, ends the
+ * look. One thread is asked at a time. Invariant: SIGTRAP that nobody here sent does what it does
+ * by default.
+ */
+#include "hook/thread/probe.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "base/x86.h"
+#include "hook/common/text.h"
+#include "hook/thread/baton.h"
+
+#define STEPS 2000
+#define PLACES 16
+#define LOOKS 4 /* at one place, to be waiting for it */
+#define TRAP_FLAG 0x100
+#define LONGEST_INSTRUCTION 15
+#define REGISTERS 16
+#define RED_ZONE 128
+#define OWN_STACK (64 << 10) /* above the stack pointer: of the loop and who called it */
+
+enum state { IDLE, ASKED, STEPPING };
+
+static struct {
+	struct hook_thread *thread; /* that is asked, or NULL */
+	enum state state;
+	unsigned steps;
+	bool changed; /* registers aside: it has changed something of its own */
+	/* a written place, to be compared after the instruction */
+	const void *target;
+	unsigned size;
+	uint8_t before[8];
+	bool own;
+	/* what was read outside of its stack */
+	uintptr_t place[PLACES];
+	unsigned looks[PLACES];
+	unsigned places;
+	/* registers at some earlier step, and since when nothing was changed */
+	greg_t then[REGISTERS + 1];
+	unsigned renewed;
+} probe;
+
+/* In the order of their numbers in instructions, then the instruction pointer. */
+static const int order[REGISTERS + 1] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP,
+					 REG_RSI, REG_RDI, REG_R8,  REG_R9,  REG_R10, REG_R11,
+					 REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP};
+
+static uintptr_t address_of(const struct rp_x86 *insn, const greg_t *regs)
+{
+	uintptr_t at = (uintptr_t)(intptr_t)insn->offset;
+
+	if (insn->base == RP_X86_RIP)
+		at += (uintptr_t)regs[REG_RIP] + insn->length;
+	else if (insn->base < REGISTERS)
+		at += (uintptr_t)regs[order[insn->base]];
+	if (insn->index < REGISTERS)
+		at += (uintptr_t)regs[order[insn->index]] << insn->shift;
+	return at;
+}
+
+static bool is_own(uintptr_t at, const greg_t *regs)
+{
+	return at - ((uintptr_t)regs[REG_RSP] - RED_ZONE) < OWN_STACK;
+}
+
+/* False: it looks at too many places for a wait. */
+static bool note_read(uintptr_t at)
+{
+	unsigned i = 0;
+
+	while (i < probe.places && probe.place[i] != at)
+		i++;
+	if (i == PLACES)
+		return false;
+	if (i == probe.places) {
+		probe.place[i] = at;
+		probe.looks[i] = 0;
+		probe.places++;
+	}
+	probe.looks[i]++;
+	return true;
+}
+
+/* The instruction that has just run: false if it has changed what others can see. */
+static bool look_back(void)
+{
+	bool same = !probe.target || memcmp(probe.target, probe.before, probe.size) == 0;
+
+	probe.target = NULL;
+	if (!same)
+		probe.changed = true;
+	return same || probe.own;
+}
+
+/* The instruction that comes next: false if it is none for a wait. */
+static bool look_ahead(const greg_t *regs)
+{
+	const uint8_t *code = (const uint8_t *)regs[REG_RIP];
+	struct rp_x86 insn;
+	uintptr_t at;
+
+	rp_x86_decode(code, code + LONGEST_INSTRUCTION, &insn);
+	if (insn.access == RP_X86_OTHER)
+		return false;
+	if (insn.access == RP_X86_NONE || insn.local)
+		return insn.access != RP_X86_WRITES;
+	at = address_of(&insn, regs);
+	if (insn.access == RP_X86_WRITES) {
+		probe.target = (const void *)at;
+		probe.size = insn.size;
+		probe.own = is_own(at, regs);
+		memcpy(probe.before, probe.target, insn.size);
+	}
+	return is_own(at, regs) || note_read(at);
+}
+
+/* Brent's way to find a cycle: compare with a state that is renewed at every power of two. */
+static bool is_back(const greg_t *regs)
+{
+	bool same = !probe.changed && probe.steps > probe.renewed;
+
+	for (int i = 0; same && i <= REGISTERS; i++)
+		same = probe.then[i] == regs[order[i]];
+	if (same)
+		return true;
+	if ((probe.steps & (probe.steps - 1)) == 0) {
+		for (int i = 0; i <= REGISTERS; i++)
+			probe.then[i] = regs[order[i]];
+		probe.renewed = probe.steps;
+		probe.changed = false;
+	}
+	return false;
+}
+
+static enum hook_probe verdict(void)
+{
+	for (unsigned i = 0; i < probe.places; i++) {
+		if (probe.looks[i] >= LOOKS)
+			return HOOK_PROBE_COUNTS;
+	}
+	return HOOK_PROBE_COMPUTES;
+}
+
+static void answer(greg_t *regs, enum hook_probe what)
+{
+	struct hook_thread *t = probe.thread;
+
+	regs[REG_EFL] &= ~TRAP_FLAG;
+	probe.state = IDLE;
+	__atomic_store_n(&probe.thread, NULL, __ATOMIC_RELEASE);
+	hook_baton_answer(t, what);
+}
+
+static void step(greg_t *regs, int depth)
+{
+	if (depth || !look_back())
+		answer(regs, HOOK_PROBE_COMPUTES);
+	else if (is_back(regs))
+		answer(regs, HOOK_PROBE_WAITS);
+	else if (++probe.steps > STEPS)
+		answer(regs, verdict());
+	else if (!look_ahead(regs))
+		answer(regs, HOOK_PROBE_COMPUTES);
+}
+
+static void begin(greg_t *regs, int depth)
+{
+	probe.steps = probe.places = probe.renewed = 0;
+	probe.target = NULL;
+	probe.changed = false;
+	probe.state = STEPPING;
+	regs[REG_EFL] |= TRAP_FLAG;
+	step(regs, depth);
+}
+
+static void by_default(void)
+{
+	struct sigaction action = {.sa_handler = SIG_DFL};
+
+	sigaction(SIGTRAP, &action, NULL);
+	syscall(SYS_tgkill, syscall(SYS_getpid), syscall(SYS_gettid), SIGTRAP);
+}
+
+static void on_trap(int sig, siginfo_t *info, void *context)
+{
+	greg_t *regs = ((ucontext_t *)context)->uc_mcontext.gregs;
+	bool asked = hook_self && __atomic_load_n(&probe.thread, __ATOMIC_ACQUIRE) == hook_self;
+	int error = errno, depth = hook_depth;
+
+	(void)sig;
+	hook_depth = HOOK_CLOSED;
+	if (asked && probe.state == ASKED && info->si_code == SI_TKILL)
+		begin(regs, depth);
+	else if (asked && probe.state == STEPPING && info->si_code == TRAP_TRACE)
+		step(regs, depth);
+	else
+		by_default();
+	if (asked)
+		hook_return_to(hook_self, depth);
+	else
+		hook_depth = depth;
+	errno = error;
+}
+
+/* Nobody else has a use for the signal; its handler is put there when it is first needed. */
+static bool has_signal(void)
+{
+	struct sigaction now, ours = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO | SA_RESTART};
+
+	if (sigaction(SIGTRAP, NULL, &now) != 0)
+		return false;
+	if (now.sa_flags & SA_SIGINFO)
+		return now.sa_sigaction == on_trap;
+	return now.sa_handler == SIG_DFL && sigaction(SIGTRAP, &ours, NULL) == 0;
+}
+
+/* A debugger wants the signal for itself, and where it is blocked a trap would end the program. */
+static bool is_open_to_it(const struct hook_thread *t)
+{
+	char path[64], status[2048];
+	struct hook_text out = hook_text_in(path, sizeof(path));
+	const char *tracer, *blocked;
+	ssize_t n;
+	int fd;
+
+	hook_text_add(&out, "/proc/self/task/");
+	hook_text_number(&out, t->tid);
+	hook_text_add(&out, "/status");
+	fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	n = syscall(SYS_read, fd, status, sizeof(status) - 1);
+	syscall(SYS_close, fd);
+	status[n > 0 ? n : 0] = '\0';
+	tracer = strstr(status, "TracerPid:\t");
+	blocked = strstr(status, "SigBlk:\t");
+	return tracer && tracer[strlen("TracerPid:\t")] == '0' && blocked &&
+	       !(strtoull(blocked + strlen("SigBlk:\t"), NULL, 16) >> (SIGTRAP - 1) & 1);
+}
+
+bool hook_probe_ask(struct hook_thread *t)
+{
+	if (__atomic_load_n(&probe.thread, __ATOMIC_ACQUIRE))
+		return probe.thread == t;
+	if (!is_open_to_it(t) || !has_signal())
+		return false;
+	probe.state = ASKED;
+	__atomic_store_n(&probe.thread, t, __ATOMIC_RELEASE);
+	if (syscall(SYS_tgkill, hook_process.pid, t->tid, SIGTRAP) == 0)
+		return true;
+	__atomic_store_n(&probe.thread, NULL, __ATOMIC_RELEASE);
+	return false;
+}
