@@ -22,6 +22,7 @@
 
 #include "hook/common/text.h"
 #include "hook/common/unseen.h"
+#include "hook/input/signal.h"
 #include "hook/thread/streams.h"
 #include "hook/thread/stuck.h"
 #include "hook/thread/wait.h"
@@ -287,6 +288,20 @@ static void record_take(struct hook_thread *t, uint32_t otherwise)
 	hook_depth = depth;
 }
 
+static void park(struct hook_thread *t)
+{
+	if (hook_process.mode == HOOK_REPLAY) {
+		hook_baton_park(t);
+	} else {
+		record_give(t);
+		record_take(t, HOOK_BATON_PARKED + (t->parks & 1));
+		t->parks++;
+	}
+	/* Signals that came meanwhile: the loop may wait for their handler. */
+	if (hook_signals)
+		hook_signal_run(t, HOOK_SIGNAL_AFTER);
+}
+
 /* In replay only if that is what it did next: it may be on its way to a point. */
 void hook_baton_answer(struct hook_thread *t, enum hook_probe what)
 {
@@ -297,16 +312,11 @@ void hook_baton_answer(struct hook_thread *t, enum hook_probe what)
 
 	if (what == HOOK_PROBE_COMPUTES || t->passive || !hook_baton_has(t))
 		return;
-	if (hook_process.mode == HOOK_REPLAY) {
-		if (hook_baton_parks_next(t))
-			hook_baton_park(t);
+	if (hook_process.mode == HOOK_REPLAY && !hook_baton_parks_next(t))
 		return;
-	}
-	if (what == HOOK_PROBE_COUNTS)
+	if (hook_process.mode == HOOK_RECORD && what == HOOK_PROBE_COUNTS)
 		hook_unseen(&counting);
-	record_give(t);
-	record_take(t, HOOK_BATON_PARKED + (t->parks & 1));
-	t->parks++;
+	park(t);
 }
 
 bool hook_baton_has(const struct hook_thread *t)

@@ -216,10 +216,14 @@ static void on_trap(int sig, siginfo_t *info, void *context)
 	errno = error;
 }
 
-/* Nobody else has a use for the signal; its handler is put there when it is first needed. */
+/*
+ * Nobody else has a use for the signal; its handler is put there when it is first needed. Handlers
+ * of the program may run in it, and be asked in their turn.
+ */
 static bool has_signal(void)
 {
-	struct sigaction now, ours = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO | SA_RESTART};
+	struct sigaction now, ours = {.sa_sigaction = on_trap,
+				      .sa_flags = SA_SIGINFO | SA_RESTART | SA_NODEFER};
 
 	if (sigaction(SIGTRAP, NULL, &now) != 0)
 		return false;
