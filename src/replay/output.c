@@ -293,6 +293,36 @@ static bool is_to_be_judged(const struct replay_front *f)
 	       faccessat(f->session_fd, "refused", F_OK, 0) != 0;
 }
 
+static bool begins_at(const struct trace_output *o, const char *path, uint64_t *start)
+{
+	for (size_t i = 0; i < o->files; i++) {
+		if (o->file[i].appended && strcmp(o->file[i].path, path) == 0) {
+			*start = o->file[i].start;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool start_of(const void *ctx, const char *path, uint64_t *start)
+{
+	const struct replay_front *f = ctx;
+	bool found = false;
+
+	for (size_t i = 0; i < f->ranks && !found; i++) {
+		for (size_t k = 0; k < f->run->rank[i].streams && !found; k++) {
+			const struct trace_run_stream *s = &f->run->rank[i].stream[k];
+			struct trace_output o;
+
+			if (s->kind != TRACE_STREAM_OUTPUT || !read_found(f, i, s->process, &o))
+				continue;
+			found = begins_at(&o, path, start);
+			trace_output_free(&o);
+		}
+	}
+	return found;
+}
+
 /* While another replay of the run is at work its files are in the making. */
 static int judge_files(const struct replay_front *f, int code)
 {
@@ -306,7 +336,7 @@ static int judge_files(const struct replay_front *f, int code)
 		if (!is_reproduced(f, i))
 			return code;
 	}
-	text = trace_written_difference(&f->run->dir);
+	text = trace_written_difference(&f->run->dir, start_of, f);
 	if (!text || f->force || !replay_session_is_alone(f)) {
 		free(text);
 		return code;

@@ -312,7 +312,11 @@ enum trace_output_kind {
 	TRACE_OUTPUT_ERR = 1,  /* the same of standard error */
 	TRACE_OUTPUT_HASH = 2, /* 8 bytes follow: hash of the next block of output (0) or error (1)
 				*/
-	TRACE_OUTPUT_FILE = 3, /* so many bytes follow: path of a file that was written anew */
+	/*
+	 * So many bytes follow: path of a file that was written anew. Of one that was opened for
+	 * append a zero byte follows the path, then its size at that time, in decimal.
+	 */
+	TRACE_OUTPUT_FILE = 3,
 };
 
 struct trace_output_page {

@@ -64,11 +64,20 @@ static int add_block(struct trace_output *o, struct room *room, uint64_t i, cons
 
 static void add_file(struct trace_output *o, struct room *room, const uint8_t *p, size_t n)
 {
+	struct trace_output_file *file;
+	const uint8_t *zero;
+
 	if (o->files == room->file) {
 		room->file = room->file ? 2 * room->file : 16;
-		o->file = rp_realloc(o->file, room->file, sizeof(char *));
+		o->file = rp_realloc(o->file, room->file, sizeof(*o->file));
 	}
-	o->file[o->files++] = rp_format("%.*s", (int)(n < 4096 ? n : 4096), (const char *)p);
+	file = &o->file[o->files++];
+	file->path = rp_format("%.*s", (int)(n < 4096 ? n : 4096), (const char *)p);
+	zero = memchr(p, 0, n);
+	file->appended = zero;
+	file->start = 0;
+	while (zero && ++zero < p + n && *zero >= '0' && *zero <= '9')
+		file->start = 10 * file->start + (uint64_t)(*zero - '0');
 }
 
 static int read_records(struct trace_output *o, const struct trace_view *view)
@@ -123,7 +132,7 @@ void trace_output_free(struct trace_output *o)
 		free(o->block[i]);
 	}
 	for (size_t i = 0; i < o->files; i++)
-		free(o->file[i]);
+		free(o->file[i].path);
 	free(o->file);
 	memset(o, 0, sizeof(*o));
 }

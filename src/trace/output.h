@@ -11,6 +11,12 @@ static inline struct trace_output_page *trace_output_page(struct trace_header *h
 	return (struct trace_output_page *)((char *)header + TRACE_OUTPUT_AT);
 }
 
+struct trace_output_file {
+	char *path;
+	bool appended;
+	uint64_t start; /* its size when it was opened for append */
+};
+
 struct trace_output {
 	uint64_t length[2]; /* of standard output and error */
 	bool unfinished[2]; /* the last byte ends no line */
@@ -21,7 +27,7 @@ struct trace_output {
 	uint64_t tail[2]; /* hash of what follows the last block */
 	uint64_t flags;
 	uint64_t children;
-	char **file; /* paths of files that it wrote anew */
+	struct trace_output_file *file; /* that it wrote anew, or appended to */
 	size_t files;
 };
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A record of "written" is varint length of the path, path, varint size, hashes (XXH3, 64 bits) of
- * blocks. There are MOST_BLOCKS of them at most, so that large files have large blocks; what lies
+ * blocks. Of a file that was appended to the path ends with a zero byte, and only what was appended
+ * counts. There are MOST_BLOCKS of them at most, so that large files have large blocks; what lies
  * behind MOST_BYTES counts by its size alone.
  */
 #include "trace/written.h"
@@ -27,22 +28,25 @@
 #define LEAST_BLOCK (64u << 10)
 
 struct paths {
-	char **path;
+	struct trace_output_file *file;
 	bool *several;
 	size_t count;
 };
 
-static void add_path(struct paths *all, size_t own, const char *path)
+/* One that is written anew after something was appended counts as that. */
+static void add_path(struct paths *all, size_t own, const struct trace_output_file *file)
 {
 	for (size_t i = 0; i < all->count; i++) {
-		if (strcmp(all->path[i], path) == 0) {
+		if (strcmp(all->file[i].path, file->path) == 0) {
 			all->several[i] = all->several[i] || i < own;
+			all->file[i].appended = all->file[i].appended && file->appended;
 			return;
 		}
 	}
 	if (all->count == MOST_FILES)
 		return;
-	all->path[all->count] = rp_strdup(path);
+	all->file[all->count] = *file;
+	all->file[all->count].path = rp_strdup(file->path);
 	all->count++;
 }
 
@@ -57,7 +61,7 @@ static void add_stream(struct paths *all, int rankfd, const char *name)
 		return;
 	if (trace_output_read(&o, &view) == 0) {
 		for (size_t i = 0; i < o.files; i++)
-			add_path(all, own, o.file[i]);
+			add_path(all, own, &o.file[i]);
 		trace_output_free(&o);
 	}
 	trace_view_close(&view);
@@ -68,7 +72,7 @@ static void gather(const struct trace_dir *dir, struct paths *all)
 {
 	struct trace_ranks ranks;
 
-	all->path = rp_alloc(MOST_FILES, sizeof(*all->path));
+	all->file = rp_alloc(MOST_FILES, sizeof(*all->file));
 	all->several = rp_alloc(MOST_FILES, sizeof(*all->several));
 	if (trace_dir_ranks(dir, &ranks))
 		return;
@@ -91,8 +95,8 @@ static void gather(const struct trace_dir *dir, struct paths *all)
 static void forget(struct paths *all)
 {
 	for (size_t i = 0; i < all->count; i++)
-		free(all->path[i]);
-	free(all->path);
+		free(all->file[i].path);
+	free(all->file);
 	free(all->several);
 }
 
@@ -152,21 +156,30 @@ static size_t length_of_block(uint64_t size, size_t k)
 	return (size_t)(left < block ? left : block);
 }
 
-static int keep_file(struct trace_stream *s, const char *path)
+/* How many bytes count, and from where on. */
+static uint64_t counting(uint64_t size, uint64_t start)
 {
+	return size > start ? size - start : 0;
+}
+
+static int keep_file(struct trace_stream *s, const struct trace_output_file *file)
+{
+	uint64_t start = file->appended ? file->start : 0;
 	uint8_t record[RP_VARINT_MAX * 2 + PATH_MAX + MOST_BLOCKS * sizeof(uint64_t)];
-	size_t n, length = strlen(path);
+	size_t n, length = strlen(file->path) + file->appended;
 	uint64_t size;
-	int rc, fd = length < PATH_MAX ? open_file(path, &size) : -1;
+	int rc, fd = length < PATH_MAX ? open_file(file->path, &size) : -1;
 
 	if (fd < 0)
 		return 0;
+	size = counting(size, start);
 	n = rp_varint_put(record, length);
-	memcpy(record + n, path, length);
+	memcpy(record + n, file->path, length);
 	n += length;
 	n += rp_varint_put(record + n, size);
 	for (size_t k = 0; k < blocks_of(size); k++) {
-		uint64_t hash = hash_block(fd, k * block_of(size), length_of_block(size, k));
+		uint64_t at = start + k * block_of(size);
+		uint64_t hash = hash_block(fd, at, length_of_block(size, k));
 
 		memcpy(record + n, &hash, sizeof(hash));
 		n += sizeof(hash);
@@ -191,7 +204,7 @@ int trace_written_keep(const struct trace_dir *dir)
 	if (all.count && !rc) {
 		for (size_t i = 0; i < all.count && !rc; i++) {
 			if (!all.several[i])
-				rc = keep_file(&stream, all.path[i]);
+				rc = keep_file(&stream, &all.file[i]);
 		}
 		trace_stream_close(&stream);
 	}
@@ -227,31 +240,42 @@ static size_t read_kept(const uint8_t *p, const uint8_t *end, struct kept *k)
 	return (size_t)(p - start);
 }
 
-static char *difference(const struct kept *k)
+static char *differs(const struct kept *k, const char *path, int fd, uint64_t size, uint64_t start)
 {
-	char *path = rp_format("%.*s", (int)k->length, (const char *)k->path), *text = NULL;
-	uint64_t size;
+	for (size_t i = 0; i < blocks_of(k->size); i++) {
+		uint64_t at = start + i * block_of(k->size), hash;
+
+		memcpy(&hash, k->hash + i * sizeof(hash), sizeof(hash));
+		if (hash_block(fd, at, length_of_block(k->size, i)) != hash)
+			return rp_format("%s differs from byte %lu on", path, (unsigned long)at);
+	}
+	if (counting(size, start) != k->size)
+		return rp_format("%s has %lu bytes, and had %lu", path, (unsigned long)size,
+				 (unsigned long)(start + k->size));
+	return NULL;
+}
+
+static char *difference(const struct kept *k, trace_written_start_fn *start_of, const void *ctx)
+{
+	char *path = rp_format("%.*s", (int)k->length, (const char *)k->path), *text;
+	bool appended = k->length && !k->path[k->length - 1];
+	uint64_t size, start = 0;
 	int fd = open_file(path, &size);
 
 	if (fd < 0)
 		text = rp_format("%s is not there", path);
-	for (size_t i = 0; fd >= 0 && !text && i < blocks_of(k->size); i++) {
-		uint64_t at = i * block_of(k->size), hash;
-
-		memcpy(&hash, k->hash + i * sizeof(hash), sizeof(hash));
-		if (hash_block(fd, at, length_of_block(k->size, i)) != hash)
-			text = rp_format("%s differs from byte %lu on", path, (unsigned long)at);
-	}
-	if (fd >= 0 && !text && size != k->size)
-		text = rp_format("%s has %lu bytes, and had %lu", path, (unsigned long)size,
-				 (unsigned long)k->size);
+	else if (appended && !start_of(ctx, path, &start))
+		text = rp_format("%s was not opened for append", path);
+	else
+		text = differs(k, path, fd, size, start);
 	if (fd >= 0)
 		close(fd);
 	free(path);
 	return text;
 }
 
-char *trace_written_difference(const struct trace_dir *dir)
+char *trace_written_difference(const struct trace_dir *dir, trace_written_start_fn *start_of,
+			       const void *ctx)
 {
 	struct trace_view view;
 	struct kept kept;
@@ -264,7 +288,7 @@ char *trace_written_difference(const struct trace_dir *dir)
 		return NULL;
 	while (!text && view.header->kind == TRACE_STREAM_WRITTEN &&
 	       (n = read_kept(view.bytes + at, view.bytes + view.length, &kept))) {
-		text = difference(&kept);
+		text = difference(&kept, start_of, ctx);
 		at += n;
 	}
 	trace_view_close(&view);

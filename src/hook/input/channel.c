@@ -56,9 +56,15 @@ void hook_channel_forget(int fd)
 }
 
 /* Below /proc and /sys; not what leads elsewhere from there. */
-bool hook_channel_is_told(const char *path)
+bool hook_channel_is_told(const char *path, bool writes)
 {
-	return (path[0] == '/' && strncmp(path, "/proc/", 6) == 0 && !strstr(path, "/fd/")) ||
+	if (path[0] != '/')
+		return false;
+	if (strcmp(path, "/dev/tty") == 0)
+		return true;
+	if (writes)
+		return false;
+	return (strncmp(path, "/proc/", 6) == 0 && !strstr(path, "/fd/")) ||
 	       strncmp(path, "/sys/", 5) == 0;
 }
 
@@ -161,7 +167,7 @@ int hook_channel_open_told(const char *path, int flags)
 		int fd = REAL(openat)(AT_FDCWD, path, flags);
 
 		if (fd < 0)
-			fd = REAL(openat)(AT_FDCWD, "/dev/null", O_RDONLY | (flags & O_CLOEXEC));
+			fd = REAL(openat)(AT_FDCWD, "/dev/null", flags & (O_ACCMODE | O_CLOEXEC));
 		if (!hook_channel_renumber(fd, (int)io.result))
 			io.result = fd;
 	}

@@ -72,8 +72,11 @@ int hook_channel_close(int fd);
 int hook_channel_dup(int fd, int lowest, int flags);
 int hook_channel_dup_to(int fd, int to, int flags);
 
-/* Is it the path of a file that the kernel writes when it is read? Opens it, to be read. */
-bool hook_channel_is_told(const char *path);
+/*
+ * Is it the path of a file that the kernel writes when it is read, or of the terminal, which may
+ * be written, too? Opens it.
+ */
+bool hook_channel_is_told(const char *path, bool writes);
 int hook_channel_open_told(const char *path, int flags);
 
 /* A FILE on a channel that libc has made: one whose reads and writes are recorded. */

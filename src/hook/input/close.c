@@ -26,11 +26,11 @@ static size_t target_of(int fd, char target[PATH_ROOM])
 {
 	char link[48];
 	struct hook_text out = hook_text_in(link, sizeof(link));
-	ssize_t n;
+	long n;
 
 	hook_text_add(&out, "/proc/self/fd/");
 	hook_text_number(&out, fd);
-	n = readlink(link, target, PATH_ROOM - 1);
+	n = syscall(SYS_readlinkat, AT_FDCWD, link, target, PATH_ROOM - 1);
 	target[n > 0 ? n : 0] = '\0';
 	return n > 0 ? (size_t)n : 0;
 }

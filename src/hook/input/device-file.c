@@ -101,7 +101,7 @@ static FILE *compared(FILE *f, const char *path, const char *mode, int flags)
 
 static FILE *open_told(const char *path, const char *mode)
 {
-	int fd = hook_channel_open_told(path, O_RDONLY | (strchr(mode, 'e') ? O_CLOEXEC : 0));
+	int fd = hook_channel_open_told(path, hook_infile_flags(mode));
 	FILE *f = fd < 0 ? NULL : REAL(fdopen)(fd, mode);
 
 	return f ? hook_channel_file(f, mode) : NULL;
@@ -117,7 +117,7 @@ HOOK_EXPORT FILE *fopen(const char *path, const char *mode)
 	path = hook_input_real_path(path, buffer);
 	if (__builtin_expect(hook_moved, 0) && hook_io_is_programs(SITE))
 		path = hook_moved_path(path, elsewhere);
-	if (hook_channel_is_told(path) && mode[0] == 'r' && !strchr(mode, '+') &&
+	if (hook_channel_is_told(path, mode[0] != 'r' || strchr(mode, '+')) &&
 	    hook_channel_may_make(SITE))
 		return open_told(path, mode);
 	numbers = hook_file_opens(SITE);
@@ -131,6 +131,8 @@ HOOK_EXPORT FILE *fopen(const char *path, const char *mode)
 		hook_output_opened(fileno(f), path);
 		if (mode[0] == 'w')
 			hook_output_writes(path);
+		else if (mode[0] == 'a')
+			hook_output_appends(path, fileno(f));
 	}
 	return opened(f, path, mode);
 }
@@ -160,40 +162,6 @@ HOOK_EXPORT FILE *popen(const char *command, const char *mode)
 	hook_child_note();
 	hook_channel_mark(fileno(f), HOOK_CHANNEL_PIPE);
 	return hook_channel_file(f, mode);
-}
-
-/* The number first: libc has no way to change it later. */
-HOOK_EXPORT DIR *opendir(const char *path)
-{
-	char buffer[HOOK_INPUT_PATH];
-	int fd, error;
-	DIR *d;
-
-	path = hook_input_real_path(path, buffer);
-	if (!hook_file_has_number(SITE))
-		return REAL(opendir)(path);
-	fd = REAL(openat)(AT_FDCWD, path, O_RDONLY | O_NONBLOCK | O_DIRECTORY | O_CLOEXEC);
-	fd = hook_file_opened("opendir", fd);
-	if (fd < 0)
-		return NULL;
-	d = fdopendir(fd);
-	error = errno;
-	if (!d)
-		REAL(close)(fd);
-	errno = error;
-	return d;
-}
-
-HOOK_EXPORT int closedir(DIR *d)
-{
-	int rc;
-
-	if (!hook_file_has_number(SITE))
-		return REAL(closedir)(d);
-	hook_file_closes();
-	rc = REAL(closedir)(d);
-	hook_file_closed();
-	return rc;
 }
 
 HOOK_EXPORT FILE *fdopen(int fd, const char *mode)

@@ -153,6 +153,14 @@ static bool has_mode(int flags)
 		mode;                                                                              \
 	})
 
+static void written(int fd, const char *path, bool anew)
+{
+	if (anew)
+		hook_output_writes(path);
+	else
+		hook_output_appends(path, fd);
+}
+
 /* All ways to open a file: in what they do they are one. */
 static int open_at(int dir, const char *path, int flags, mode_t mode, const void *site)
 {
@@ -163,8 +171,9 @@ static int open_at(int dir, const char *path, int flags, mode_t mode, const void
 	path = hook_input_real_path(path, buffer);
 	if (__builtin_expect(hook_moved, 0) && hook_io_is_programs(site))
 		path = hook_moved_path(path, elsewhere);
-	if ((flags & (O_ACCMODE | O_DIRECTORY | O_PATH)) == O_RDONLY &&
-	    hook_channel_is_told(path) && hook_channel_may_make(site))
+	if (!(flags & (O_DIRECTORY | O_PATH)) &&
+	    hook_channel_is_told(path, (flags & O_ACCMODE) != O_RDONLY) &&
+	    hook_channel_may_make(site))
 		return hook_channel_open_told(path, flags);
 	if (reads && flags & O_CREAT)
 		fd = hook_infile_before(dir, path, flags);
@@ -172,9 +181,9 @@ static int open_at(int dir, const char *path, int flags, mode_t mode, const void
 		fd = REAL(openat)(dir, path, flags, mode);
 	if (reads)
 		fd = hook_infile_opened(fd, dir, path, flags);
-	if (fd >= 0 && flags & O_TRUNC && (flags & O_ACCMODE) != O_RDONLY &&
+	if (fd >= 0 && flags & (O_TRUNC | O_APPEND) && (flags & O_ACCMODE) != O_RDONLY &&
 	    (dir == AT_FDCWD || path[0] == '/'))
-		hook_output_writes(path);
+		written(fd, path, flags & O_TRUNC);
 	if (hook_file_has_number(site))
 		fd = hook_file_opened("open", fd);
 	return opened(fd, path);
@@ -252,9 +261,16 @@ HOOK_EXPORT int dup3(int fd, int to, int flags)
 	return duplicated(fd, REAL(dup3)(fd, to, flags));
 }
 
+/* What comes from outside, by a channel or typed. */
+static inline bool comes(int fd, const void *site)
+{
+	return hook_channel_has(fd, site) ||
+	       (hook_output_is_typed(fd) && hook_io_is_programs(site));
+}
+
 HOOK_EXPORT ssize_t read(int fd, void *buffer, size_t n)
 {
-	if (hook_channel_has(fd, SITE))
+	if (comes(fd, SITE))
 		return hook_channel_read(fd, "read", buffer, n);
 	if (__builtin_expect(!hook_input_devices, 1) || !hook_input_device_is(fd))
 		return REAL(read)(fd, buffer, n);
@@ -263,7 +279,7 @@ HOOK_EXPORT ssize_t read(int fd, void *buffer, size_t n)
 
 HOOK_EXPORT ssize_t __read_chk(int fd, void *buffer, size_t n, size_t room)
 {
-	if (n <= room && hook_channel_has(fd, SITE))
+	if (n <= room && comes(fd, SITE))
 		return hook_channel_read(fd, "read", buffer, n);
 	if (__builtin_expect(!hook_input_devices, 1) || n > room || !hook_input_device_is(fd))
 		return REAL(__read_chk)(fd, buffer, n, room);
@@ -274,7 +290,7 @@ HOOK_EXPORT ssize_t readv(int fd, const struct iovec *parts, int count)
 {
 	ssize_t sum = 0;
 
-	if (count > 0 && hook_channel_has(fd, SITE))
+	if (count > 0 && comes(fd, SITE))
 		return hook_channel_readv(fd, parts, count);
 	if (__builtin_expect(!hook_input_devices, 1) || count <= 0 || !hook_input_device_is(fd))
 		return REAL(readv)(fd, parts, count);

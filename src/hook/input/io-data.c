@@ -5,7 +5,6 @@
  */
 #undef _FORTIFY_SOURCE
 #include <errno.h>
-#include <stdarg.h>
 #include <string.h>
 
 #include "hook/input/channel.h"
@@ -299,23 +298,5 @@ HOOK_EXPORT int sendmmsg(int fd, struct mmsghdr *m, unsigned int n, int flags)
 		hook_channel_step_out(&io, fd, m[i].msg_hdr.msg_iov, m[i].msg_hdr.msg_iovlen);
 	}
 	io.result = count;
-	return (int)hook_io_result(&io);
-}
-
-HOOK_EXPORT int ioctl(int fd, unsigned long request, ...)
-{
-	va_list args;
-	void *arg;
-
-	va_start(args, request);
-	arg = va_arg(args, void *);
-	va_end(args);
-	if (request != FIONREAD || !hook_channel_has(fd, SITE))
-		return REAL(ioctl)(fd, request, arg);
-	HOOK_IO(io, "ioctl", HOOK_IO_GETS);
-	if (io.live)
-		hook_io_did(&io, REAL(ioctl)(fd, request, arg));
-	if (io.result >= 0)
-		hook_io_part(&io, arg, sizeof(int), sizeof(int));
 	return (int)hook_io_result(&io);
 }

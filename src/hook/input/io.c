@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "hook/common/end.h"
+#include "hook/input/file.h"
 #include "hook/input/signal.h"
 #include "hook/thread/baton.h"
 #include "hook/thread/sync.h"
@@ -120,4 +121,30 @@ size_t hook_io_part(struct hook_io *io, void *p, size_t n, size_t room)
 		done += rec.length;
 	} while (rec.length == TRACE_INPUT_CHUNK);
 	return done;
+}
+
+static ssize_t told_in_turn(const char *call, hook_input_bytes_fn *fetch, void *ctx, void *buffer,
+			    size_t size)
+{
+	ssize_t n = 0;
+	HOOK_IO(io, call, HOOK_IO_GETS);
+
+	if (io.live) {
+		n = fetch(ctx, buffer, size);
+		errno = n < 0 ? (int)-n : io.error;
+		hook_io_did(&io, n < 0 ? -1 : 0);
+	}
+	if (io.result < 0)
+		return hook_io_result(&io);
+	n = (ssize_t)hook_io_part(&io, buffer, (size_t)n, size);
+	errno = io.error;
+	return n;
+}
+
+ssize_t hook_io_told(const char *call, const void *site, hook_input_bytes_fn *fetch, void *ctx,
+		     void *buffer, size_t size)
+{
+	return hook_file_has_number(site)
+		       ? told_in_turn(call, fetch, ctx, buffer, size)
+		       : hook_input_bytes(TRACE_IN_STRUCT, call, fetch, ctx, buffer, size);
 }

@@ -50,6 +50,13 @@ int64_t hook_io_result(struct hook_io *io);
  */
 size_t hook_io_part(struct hook_io *io, void *p, size_t n, size_t room);
 
+/*
+ * What the system tells: bytes put in the buffer, or -1 and errno. In its turn if the program has
+ * threads: what is told may be what another thread has done.
+ */
+ssize_t hook_io_told(const char *call, const void *site, hook_input_bytes_fn *fetch, void *ctx,
+		     void *buffer, size_t size);
+
 /* A place in the order, for what has no outcome. */
 void hook_io_step(struct hook_thread *t);
 

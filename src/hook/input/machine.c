@@ -89,6 +89,62 @@ static ssize_t fetch_sysconf(void *ctx, void *buffer, size_t size)
 	return (ssize_t)size;
 }
 
+/* One that an allocator asks for is its own. */
+static bool is_told(const void *site)
+{
+	return hook_io_is_programs(site) && !hook_runtime_is_allocator(site);
+}
+
+struct processor {
+	unsigned int cpu, node;
+};
+
+static ssize_t fetch_processor(void *ctx, void *buffer, size_t size)
+{
+	struct processor *p = buffer;
+
+	(void)ctx;
+	return REAL(getcpu)(&p->cpu, &p->node) == 0 ? (ssize_t)size : -errno;
+}
+
+HOOK_EXPORT int getcpu(unsigned int *cpu, unsigned int *node)
+{
+	struct processor p = {0};
+
+	if (!is_told(SITE))
+		return REAL(getcpu)(cpu, node);
+	if (struct_bytes("getcpu", fetch_processor, NULL, &p, sizeof(p)) < 0)
+		return -1;
+	if (cpu)
+		*cpu = p.cpu;
+	if (node)
+		*node = p.node;
+	return 0;
+}
+
+static ssize_t fetch_count(void *ctx, void *buffer, size_t size)
+{
+	int value = (*(int (**)(void))ctx)();
+
+	memcpy(buffer, &value, size);
+	return value < 0 ? -errno : (ssize_t)size;
+}
+
+#define DEFINE_COUNT(name)                                                                         \
+	HOOK_EXPORT int name(void)                                                                 \
+	{                                                                                          \
+		int (*real)(void) = REAL(name), value = -1;                                        \
+                                                                                                   \
+		if (!is_told(SITE))                                                                \
+			return real();                                                             \
+		struct_bytes(#name, fetch_count, &real, &value, sizeof(value));                    \
+		return value;                                                                      \
+	}
+
+DEFINE_COUNT(sched_getcpu)
+DEFINE_COUNT(get_nprocs)
+DEFINE_COUNT(get_nprocs_conf)
+
 HOOK_EXPORT long sysconf(int name)
 {
 	long value = -1;

@@ -315,11 +315,6 @@ HOOK_EXPORT int setpgid(pid_t pid, pid_t into)
 	return REAL(setpgid)(real_pid(pid), real_pid(into));
 }
 
-HOOK_EXPORT int tcsetpgrp(int fd, pid_t into)
-{
-	return REAL(tcsetpgrp)(fd, real_pid(into));
-}
-
 HOOK_EXPORT ssize_t process_vm_readv(pid_t pid, const struct iovec *here, unsigned long parts,
 				     const struct iovec *there, unsigned long parts_there,
 				     unsigned long flags)

@@ -8,6 +8,9 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <fts.h>
+#include <ftw.h>
+#include <glob.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -34,6 +37,7 @@
 #include <sys/uio.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -68,6 +72,9 @@ int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout, co
 	X(close_range) X(closefrom) X(openat) X(__open_2) X(__openat_2) X(close) X(dup) X(dup2) X(dup3) \
 	X(stat) X(fstat) X(fstatat) X(statx) \
 	X(mkostemps) X(mkdtemp) X(mktemp) X(tmpnam) X(tempnam) \
+	X(readdir) X(telldir) X(glob) X(nftw) X(ftw) X(fts_read) X(getdents64) \
+	X(getcwd) X(get_current_dir_name) X(readlinkat) X(realpath) \
+	X(tcgetattr) X(tcsetattr) X(tcgetpgrp) X(ttyname_r) X(sched_getcpu) X(getcpu) X(get_nprocs) X(get_nprocs_conf) \
 	X(uname) X(gethostname) X(sysinfo) X(getloadavg) X(sysconf) \
 	X(fopen) X(fdopen) X(tmpfile) X(popen) X(fclose) X(opendir) X(closedir) \
 	X(read) X(__read_chk) X(readv) X(pread) X(pread64) X(__pread_chk) X(__pread64_chk) \

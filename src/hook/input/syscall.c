@@ -146,6 +146,26 @@ static bool descriptor_call(long number, const long arg[6], long *result)
 	}
 }
 
+static bool path_call(long number, const long arg[6], long *result)
+{
+	switch (number) {
+	case SYS_getdents64:
+		*result = getdents64(D(0), P(1), N(2));
+		return true;
+	case SYS_readlink:
+		*result = readlink(P(0), P(1), N(2));
+		return true;
+	case SYS_readlinkat:
+		*result = readlinkat(D(0), P(1), P(2), N(3));
+		return true;
+	case SYS_getcpu:
+		*result = getcpu(P(0), P(1));
+		return true;
+	default:
+		return false;
+	}
+}
+
 #define RING(name)                                                                                 \
 	{                                                                                          \
 		SYS_##name,                                                                        \
@@ -207,11 +227,7 @@ static struct {
 	QUIET(fstat),
 	QUIET(newfstatat),
 	QUIET(statx),
-	QUIET(getdents64),
-	QUIET(readlink),
-	QUIET(readlinkat),
 	QUIET(sysinfo),
-	QUIET(getcpu),
 	QUIET(pidfd_open),
 	QUIET(ioctl),
 	QUIET(keyctl),
@@ -246,7 +262,8 @@ static void note_unseen(long number, const long arg[6])
 bool hook_syscall(long number, const long arg[6], long *result)
 {
 	if (time_call(number, arg, result) || process_call(number, arg, result) ||
-	    data_call(number, arg, result) || descriptor_call(number, arg, result))
+	    data_call(number, arg, result) || descriptor_call(number, arg, result) ||
+	    path_call(number, arg, result))
 		return true;
 	if (number == SYS_futex && hook_serial_futex(arg, result))
 		return true;

@@ -211,17 +211,6 @@ HOOK_EXPORT ssize_t vmsplice(int fd, const struct iovec *parts, size_t count, un
 	return done;
 }
 
-HOOK_EXPORT int isatty(int fd)
-{
-	int was = hook_depth ? -1 : hook_output_was_terminal(fd);
-
-	if (was < 0)
-		return REAL(isatty)(fd);
-	if (!was)
-		errno = ENOTTY;
-	return was;
-}
-
 HOOK_EXPORT int rename(const char *from, const char *to)
 {
 	int rc = REAL(rename)(from, to);

@@ -38,7 +38,7 @@ struct chain {
 	XXH3_state_t state;
 };
 
-bool hook_output_exits;
+bool hook_output_exits, hook_output_typed;
 static enum role role;
 static int lock;
 static __thread bool busy;
@@ -235,9 +235,10 @@ static size_t whole_path(const char *path, char out[PATH_MAX])
 	return length + n;
 }
 
-static void note_file(const char *path, size_t n)
+/* `n` bytes, of which the first are the path. */
+static void note_file(const char *path, size_t length, size_t n)
 {
-	uint64_t hash = XXH3_64bits(path, n);
+	uint64_t hash = XXH3_64bits(path, length) + (n > length);
 
 	if (is_noted(hash))
 		return;
@@ -247,31 +248,64 @@ static void note_file(const char *path, size_t n)
 
 static bool keeps_files(void)
 {
-	return !hook_depth && role == ROLE_OWN && hook_process.mode == HOOK_RECORD && !lost &&
-	       !busy && files_noted < FILES_MOST;
+	return !hook_depth && role == ROLE_OWN && !lost && !busy && files_noted < FILES_MOST;
+}
+
+static bool is_device(const char *path)
+{
+	static const char *const others[] = {"/dev/", "/proc/", "/sys/"};
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		if (strncmp(path, others[i], strlen(others[i])) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* `size` is that of a file to which the program appends, or -1. */
+static void note_opened(const char *path, int64_t size)
+{
+	char whole[PATH_MAX + 32];
+	struct hook_text text;
+	int error = errno;
+	size_t length, n;
+
+	hook_depth = HOOK_CLOSED;
+	begin();
+	n = length = whole_path(path, whole);
+	if (length && size >= 0) {
+		text = hook_text_in(whole + length + 1, sizeof(whole) - length - 1);
+		whole[length] = '\0';
+		hook_text_number(&text, size);
+		n = (size_t)(text.at - whole);
+	}
+	if (length)
+		note_file(whole, length, n);
+	end();
+	hook_depth = 0;
+	errno = error;
 }
 
 void hook_output_writes(const char *path)
 {
-	static const char *const others[] = {"/dev/", "/proc/", "/sys/"};
-	char whole[PATH_MAX];
-	int error = errno;
-	size_t n;
+	if (!is_device(path) && keeps_files())
+		note_opened(path, -1);
+}
 
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
-		if (strncmp(path, others[i], strlen(others[i])) == 0)
-			return;
-	}
-	if (!keeps_files())
+void hook_output_appends(const char *path, int fd)
+{
+	int error = errno;
+	struct stat st;
+
+	if (is_device(path) || !keeps_files())
 		return;
 	hook_depth = HOOK_CLOSED;
-	begin();
-	n = whole_path(path, whole);
-	if (n)
-		note_file(whole, n);
-	end();
+	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
+		st.st_size = -1;
 	hook_depth = 0;
 	errno = error;
+	if (st.st_size >= 0)
+		note_opened(path, st.st_size);
 }
 
 /* One that was written gets another name, often that by which people know it. */
@@ -289,7 +323,7 @@ void hook_output_renamed(const char *from, const char *to)
 	if (n && is_noted(XXH3_64bits(whole, n))) {
 		n = whole_path(to, whole);
 		if (n)
-			note_file(whole, n);
+			note_file(whole, n, n);
 	}
 	end();
 	hook_depth = 0;
@@ -401,6 +435,10 @@ void hook_output_start(void)
 	reset_chains();
 	if (hook_process.mode == HOOK_REPLAY)
 		hook_output_recall();
+	hook_output_typed =
+		hook_process.mode == HOOK_REPLAY
+			? hook_output_was_terminal(0) == 1
+			: (hook_output_kind(0, &st[0], open[0]) & 15) == TRACE_OUTPUT_TERMINAL;
 	role = ROLE_OWN;
 	hook_output_watch_stdio();
 	errno = error;

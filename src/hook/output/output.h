@@ -24,13 +24,14 @@ enum hook_output_tag {
 	HOOK_OUTPUT_NONE,
 	HOOK_OUTPUT_OUT,
 	HOOK_OUTPUT_ERR,
-	HOOK_OUTPUT_IN, /* standard input: only what kind of file it was is of interest */
+	HOOK_OUTPUT_IN, /* standard input: what kind of file it was is of interest */
 };
 
 #define HOOK_OUTPUT_MOST 1024
 
 extern uint8_t hook_output_tags[HOOK_OUTPUT_MOST];
 extern bool hook_output_exits; /* the program's own code is done */
+extern bool hook_output_typed; /* standard input is a terminal, or was when it was recorded */
 
 static inline enum hook_output_tag hook_output_tag(int fd)
 {
@@ -44,6 +45,12 @@ static inline bool hook_output_has(int fd)
 	enum hook_output_tag tag = hook_output_tag(fd);
 
 	return tag == HOOK_OUTPUT_OUT || tag == HOOK_OUTPUT_ERR;
+}
+
+/* Is this standard input, and a terminal? What is read there is recorded. */
+static inline bool hook_output_is_typed(int fd)
+{
+	return __builtin_expect(hook_output_typed, 0) && hook_output_tag(fd) == HOOK_OUTPUT_IN;
 }
 
 /* The process is recorded or replayed; or it is a child of one that is; or becomes that by fork. */
@@ -61,8 +68,9 @@ void hook_output_wrote_parts(int fd, const struct iovec *parts, int count, ssize
 /* write(2) to a descriptor that has a tag. */
 ssize_t hook_output_write(int fd, const void *p, size_t n, const void *site);
 
-/* Recording: the program has made or emptied a file, to write it. */
+/* The program has made or emptied a file, to write it; or opened it to append. */
 void hook_output_writes(const char *path);
+void hook_output_appends(const char *path, int fd);
 void hook_output_renamed(const char *from, const char *to);
 
 /* Descriptors come and go. */

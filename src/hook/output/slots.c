@@ -2,9 +2,9 @@
 /*
  * Stdio writes inside libc, where no wrapper comes: by the tables of functions that every FILE on a
  * descriptor has, _IO_file_jumps and _IO_wfile_jumps. libc looks whether a table is one of its own,
- * not at what is in it; so two of its entries are ours: that which writes, and that which asks what
- * kind of file the descriptor is, by which stdio chooses how to buffer.
- * Invariant: an entry is replaced only where both are in libc's code; else nothing is.
+ * not at what is in it; so three of its entries are ours: those which read and write, and that
+ * which asks what kind of file the descriptor is, by which stdio chooses how to buffer. Invariant:
+ * an entry is replaced only where all are in libc's code; else nothing is.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -14,16 +14,27 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "hook/input/channel.h"
 #include "hook/output/output.h"
 
+#define SLOT_READ 14
 #define SLOT_WRITE 15
 #define SLOT_STAT 18
 
+typedef ssize_t read_function(FILE *f, void *bytes, ssize_t n);
 typedef ssize_t write_function(FILE *f, const void *bytes, ssize_t n);
 typedef int stat_function(FILE *f, void *st);
 
+static read_function *real_read;
 static write_function *real_write;
 static stat_function *real_stat;
+
+static ssize_t file_read(FILE *f, void *bytes, ssize_t n)
+{
+	if (hook_output_is_typed(f->_fileno) && hook_io_is_programs(NULL))
+		return hook_channel_read(f->_fileno, "read", bytes, (size_t)n);
+	return real_read(f, bytes, n);
+}
 
 static ssize_t file_write(FILE *f, const void *bytes, ssize_t n)
 {
@@ -70,7 +81,7 @@ static int look(struct dl_phdr_info *info, size_t size, void *arg)
 
 static bool is_as_expected(void *const *table)
 {
-	for (int slot = SLOT_WRITE; slot <= SLOT_STAT; slot++) {
+	for (int slot = SLOT_READ; slot <= SLOT_STAT; slot++) {
 		struct question q = {(uintptr_t)table, (uintptr_t)table[slot], false};
 
 		dl_iterate_phdr(look, &q);
@@ -83,11 +94,12 @@ static bool is_as_expected(void *const *table)
 static bool replace(void **table)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-	uintptr_t from = (uintptr_t)&table[SLOT_WRITE] & -page;
+	uintptr_t from = (uintptr_t)&table[SLOT_READ] & -page;
 	uintptr_t to = ((uintptr_t)&table[SLOT_STAT + 1] + page - 1) & -page;
 
 	if (mprotect((void *)from, to - from, PROT_READ | PROT_WRITE) != 0)
 		return false;
+	table[SLOT_READ] = (void *)file_read;
 	table[SLOT_WRITE] = (void *)file_write;
 	table[SLOT_STAT] = (void *)file_stat;
 	return mprotect((void *)from, to - from, PROT_READ) == 0;
@@ -101,7 +113,9 @@ void hook_output_watch_stdio(void)
 	if (real_write)
 		return;
 	if (narrow && wide && is_as_expected(narrow) && is_as_expected(wide) &&
-	    narrow[SLOT_WRITE] == wide[SLOT_WRITE] && narrow[SLOT_STAT] == wide[SLOT_STAT]) {
+	    narrow[SLOT_READ] == wide[SLOT_READ] && narrow[SLOT_WRITE] == wide[SLOT_WRITE] &&
+	    narrow[SLOT_STAT] == wide[SLOT_STAT]) {
+		real_read = (read_function *)narrow[SLOT_READ];
 		real_write = (write_function *)narrow[SLOT_WRITE];
 		real_stat = (stat_function *)narrow[SLOT_STAT];
 		if (replace(narrow) && replace(wide))

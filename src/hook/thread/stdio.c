@@ -217,6 +217,8 @@ HOOK_EXPORT FILE *freopen(const char *path, const char *mode, FILE *f)
 		hook_output_reopened(before, opened ? opened->_fileno : -1, path);
 	if (path && opened && mode[0] == 'w')
 		hook_output_writes(path);
+	else if (path && opened && mode[0] == 'a')
+		hook_output_appends(path, fileno(opened));
 	return opened;
 }
 

@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "hook/input/real.h"
 #include "hook/thread/baton.h"
 #include "hook/thread/stuck.h"
 #include "hook/thread/sync.h"
@@ -199,7 +200,7 @@ static void move_away(struct waiter *w)
 {
 	struct hook_thread *self = hook_self;
 
-	self->processor = sched_getcpu();
+	self->processor = REAL(sched_getcpu)();
 	if (w->moved || w->thread->processor != self->processor || hook_sync_crowd())
 		return;
 	CPU_ZERO(&w->allowed);
@@ -233,7 +234,7 @@ void hook_sync_await(struct hook_thread *t, uint32_t *version, uint32_t turn)
 
 	if (is_turn(version, turn))
 		return;
-	t->processor = sched_getcpu();
+	t->processor = REAL(sched_getcpu)();
 	if (may_spin(t, version, turn) && spin(version, turn))
 		return;
 	w.thread = t;
@@ -257,7 +258,7 @@ void hook_sync_await(struct hook_thread *t, uint32_t *version, uint32_t turn)
 			learn_wake(__builtin_ia32_rdtsc() - w.woken);
 		if (w.moved)
 			move_back(&w);
-		t->processor = sched_getcpu();
+		t->processor = REAL(sched_getcpu)();
 	}
 	t->state = HOOK_THREAD_RUNS;
 	t->version = NULL;
