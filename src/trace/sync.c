@@ -609,6 +609,22 @@ int trace_sync_next(struct trace_sync_reader *r, enum trace_sync_class how,
 	return next_operation(r, how != TRACE_SYNC_VALUE, rec);
 }
 
+static uint64_t lesser(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+uint64_t trace_sync_calm(const struct trace_sync_reader *r)
+{
+	uint64_t calm = r->ops < r->total ? r->total - r->ops - 1 : 0;
+
+	if (r->checks)
+		calm = lesser(calm, r->ops < r->check_at ? r->check_at - r->ops : 0);
+	if (r->more && r->rec.kind != TRACE_SYNC_STOP)
+		calm = lesser(calm, r->run < r->rec.run ? r->rec.run - r->run : 0);
+	return calm;
+}
+
 bool trace_sync_is_digest(const struct trace_sync_rec *rec, uint64_t digest)
 {
 	return rec->code == (rec->kind == TRACE_SYNC_END ? trace_sync_end_of(digest)

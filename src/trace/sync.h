@@ -221,6 +221,31 @@ static inline uint32_t trace_sync_next_code(const struct trace_sync_reader *r)
 										      : 0;
 }
 
+/*
+ * How many operations to come are as predicted if all of them take something. The last of the
+ * stream is not among them.
+ */
+uint64_t trace_sync_calm(const struct trace_sync_reader *r);
+
+/*
+ * For TRACE_SYNC_PLAIN, while there is such calm: the version that the next operation takes, on an
+ * object that has an id; 0 if it must be found out in another way. Then that it was taken.
+ */
+static inline uint32_t trace_sync_foresee(const struct trace_sync_reader *r, uint64_t id)
+{
+	const struct trace_sync_slot *s = &r->slot[id >> 52];
+
+	return s->tag == trace_sync_tag(id) && s->step[0] ? s->seen + s->step[0] : 0;
+}
+
+static inline void trace_sync_follow(struct trace_sync_reader *r, uint64_t id, uint32_t version)
+{
+	trace_sync_slot(r->slot, id)->seen = version;
+	r->run++;
+	r->skip = 0;
+	r->ops++;
+}
+
 /* Of a CHECK or END: is this the digest? */
 bool trace_sync_is_digest(const struct trace_sync_rec *rec, uint64_t digest);
 

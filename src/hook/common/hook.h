@@ -143,6 +143,7 @@ struct hook_thread {
 	bool robbed;      /* of the baton, since it computed for too long */
 	bool whole;       /* in a call of libc that is one step: its allocations are no points */
 	struct trace_sync_writer sync;
+	uint64_t quick_until; /* replay: this many operations may be done in line, see fast.h */
 	struct trace_view sync_view;
 	struct trace_sync_reader sync_reader;
 

@@ -384,8 +384,7 @@ static int set_action(int sig, const struct sigaction *new, struct sigaction *ol
 		now = *new;
 		if (has_handler(new)) {
 			__atomic_store_n(&hook_signals, 1, __ATOMIC_RELAXED);
-			if (hook_sync_fast == HOOK_FAST_PAIR)
-				hook_sync_fast = HOOK_FAST_LOCK;
+			hook_sync_fast_with_handlers();
 			actions[sig] = *new;
 			substitute(sig, &now);
 		}

@@ -2,7 +2,7 @@
 /*
  * What nearly every operation of a recorded program is, in line: a mutex of the normal kind that
  * is free is taken, as predicted, or one is given back. libc's own words in the mutex are set as
- * libc sets them, so whatever comes next may be libc's.
+ * libc sets them, so whatever comes next may be libc's. Replay has the like (follow.c).
  */
 #ifndef HOOK_SYNC_FAST_H
 #define HOOK_SYNC_FAST_H
@@ -11,13 +11,24 @@
 
 #include "hook/thread/objects.h"
 
-/* May it be so: recording, without noise and one thread at a time; mutexes are libc's. */
+/* May it be so: without noise and several threads at a time; mutexes are libc's. */
 enum hook_fast {
 	HOOK_FAST_NEVER,
+	HOOK_FAST_FOLLOW, /* replay of a program without handlers */
+	/* recording: */
 	HOOK_FAST_LOCK, /* the program has handlers: what is given back is counted */
 	HOOK_FAST_PAIR,
 };
 extern enum hook_fast hook_sync_fast;
+
+/* From now on the program has handlers. */
+static inline void hook_sync_fast_with_handlers(void)
+{
+	if (hook_sync_fast == HOOK_FAST_PAIR)
+		hook_sync_fast = HOOK_FAST_LOCK;
+	if (hook_sync_fast == HOOK_FAST_FOLLOW)
+		hook_sync_fast = HOOK_FAST_NEVER;
+}
 
 /*
  * Who has a mutex and how many use it: two words of libc's side by side, changed by one store. A
@@ -84,8 +95,13 @@ static inline bool hook_mutex_step(struct hook_thread *t, pthread_mutex_t *m)
 	return true;
 }
 
-/* All of pthread_mutex_lock, in any mode. */
+/* All of pthread_mutex_lock and the other, in any mode. */
 int hook_sync_slow_lock(pthread_mutex_t *m, const void *site) __attribute__((noinline));
+int hook_sync_slow_unlock(pthread_mutex_t *m, const void *site) __attribute__((noinline));
+
+/* The same in replay, where HOOK_FAST_FOLLOW. */
+int hook_sync_follow_lock(pthread_mutex_t *m, const void *site);
+int hook_sync_follow_unlock(pthread_mutex_t *m, const void *site);
 
 /* The same while recording, for one that another thread had just now. */
 int hook_sync_busy_lock(struct hook_thread *t, pthread_mutex_t *m, const void *site)

@@ -50,16 +50,23 @@ static __attribute__((noinline)) int lock_from(pthread_mutex_t *m, const void *s
 	return hook_sync_fast_lock(m, site);
 }
 
+static __attribute__((noinline)) int lock_otherwise(pthread_mutex_t *m, const void *site)
+{
+	if (hook_sync_fast == HOOK_FAST_FOLLOW)
+		return hook_sync_follow_lock(m, site);
+	return hook_sync_slow_lock(m, site);
+}
+
 HOOK_EXPORT int pthread_mutex_lock(pthread_mutex_t *m)
 {
-	if (__builtin_expect(hook_sync_fast == HOOK_FAST_NEVER || hook_depth, 0))
-		return hook_sync_slow_lock(m, SITE);
+	if (__builtin_expect(hook_sync_fast < HOOK_FAST_LOCK || hook_depth, 0))
+		return lock_otherwise(m, SITE);
 	if (__builtin_expect(hook_runtime_may_have(SITE), 0))
 		return lock_from(m, SITE);
 	return hook_sync_fast_lock(m, SITE);
 }
 
-static __attribute__((noinline)) int slow_unlock(pthread_mutex_t *m, const void *site)
+int hook_sync_slow_unlock(pthread_mutex_t *m, const void *site)
 {
 	if (!hook_sync_is_on(site))
 		return SYNC_REAL(pthread_mutex_unlock)(m);
@@ -74,7 +81,9 @@ HOOK_EXPORT int pthread_mutex_unlock(pthread_mutex_t *m)
 	}
 	if (hook_sync_fast == HOOK_FAST_LOCK && hook_depth == 0 && !hook_runtime_may_have(SITE))
 		return hook_sync_counted_unlock(m);
-	return slow_unlock(m, SITE);
+	if (hook_sync_fast == HOOK_FAST_FOLLOW)
+		return hook_sync_follow_unlock(m, SITE);
+	return hook_sync_slow_unlock(m, SITE);
 }
 
 HOOK_EXPORT int pthread_mutex_trylock(pthread_mutex_t *m)

@@ -17,6 +17,7 @@
 #include "hook/common/sanitizer.h"
 #include "hook/common/thread.h"
 #include "hook/input/child.h"
+#include "hook/thread/fast.h"
 #include "hook/thread/objects.h"
 #include "hook/thread/once.h"
 #include "hook/thread/real.h"
@@ -100,6 +101,20 @@ static void taken(struct hook_thread *t, const struct hook_sync_call *c,
 	hook_sync_done(t, c, *spot->id, out);
 }
 
+#define TRIES 100
+
+/* It is free, or will be at once: see follow.c. */
+static void take_mutex(const struct hook_thread *t, pthread_mutex_t *m)
+{
+	for (int i = 0; hook_sync_fast == HOOK_FAST_FOLLOW && hook_mutex_is_normal(m) && i < TRIES;
+	     i++) {
+		if (hook_mutex_try(m, t))
+			return;
+		__builtin_ia32_pause();
+	}
+	hook_sync_real.pthread_mutex_lock(m);
+}
+
 static void do_take(struct hook_thread *t, const struct hook_sync_call *c,
 		    const struct trace_sync_outcome *out)
 {
@@ -110,7 +125,7 @@ static void do_take(struct hook_thread *t, const struct hook_sync_call *c,
 	else if (!is_nested(t, c))
 		hook_sync_await(t, spot.version, out->version - 1);
 	if (is_mutex(c)) {
-		hook_sync_real.pthread_mutex_lock(c->object);
+		take_mutex(t, c->object);
 	} else if (has_entry(c)) {
 		struct hook_sync_entry *e = hook_sync_entry(c->object);
 

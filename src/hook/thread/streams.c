@@ -183,6 +183,15 @@ static void account(struct hook_thread *t, const struct hook_sync_call *c, uint6
 	errno = saved;
 }
 
+/* Up to where nobody has to look at what was recorded, or wants to know how far the thread is. */
+static void foresee(struct hook_thread *t)
+{
+	uint64_t ops = t->sync_reader.ops, calm = trace_sync_calm(&t->sync_reader);
+	uint64_t unit = REPLAY_SYNC_UNIT - 1 - ops % REPLAY_SYNC_UNIT;
+
+	t->quick_until = ops + (calm < unit ? calm : unit);
+}
+
 void hook_sync_done(struct hook_thread *t, const struct hook_sync_call *c, uint64_t id,
 		    const struct trace_sync_outcome *out)
 {
@@ -192,6 +201,7 @@ void hook_sync_done(struct hook_thread *t, const struct hook_sync_call *c, uint6
 		hook_slot->sync++;
 	if (__builtin_expect(hook_process.evaluate, 0))
 		account(t, c, id, out);
+	foresee(t);
 	if (t->sync_reader.ops < t->sync_reader.total)
 		return;
 	hook_done_look(t);

@@ -103,11 +103,15 @@ static bool locks_are_elided(void)
 	return tunables && strstr(tunables, "elision");
 }
 
-static bool may_be_fast(void)
+static enum hook_fast how_fast(void)
 {
-	return !locks_are_elided() && hook_process.mode == HOOK_RECORD && !hook_process.noise &&
-	       hook_sync_is_of_libc((void *)hook_sync_real.pthread_mutex_lock) &&
-	       hook_sync_is_of_libc((void *)hook_sync_real.pthread_mutex_unlock);
+	if (locks_are_elided() || hook_process.noise ||
+	    !hook_sync_is_of_libc((void *)hook_sync_real.pthread_mutex_lock) ||
+	    !hook_sync_is_of_libc((void *)hook_sync_real.pthread_mutex_unlock))
+		return HOOK_FAST_NEVER;
+	if (hook_process.mode == HOOK_RECORD)
+		return hook_signals ? HOOK_FAST_LOCK : HOOK_FAST_PAIR;
+	return hook_signals || hook_process.evaluate ? HOOK_FAST_NEVER : HOOK_FAST_FOLLOW;
 }
 
 /* Which of the two the choice was is noted for the replay, which makes no other. */
@@ -164,8 +168,7 @@ void hook_sync_start(void)
 	hook_sync_plain = hook_sync_replays ? &hook_sync_replay : &hook_sync_record;
 	hook_sync_mode = hook_sync_plain;
 	if (!runs_serially()) {
-		if (may_be_fast())
-			hook_sync_fast = hook_signals ? HOOK_FAST_LOCK : HOOK_FAST_PAIR;
+		hook_sync_fast = how_fast();
 		return;
 	}
 	hook_baton_start(hook_thread_self());

@@ -2,9 +2,9 @@
 /*
  * A thread that waits for its turn spins for a moment where that pays, then queues in a bucket by
  * the address of the version and sleeps. Whoever passes a turn on looks into the bucket only if
- * somebody is in it, and wakes exactly the thread whose turn it is. Invariant: a waiter is in the
- * bucket before it looks at the version for the last time, a passer sets the version before it
- * looks at the bucket.
+ * somebody in it waits for such a turn (a bit for every 64th), and wakes exactly the thread whose
+ * turn it is. Invariant: a waiter is in the bucket before it looks at the version for the last
+ * time, a passer sets the version before it looks at the bucket.
  */
 #include "hook/thread/wait.h"
 
@@ -21,8 +21,13 @@
 
 #define BUCKETS 256
 #define NEAR_TURNS 24
+#define FAR_TURNS 20000
+#define LOOKS_AT_ONCE 20
+#define TURNS_PER_PAUSE 8
+#define PAUSES_MOST 32
 #define SPIN_LEAST 80000 /* cycles, some 30 us */
 #define SPIN_MOST 600000
+#define SPIN_PROBE 8000
 #define CREDIT_FIRST 4
 #define CREDIT_MOST 16
 #define SPINS_SKIPPED 64
@@ -44,7 +49,7 @@ struct waiter {
 
 static struct {
 	int locked;
-	uint32_t waiters;
+	uint64_t wanted; /* bits: turns, modulo 64 */
 	struct waiter *first;
 } __attribute__((aligned(64))) buckets[BUCKETS];
 
@@ -88,7 +93,7 @@ static bool may_spin(const struct hook_thread *t, const uint32_t *version, uint3
 	static unsigned int skipped;
 	struct hook_sync_around around;
 
-	if (turn - __atomic_load_n(version, __ATOMIC_RELAXED) > NEAR_TURNS || hook_sync_crowd())
+	if (turn - __atomic_load_n(version, __ATOMIC_RELAXED) > FAR_TURNS || hook_sync_crowd())
 		return false;
 	around = hook_sync_around(t);
 	if (around.here || __atomic_load_n(&spinners, __ATOMIC_RELAXED) >= (int)around.elsewhere)
@@ -108,20 +113,48 @@ static void learn(bool came)
 		__atomic_store_n(&credit, now - 1, __ATOMIC_RELAXED);
 }
 
-static bool spin(const uint32_t *version, uint32_t turn)
+/* Before it is asked whether to spin, which takes longer than most turns. */
+static bool comes_at_once(const uint32_t *version, uint32_t turn)
 {
-	uint64_t start = __builtin_ia32_rdtsc();
-	uint32_t most = __atomic_load_n(&spin_cycles, __ATOMIC_RELAXED);
-	bool came = false;
+	bool came = is_turn(version, turn);
 
-	__atomic_add_fetch(&spinners, 1, __ATOMIC_RELAXED);
-	while (!came && __builtin_ia32_rdtsc() - start < most) {
+	for (int i = 0; i < LOOKS_AT_ONCE && !came; i++) {
 		__builtin_ia32_pause();
 		came = is_turn(version, turn);
 	}
-	__atomic_sub_fetch(&spinners, 1, __ATOMIC_RELAXED);
-	learn(came);
 	return came;
+}
+
+/* Each look takes the version out of the cache of the one who counts it. */
+static uint32_t look_later(const uint32_t *version, uint32_t turn, uint32_t left)
+{
+	for (uint32_t i = 0; i <= left / TURNS_PER_PAUSE && i < PAUSES_MOST; i++)
+		__builtin_ia32_pause();
+	return turn - __atomic_load_n(version, __ATOMIC_ACQUIRE);
+}
+
+/*
+ * One that is far may still come soon, if others take their turns quickly: that is found out, and
+ * counts as long as it is so.
+ */
+static bool spin(const uint32_t *version, uint32_t turn)
+{
+	uint64_t start = __builtin_ia32_rdtsc(), now = start, until;
+	uint32_t most = __atomic_load_n(&spin_cycles, __ATOMIC_RELAXED);
+	uint32_t first = turn - __atomic_load_n(version, __ATOMIC_RELAXED), left = first;
+
+	until = start + (first > NEAR_TURNS ? SPIN_PROBE : most);
+	__atomic_add_fetch(&spinners, 1, __ATOMIC_RELAXED);
+	while (left && now < until) {
+		left = look_later(version, turn, left);
+		now = __builtin_ia32_rdtsc();
+		if (now >= until && (now - start) * left < (uint64_t)most * (first - left))
+			until = now + most;
+	}
+	__atomic_sub_fetch(&spinners, 1, __ATOMIC_RELAXED);
+	if (!left || first <= NEAR_TURNS)
+		learn(!left);
+	return !left;
 }
 
 /*
@@ -137,16 +170,36 @@ static void learn_wake(uint64_t cycles)
 	__atomic_store_n(&spin_cycles, now - now / 8 + (uint32_t)want / 8, __ATOMIC_RELAXED);
 }
 
-static void leave_bucket(struct waiter *w, size_t b)
+static uint64_t bit_of(uint32_t turn)
+{
+	return 1ull << turn % 64;
+}
+
+static void enter_bucket(struct waiter *w, size_t b)
 {
 	lock(&buckets[b].locked);
-	for (struct waiter **p = &buckets[b].first; *p; p = &(*p)->next) {
+	w->next = buckets[b].first;
+	buckets[b].first = w;
+	__atomic_store_n(&buckets[b].wanted, buckets[b].wanted | bit_of(w->turn), __ATOMIC_RELAXED);
+	unlock(&buckets[b].locked);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+static void leave_bucket(struct waiter *w, size_t b)
+{
+	struct waiter **p = &buckets[b].first;
+	uint64_t wanted = 0;
+
+	lock(&buckets[b].locked);
+	while (*p) {
 		if (*p == w) {
 			*p = w->next;
-			__atomic_sub_fetch(&buckets[b].waiters, 1, __ATOMIC_RELAXED);
-			break;
+			continue;
 		}
+		wanted |= bit_of((*p)->turn);
+		p = &(*p)->next;
 	}
+	__atomic_store_n(&buckets[b].wanted, wanted, __ATOMIC_RELAXED);
 	unlock(&buckets[b].locked);
 }
 
@@ -232,7 +285,7 @@ void hook_sync_await(struct hook_thread *t, uint32_t *version, uint32_t turn)
 	size_t b = bucket_of(version);
 	int error = errno;
 
-	if (is_turn(version, turn))
+	if (comes_at_once(version, turn))
 		return;
 	t->processor = REAL(sched_getcpu)();
 	if (may_spin(t, version, turn) && spin(version, turn))
@@ -246,12 +299,7 @@ void hook_sync_await(struct hook_thread *t, uint32_t *version, uint32_t turn)
 	while (!is_turn(version, turn)) {
 		w.go = 0;
 		t->state = HOOK_THREAD_WAITS;
-		lock(&buckets[b].locked);
-		w.next = buckets[b].first;
-		buckets[b].first = &w;
-		__atomic_add_fetch(&buckets[b].waiters, 1, __ATOMIC_RELAXED);
-		unlock(&buckets[b].locked);
-		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+		enter_bucket(&w, b);
 		sleep_until_go(t, &w);
 		leave_bucket(&w, b);
 		if (w.go)
@@ -265,16 +313,10 @@ void hook_sync_await(struct hook_thread *t, uint32_t *version, uint32_t turn)
 	errno = error;
 }
 
-void hook_sync_pass(uint32_t *version, uint32_t turn)
+static __attribute__((noinline)) void wake_one(const uint32_t *version, uint32_t turn, size_t b)
 {
-	size_t b = bucket_of(version);
-	int *wake = NULL, error;
+	int *wake = NULL, error = errno;
 
-	/* An exchange takes half as long as a store and a fence. */
-	__atomic_exchange_n(version, turn, __ATOMIC_SEQ_CST);
-	if (!__atomic_load_n(&buckets[b].waiters, __ATOMIC_SEQ_CST))
-		return;
-	error = errno;
 	lock(&buckets[b].locked);
 	for (struct waiter *w = buckets[b].first; w; w = w->next) {
 		if (w->version == version && w->turn == turn) {
@@ -290,4 +332,21 @@ void hook_sync_pass(uint32_t *version, uint32_t turn)
 	if (wake)
 		syscall(SYS_futex, wake, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 	errno = error;
+}
+
+void hook_sync_wake(const uint32_t *version, uint32_t turn)
+{
+	size_t b = bucket_of(version);
+
+	if (__builtin_expect(
+		    !(__atomic_load_n(&buckets[b].wanted, __ATOMIC_SEQ_CST) & bit_of(turn)), 1))
+		return;
+	wake_one(version, turn, b);
+}
+
+/* An exchange takes half as long as a store and a fence. */
+void hook_sync_pass(uint32_t *version, uint32_t turn)
+{
+	__atomic_exchange_n(version, turn, __ATOMIC_SEQ_CST);
+	hook_sync_wake(version, turn);
 }
