@@ -233,10 +233,18 @@ void hook_account_note(struct hook_thread *t, const struct hook_sync_call *c, ui
 
 static const char *kind_of(enum hook_sync_op op)
 {
+	static const char *const of_libc[] = {
+		[SYNC_RANDOM - SYNC_LIBC_FIRST] = "random numbers",
+		[SYNC_SETTINGS - SYNC_LIBC_FIRST] = "settings",
+		[SYNC_TOKEN - SYNC_LIBC_FIRST] = "strtok",
+		[SYNC_LOG - SYNC_LIBC_FIRST] = "log",
+		[SYNC_AT_EXIT - SYNC_LIBC_FIRST] = "exit functions",
+	};
+
 	if (op == SYNC_MEMORY)
 		return "memory";
-	if (op == SYNC_RANDOM)
-		return "random numbers";
+	if (op >= SYNC_LIBC_FIRST && op <= SYNC_LIBC_LAST)
+		return of_libc[op - SYNC_LIBC_FIRST];
 	if (op <= SYNC_COND_CLOCKWAIT)
 		return "mutex";
 	if (op <= SYNC_SPIN_TRYLOCK)

@@ -177,7 +177,7 @@ static enum hook_sync_op trying(enum hook_sync_op op)
 	case SYNC_MUTEX_TIMEDLOCK:
 	case SYNC_MUTEX_CLOCKLOCK:
 	case SYNC_MEMORY:
-	case SYNC_RANDOM:
+	case SYNC_LIBC_FIRST ... SYNC_LIBC_LAST:
 		return SYNC_MUTEX_TRYLOCK;
 	case SYNC_SPIN_LOCK:
 		return SYNC_SPIN_TRYLOCK;

@@ -82,6 +82,10 @@ static const struct {
 	[SYNC_WRITE] = {"write", TRACE_SYNC_TRY},
 	[SYNC_RANDOM] = {"random, rand, drand48 or the like", TRACE_SYNC_PLAIN},
 	[SYNC_FUTEX] = {"futex", TRACE_SYNC_VALUE},
+	[SYNC_SETTINGS] = {"getenv, setlocale, localtime or the like", TRACE_SYNC_PLAIN},
+	[SYNC_TOKEN] = {"strtok", TRACE_SYNC_PLAIN},
+	[SYNC_LOG] = {"syslog or the like", TRACE_SYNC_PLAIN},
+	[SYNC_AT_EXIT] = {"atexit or the like", TRACE_SYNC_PLAIN},
 	[SYNC_MEMORY] = {"mmap, munmap or the like", TRACE_SYNC_PLAIN},
 };
 

@@ -25,7 +25,14 @@ enum hook_sync_op {
 	SYNC_MUTEX_TIMEDLOCK,
 	SYNC_MUTEX_CLOCKLOCK,
 	SYNC_MEMORY, /* is mapped or unmapped: a mutex of ours */
-	SYNC_RANDOM, /* is drawn by libc: the same */
+	/* the same, around calls of libc on what threads share (libc.c) */
+	SYNC_LIBC_FIRST,
+	SYNC_RANDOM = SYNC_LIBC_FIRST,
+	SYNC_SETTINGS,
+	SYNC_TOKEN,
+	SYNC_LOG,
+	SYNC_AT_EXIT,
+	SYNC_LIBC_LAST = SYNC_AT_EXIT,
 	SYNC_COND_WAIT,
 	SYNC_COND_TIMEDWAIT,
 	SYNC_COND_CLOCKWAIT,
