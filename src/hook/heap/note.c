@@ -14,6 +14,7 @@
 #include "hook/common/unseen.h"
 #include "hook/heap/heap.h"
 #include "hook/thread/stuck.h"
+#include "hook/thread/sync.h"
 #include "trace/shelf.h"
 
 #define NEVER UINT64_MAX
@@ -151,11 +152,16 @@ static bool replay_take(struct heap *h, uintptr_t *info)
 	return true;
 }
 
-/* Seen by the other threads: if all wait, the end has come, and one of them says so. */
+/*
+ * Seen by the other threads: if all wait, the end has come, and one of them says so. Where there is
+ * none nothing can come.
+ */
 static bool replay_wait(uint32_t turn)
 {
 	struct hook_thread *t = hook_thread_self();
 
+	if (!hook_sync_mode)
+		return false;
 	if (turn < SHORT_WAITS)
 		return heap_pages_wait(turn);
 	t->waits_in = "malloc";

@@ -10,6 +10,7 @@
 #if defined(__x86_64__)
 
 #include <linux/futex.h>
+#include <string.h>
 #include <sys/syscall.h>
 
 #include "hook/common/unseen.h"
@@ -59,6 +60,12 @@ static bool process_call(long number, const long arg[6], long *result)
 		return true;
 	case SYS_getppid:
 		*result = getppid();
+		return true;
+	case SYS_getpgid:
+		*result = getpgid(D(0));
+		return true;
+	case SYS_getsid:
+		*result = getsid(D(0));
 		return true;
 	case SYS_kill:
 		*result = kill(D(0), D(1));
@@ -259,11 +266,57 @@ static void note_unseen(long number, const long arg[6])
 	}
 }
 
+/* Which argument is the number of a process or thread; -1: none. */
+static int pid_argument(long number)
+{
+	switch (number) {
+	case SYS_sched_getattr:
+	case SYS_sched_setattr:
+	case SYS_sched_getaffinity:
+	case SYS_sched_setaffinity:
+	case SYS_sched_getparam:
+	case SYS_sched_setparam:
+	case SYS_sched_getscheduler:
+	case SYS_sched_setscheduler:
+	case SYS_sched_rr_get_interval:
+	case SYS_prlimit64:
+	case SYS_get_robust_list:
+	case SYS_tkill:
+	case SYS_setpgid:
+	case SYS_pidfd_open:
+	case SYS_process_vm_readv:
+	case SYS_process_vm_writev:
+		return 0;
+	case SYS_getpriority:
+	case SYS_setpriority:
+	case SYS_ioprio_get:
+	case SYS_ioprio_set:
+		return 1;
+	default:
+		return -1;
+	}
+}
+
+/* In replay the program has the recorded numbers. */
+static bool pid_call(long number, const long arg[6], long *result)
+{
+	int which = pid_argument(number);
+	pid_t real = which < 0 ? 0 : hook_input_real_pid(D(which));
+	long a[6];
+
+	if (which < 0 || real == D(which))
+		return false;
+	memcpy(a, arg, sizeof(a));
+	a[which] = real;
+	*result = syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+	return true;
+}
+
 bool hook_syscall(long number, const long arg[6], long *result)
 {
 	if (time_call(number, arg, result) || process_call(number, arg, result) ||
 	    data_call(number, arg, result) || descriptor_call(number, arg, result) ||
-	    path_call(number, arg, result))
+	    path_call(number, arg, result) || pid_call(number, arg, result))
 		return true;
 	if (number == SYS_futex && hook_serial_futex(arg, result))
 		return true;
