@@ -11,6 +11,7 @@
 #include <fts.h>
 #include <ftw.h>
 #include <glob.h>
+#include <mqueue.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -53,6 +54,7 @@ ssize_t __pread64_chk(int fd, void *buffer, size_t n, off64_t at, size_t room);
 ssize_t __recv_chk(int fd, void *buffer, size_t n, size_t room, int flags);
 ssize_t __recvfrom_chk(int fd, void *buffer, size_t n, size_t room, int flags,
 		       struct sockaddr *from, socklen_t *length);
+mqd_t __mq_open_2(const char *name, int flags);
 int __vdprintf_chk(int fd, int flag, const char *format, va_list ap);
 int __dprintf_chk(int fd, int flag, const char *format, ...);
 int __poll_chk(struct pollfd *fds, nfds_t n, int timeout, size_t room);
@@ -83,6 +85,8 @@ int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout, co
 	X(sendmmsg) X(sendfile64) X(shutdown) \
 	X(socket) X(socketpair) X(bind) X(listen) X(connect) X(accept) X(accept4) X(getsockname) \
 	X(getpeername) X(getsockopt) X(setsockopt) \
+	X(mq_open) X(__mq_open_2) X(mq_close) X(mq_unlink) X(mq_send) X(mq_timedsend) \
+	X(mq_receive) X(mq_timedreceive) X(mq_getattr) X(mq_setattr) X(mq_notify) \
 	X(pipe) X(pipe2) X(eventfd) X(timerfd_create) X(timerfd_settime) X(timerfd_gettime) \
 	X(signalfd) X(inotify_init) X(inotify_init1) X(inotify_add_watch) X(inotify_rm_watch) \
 	X(fcntl) X(ioctl) \

@@ -6,7 +6,6 @@
 #undef _FORTIFY_SOURCE
 #include <aio.h>
 #include <errno.h>
-#include <mqueue.h>
 #include <sys/mman.h>
 
 #include "hook/common/unseen.h"
@@ -19,9 +18,6 @@ static struct hook_unseen aio = {
 	.what = "asynchronous input and output (aio_read and its kin): when it is done"};
 static struct hook_unseen timers = {
 	.key = "timer-threads", .what = "threads that timers start (SIGEV_THREAD): when they run"};
-static struct hook_unseen queues = {
-	.key = "queue-threads",
-	.what = "threads that message queues start (mq_notify with SIGEV_THREAD): when they run"};
 static struct hook_unseen ring = {.key = "io-uring",
 				  .what = "io_uring: what comes through its rings"};
 static struct hook_unseen kernel_aio = {
@@ -85,18 +81,7 @@ HOOK_EXPORT int timer_create(clockid_t clock, struct sigevent *event, timer_t *t
 	return REAL(timer_create)(clock, event, timer);
 }
 
-HOOK_EXPORT int mq_notify(mqd_t queue, const struct sigevent *event)
-{
-	static __typeof__(mq_notify) *real;
-
-	if (makes_thread(event))
-		tell(&queues);
-	if (!real)
-		real = (__typeof__(mq_notify) *)hook_real("mq_notify");
-	return real(queue, event);
-}
-
-static bool has_shared;
+static bool has_shared, has_queue;
 
 void hook_told_mapped(int prot, int flags)
 {
@@ -117,12 +102,22 @@ void hook_told_attached(void)
 	tell(&memory);
 }
 
+void hook_told_queue(void)
+{
+	__atomic_store_n(&has_queue, true, __ATOMIC_RELAXED);
+}
+
 void hook_told_inherited(void)
 {
 	static struct hook_unseen inherited = {
 		.key = "memory-of-children",
 		.what = "memory shared with child processes: what they write there"};
+	static struct hook_unseen queues = {
+		.key = "queues-of-children",
+		.what = "message queues that child processes inherit: what they do with them"};
 
+	if (__atomic_load_n(&has_queue, __ATOMIC_RELAXED))
+		hook_unseen(&queues);
 	if (__atomic_load_n(&has_shared, __ATOMIC_RELAXED))
 		hook_unseen(&inherited);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory that others write to, too: what they write there is not seen, and told of. */
+/* What others write to, too: what they write there is not seen, and told of. */
 #ifndef HOOK_INPUT_TOLD_H
 #define HOOK_INPUT_TOLD_H
 
@@ -9,7 +9,10 @@ void hook_told_mapped(int prot, int flags);
 /* It attaches a segment of System V. */
 void hook_told_attached(void);
 
-/* It makes a child that has its mappings. */
+/* It opens a message queue. */
+void hook_told_queue(void);
+
+/* It makes a child that has its mappings and queues. */
 void hook_told_inherited(void);
 
 #endif
