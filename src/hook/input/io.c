@@ -51,7 +51,7 @@ struct hook_io hook_io_begin(const char *call, enum hook_io_way way)
 	io.t = hook_thread_self();
 	io.live = hook_process.mode == HOOK_RECORD;
 	hook_signal_point(io.t);
-	hook_baton_leave(io.t);
+	hook_baton_lend(io.t);
 	if (way == HOOK_IO_GIVES)
 		hook_io_step(io.t);
 	io.at_work = io.live;

@@ -305,7 +305,7 @@ ssize_t hook_input_bytes(uint32_t kind, const char *call, hook_input_bytes_fn *f
 	t = hook_thread_self();
 	hook_signal_point(t);
 	if (!depth)
-		hook_baton_leave(t);
+		hook_baton_lend(t);
 	n = mode()->bytes(t, kind, call, fetch, ctx, buffer, size);
 	if (!depth)
 		hook_baton_enter(t);

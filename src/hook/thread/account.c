@@ -267,7 +267,7 @@ static const char *kind_of(enum hook_sync_op op)
 		return "critical section";
 	if (op <= SYNC_OMP_NEST_TEST)
 		return "OpenMP lock";
-	return op == SYNC_BATON ? "serial mode" : "stream";
+	return op >= SYNC_BATON ? "serial mode" : "stream";
 }
 
 /* What the kernel calls it: only here is a name that it was given. */

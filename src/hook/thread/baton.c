@@ -432,7 +432,7 @@ void hook_baton_take(struct hook_thread *t)
 
 void hook_baton_offer(struct hook_thread *t)
 {
-	if (t->whole)
+	if (t->whole || hook_runtime_loads(t->tid))
 		return;
 	if (hook_process.mode == HOOK_REPLAY || hook_baton_is_due())
 		hook_baton_give(t);

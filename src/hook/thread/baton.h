@@ -11,6 +11,7 @@
 
 #include "hook/common/hook.h"
 #include "hook/thread/probe.h"
+#include "hook/thread/runtime.h"
 
 extern bool hook_baton_on;
 
@@ -56,6 +57,17 @@ void hook_baton_offer(struct hook_thread *t);
 static inline void hook_baton_leave(struct hook_thread *t)
 {
 	if (__builtin_expect(hook_baton_on, 0))
+		hook_baton_give(t);
+}
+
+/*
+ * The same before a call on something outside. Not by a thread that loads a library, while
+ * recording: whoever else wanted the loader then would not be known to wait.
+ */
+static inline void hook_baton_lend(struct hook_thread *t)
+{
+	if (__builtin_expect(hook_baton_on, 0) &&
+	    (hook_process.mode == HOOK_REPLAY || !hook_runtime_loads(t->tid)))
 		hook_baton_give(t);
 }
 

@@ -6,9 +6,13 @@
  */
 #include "hook/thread/runtime.h"
 
+#include <dlfcn.h>
 #include <link.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define MOST_PARTS 512
 
@@ -20,6 +24,8 @@ static struct {
 } parts[MOST_PARTS];
 static size_t count;
 static uintptr_t loader_start, loader_end;
+static const pthread_mutex_t *loader_lock; /* the first of its locks, or NULL */
+static bool looked;
 static unsigned long long loads_seen;
 static uintptr_t allocator;
 
@@ -76,6 +82,52 @@ static void look_for_loader(const struct dl_phdr_info *info)
 	}
 }
 
+static bool is_lock(const pthread_mutex_t *m)
+{
+	return m->__data.__kind == PTHREAD_MUTEX_RECURSIVE_NP;
+}
+
+/*
+ * Where files are looked through, as here, the loader holds the second of its locks, which lie one
+ * behind the other in a structure that has a name and a size, but is nobody else's: they are known
+ * by their contents. If there is no such thing in this libc, there is none.
+ */
+static void look_for_lock(void)
+{
+	int tid = (int)syscall(SYS_gettid);
+	const ElfW(Sym) *symbol = NULL;
+	const pthread_mutex_t *m;
+	const char *start;
+	Dl_info info;
+
+	start = dlsym(RTLD_DEFAULT, "_rtld_global");
+	if (!start || !dladdr1(start, &info, (void **)&symbol, RTLD_DL_SYMENT) || !symbol)
+		return;
+	for (size_t at = sizeof(*m); at + sizeof(*m) <= symbol->st_size; at += sizeof(void *)) {
+		m = (const pthread_mutex_t *)(start + at);
+		if (m->__data.__owner == tid && m->__data.__count == 1 && is_lock(m) &&
+		    is_lock(m - 1))
+			loader_lock = m - 1;
+	}
+}
+
+static int loads_now(void)
+{
+	return loader_lock ? __atomic_load_n(&loader_lock->__data.__owner, __ATOMIC_RELAXED) : 0;
+}
+
+bool hook_runtime_loads(int tid)
+{
+	return loads_now() == tid;
+}
+
+bool hook_runtime_loads_beside(int tid)
+{
+	int now = loads_now();
+
+	return now && now != tid;
+}
+
 bool hook_runtime_is_loader(const void *site)
 {
 	return (uintptr_t)site - loader_start < loader_end - loader_start;
@@ -89,6 +141,10 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *unused)
 		return 1;
 	if (!loader_start)
 		look_for_loader(info);
+	if (!looked) {
+		looked = true;
+		look_for_lock();
+	}
 	if (!is_runtime(info->dlpi_name) && !(allocator && info->dlpi_addr == allocator))
 		return 0;
 	for (int i = 0; i < info->dlpi_phnum; i++) {

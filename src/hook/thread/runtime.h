@@ -27,6 +27,15 @@ bool hook_runtime_search(uintptr_t address);
 /* Is it code of the dynamic loader? After hook_runtime_find. */
 bool hook_runtime_is_loader(const void *site);
 
+/*
+ * Does this thread load or unload a library, or run the code with which one begins or ends? It has
+ * a lock of the loader then, which nobody can wait for.
+ */
+bool hook_runtime_loads(int tid);
+
+/* Does another one? */
+bool hook_runtime_loads_beside(int tid);
+
 static inline bool hook_runtime_may_have(const void *site)
 {
 	return (uintptr_t)site - hook_runtime_low < hook_runtime_size;

@@ -86,6 +86,7 @@ static const struct {
 	[SYNC_TOKEN] = {"strtok", TRACE_SYNC_PLAIN},
 	[SYNC_LOG] = {"syslog or the like", TRACE_SYNC_PLAIN},
 	[SYNC_AT_EXIT] = {"atexit or the like", TRACE_SYNC_PLAIN},
+	[SYNC_LOADER] = {"dlopen or dlclose", TRACE_SYNC_VALUE},
 	[SYNC_MEMORY] = {"mmap, munmap or the like", TRACE_SYNC_PLAIN},
 };
 

@@ -76,9 +76,10 @@ enum hook_sync_op {
 	SYNC_STREAM,
 	SYNC_FLOCKFILE,
 	SYNC_FTRYLOCKFILE,
-	SYNC_WRITE, /* to standard output or error, past stdio: if its stream is free */
-	SYNC_BATON, /* the right to run, see hook/thread/baton.h */
-	SYNC_FUTEX, /* by syscall(), in serial mode */
+	SYNC_WRITE,  /* to standard output or error, past stdio: if its stream is free */
+	SYNC_BATON,  /* the right to run, see hook/thread/baton.h */
+	SYNC_FUTEX,  /* by syscall(), in serial mode */
+	SYNC_LOADER, /* is at work for another thread? In serial mode */
 	SYNC_OPS,
 };
 
