@@ -31,35 +31,6 @@ struct entry {
 	uint64_t bytes;
 };
 
-/* Space taken below fd, which it closes. Links are not followed. */
-static uint64_t disk_usage(int fd)
-{
-	DIR *dir = fdopendir(fd);
-	struct dirent *d;
-	struct stat st;
-	uint64_t sum = 0;
-
-	if (!dir) {
-		close(fd);
-		return 0;
-	}
-	while ((d = readdir(dir))) {
-		int sub;
-
-		if (!strcmp(d->d_name, ".") || !strcmp(d->d_name, "..") ||
-		    fstatat(fd, d->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
-			continue;
-		sum += (uint64_t)st.st_blocks * 512;
-		if (!S_ISDIR(st.st_mode))
-			continue;
-		sub = openat(fd, d->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (sub >= 0)
-			sum += disk_usage(sub);
-	}
-	closedir(dir);
-	return sum;
-}
-
 static char *program_of(const struct trace_dir *dir, unsigned rank)
 {
 	char file[TRACE_RANK_NAME_BYTES + 16], name[TRACE_RANK_NAME_BYTES];
@@ -83,7 +54,7 @@ static void read_entry(struct entry *entry, const struct trace_dir *dir)
 	struct trace_ranks ranks;
 	int fd = openat(dir->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	entry->bytes = fd < 0 ? 0 : disk_usage(fd);
+	entry->bytes = fd < 0 ? 0 : cmd_show_usage(fd);
 	entry->damaged = trace_meta_read(dir, &entry->meta) != 0;
 	if (trace_dir_ranks(dir, &ranks))
 		return;

@@ -36,6 +36,7 @@
 #include "trace/input.h"
 #include "trace/meta.h"
 #include "trace/run.h"
+#include "trace/unseen.h"
 #include "trace/words.h"
 #include "trace/written.h"
 
@@ -395,10 +396,33 @@ static bool never_started(const struct launch_command *command, const struct lau
 	return !command->has_launcher && (code == RP_EXIT_CANNOT_EXEC || code == RP_EXIT_NOT_FOUND);
 }
 
-static void say_recorded(const struct trace_dir *dir, size_t ranks, double seconds)
+/* Is there a rank of whose run something is not in its recording? */
+static bool misses_something(const struct trace_dir *dir, const struct trace_ranks *ranks)
 {
-	rp_say("recorded in %s (%zu %s, %.*f s)", dir->show, ranks, ranks == 1 ? "rank" : "ranks",
-	       seconds < 10 ? 1 : 0, seconds);
+	bool misses = false;
+
+	for (size_t i = 0; i < ranks->n && !misses; i++) {
+		char name[TRACE_RANK_NAME_BYTES];
+		char *file;
+
+		trace_dir_rank_name(ranks->rank[i], name);
+		file = rp_format("%s/" TRACE_UNSEEN_NAME, name);
+		misses = faccessat(dir->fd, file, F_OK, 0) == 0;
+		free(file);
+	}
+	return misses;
+}
+
+static void say_recorded(const struct trace_dir *dir, const struct trace_ranks *ranks, size_t n,
+			 double seconds)
+{
+	int fd = openat(dir->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char *size = cmd_show_size(fd < 0 ? 0 : cmd_show_usage(fd));
+
+	rp_say("recorded in %s (%zu %s, %.*f s, %s)%s", dir->show, n, n == 1 ? "rank" : "ranks",
+	       seconds < 10 ? 1 : 0, seconds, size,
+	       misses_something(dir, ranks) ? "; not all of it, see 'reprise info'" : "");
+	free(size);
 }
 
 #define SHOWN 8 /* ranks whose end is told */
@@ -406,18 +430,16 @@ static void say_recorded(const struct trace_dir *dir, size_t ranks, double secon
 /* " at file.c:12 (function)" if the rank noted where; the caller frees. */
 static char *crash_place(const struct trace_run_rank *rank)
 {
-	struct symbol_place place;
-
 	for (char **note = rank->notes; note && *note; note++) {
-		const char *where = strchr(*note, ' ');
+		const char *where = strchr(*note, ' '), *tab = where ? strchr(where, '\t') : NULL;
+		char *first, *text;
 
 		if (strncmp(*note, TRACE_NOTE_CRASH, strlen(TRACE_NOTE_CRASH)) != 0 || !where)
 			continue;
-		if (!symbol_find_text(where + 1, true, &place))
-			return rp_format(" at %s", where + 1);
-		if (place.line)
-			return rp_format(" at %s:%d (%s)", place.file, place.line, place.function);
-		return rp_format(" in %s", place.function);
+		first = rp_format("%.*s", (int)strcspn(where + 1, "\t"), where + 1);
+		text = symbol_is_foreign(first) && tab ? symbol_text(tab + 1) : symbol_text(first);
+		free(first);
+		return text;
 	}
 	return rp_strdup("");
 }
@@ -487,7 +509,7 @@ static void finish(const struct options *o, const struct launch_command *command
 			rp_say("cannot keep in %s what the files are like that were written: %s",
 			       dir->show, strerror(-rc));
 		if (recorded)
-			say_recorded(dir, recorded, ended->seconds);
+			say_recorded(dir, &ranks, recorded, ended->seconds);
 		if (recorded)
 			say_ends(dir, !command->has_launcher, ended);
 		else

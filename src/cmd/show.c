@@ -5,11 +5,15 @@
  */
 #include "cmd/show.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -33,6 +37,35 @@ char *cmd_show_size(uint64_t bytes)
 	for (; value >= 1024 && unit < 3; unit++)
 		value /= 1024;
 	return rp_format("%.1f %s", value, units[unit]);
+}
+
+/* Links are not followed. */
+uint64_t cmd_show_usage(int fd)
+{
+	DIR *dir = fdopendir(fd);
+	struct dirent *d;
+	struct stat st;
+	uint64_t sum = 0;
+
+	if (!dir) {
+		close(fd);
+		return 0;
+	}
+	while ((d = readdir(dir))) {
+		int sub;
+
+		if (!strcmp(d->d_name, ".") || !strcmp(d->d_name, "..") ||
+		    fstatat(fd, d->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+			continue;
+		sum += (uint64_t)st.st_blocks * 512;
+		if (!S_ISDIR(st.st_mode))
+			continue;
+		sub = openat(fd, d->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (sub >= 0)
+			sum += cmd_show_usage(sub);
+	}
+	closedir(dir);
+	return sum;
 }
 
 char *cmd_show_ranks(const unsigned *rank, size_t n)

@@ -18,6 +18,9 @@ char *cmd_show_text(const char *text);
 /* "912 B", "1.2 MiB". */
 char *cmd_show_size(uint64_t bytes);
 
+/* Space that files take below a directory. Closes it. */
+uint64_t cmd_show_usage(int dirfd);
+
 /* "0-3,5,7-9" for sorted ranks; cut with "…" where it gets long. */
 char *cmd_show_ranks(const unsigned *rank, size_t n);
 

@@ -19,24 +19,12 @@
 
 #define SHOWN 16 /* ranks named one by one */
 
-/* " at file.c:12 (function)" of "module+0xoffset"; the caller frees. */
-static char *place_text(const char *where)
-{
-	struct symbol_place place;
-
-	if (!symbol_find_text(where, true, &place))
-		return rp_format(" at %s", where);
-	if (place.line)
-		return rp_format(" at %s:%d (%s)", place.file, place.line, place.function);
-	return rp_format(" in %s", place.function);
-}
-
 /* The innermost frame of the user's, or "" if there is none. */
 static char *place_of(const struct replay_word *w)
 {
 	for (size_t i = 0; i < w->frames; i++) {
 		if (!symbol_is_foreign(w->where[i]))
-			return place_text(w->where[i]);
+			return symbol_text(w->where[i]);
 	}
 	return rp_strdup("");
 }
@@ -73,7 +61,7 @@ static char *place_in(int pid, uint64_t address)
 			continue;
 		name = rp_format("%s+0x%lx", path,
 				 (unsigned long)address - (has_fixed_addresses(path) ? 0 : base));
-		text = place_text(name);
+		text = symbol_text(name);
 		free(name);
 	}
 	if (maps)
@@ -84,6 +72,19 @@ static char *place_in(int pid, uint64_t address)
 static char *thread_of(const struct replay_word *w)
 {
 	return strcmp(w->thread, "0") == 0 ? rp_strdup("") : rp_format(" thread %s", w->thread);
+}
+
+/* The other threads of a rank than the one that has said it, and where they are. */
+static void report_others(const struct replay_word *w)
+{
+	for (size_t i = w->others; i-- > 0;) {
+		const char *where = strchr(w->other[i], ' ');
+		char *place = where && where[1] ? symbol_text(where + 1) : rp_strdup("");
+
+		rp_say("    thread %.*s: %s%s", (int)strcspn(w->other[i], " "), w->other[i],
+		       w->in[i] ? w->in[i] : "?", place);
+		free(place);
+	}
 }
 
 static void report_words(const struct replay_front *f, const char *why, const char *format)
@@ -100,6 +101,7 @@ static void report_words(const struct replay_front *f, const char *why, const ch
 		place = place_of(w);
 		thread = thread_of(w);
 		rp_say(format, i, thread, (unsigned long)w->event, w->call, place, w->text);
+		report_others(w);
 		free(place);
 		free(thread);
 		said++;
@@ -278,19 +280,6 @@ static void report_stop(const struct replay_front *f)
 		       w->call, place, why);
 		free(place);
 		free(why);
-	}
-}
-
-/* The other threads of a rank, where they are for ever. */
-static void report_others(const struct replay_word *w)
-{
-	for (size_t i = w->others; i-- > 0;) {
-		const char *where = strchr(w->other[i], ' ');
-		char *place = where && where[1] ? place_text(where + 1) : rp_strdup("");
-
-		rp_say("    thread %.*s: %s%s", (int)strcspn(w->other[i], " "), w->other[i],
-		       w->in[i] ? w->in[i] : "?", place);
-		free(place);
 	}
 }
 

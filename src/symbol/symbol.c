@@ -205,11 +205,23 @@ bool symbol_find_text(const char *text, bool returns, struct symbol_place *place
 	return found;
 }
 
+char *symbol_text(const char *where)
+{
+	struct symbol_place place;
+
+	if (!symbol_find_text(where, true, &place))
+		return rp_format(" at %s", where);
+	if (place.line)
+		return rp_format(" at %s:%d (%s)", place.file, place.line, place.function);
+	return rp_format(" in %s", place.function);
+}
+
 bool symbol_is_foreign(const char *module)
 {
 	static const char *const names[] = {
-		"/libreprise-", "/libmpi", "/libmpich",     "/libopen-",    "/libc.so",
-		"/libuc",       "/libpmi", "/libstdc++.so", "/libgcc_s.so", "/libgomp.so"};
+		"/libreprise-",    "/libmpi",  "/libmpich",     "/libopen-",    "/libc.so",
+		"/libuc",          "/libpmi",  "/libstdc++.so", "/libgcc_s.so", "/libgomp.so",
+		"/libgfortran.so", "/libm.so", "/ld-linux"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		if (strstr(module, names[i]))

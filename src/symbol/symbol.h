@@ -30,6 +30,10 @@ bool symbol_find(const char *module, uint64_t address, bool returns, struct symb
  */
 bool symbol_find_text(const char *text, bool returns, struct symbol_place *place);
 
+/* " at file.c:12 (function)" of "path+0x1234", an address that a call returns to; the caller frees.
+ */
+char *symbol_text(const char *where);
+
 /*
  * The variable that lies at the address of the file: its name, which lives as long; NULL if none
  * does. *offset is how far into it.

@@ -27,6 +27,7 @@
 #include "hook/heap/heap.h"
 #include "hook/input/infile.h"
 #include "hook/input/input.h"
+#include "hook/input/real.h"
 #include "hook/output/output.h"
 #include "hook/thread/account.h"
 #include "hook/thread/baton.h"
@@ -91,6 +92,8 @@ static void say_word(const struct hook_thread *t, const char *why, const char *c
 	hook_session_last_word(t, why, call, value, text, frames, n);
 }
 
+static __thread const void *aborts_at; /* where the program called abort, or failed to assert */
+
 /* Behind the instruction, as if it were a call; NULL where it is not known. */
 static void *place_of_fault(void *context)
 {
@@ -106,17 +109,69 @@ static void *place_of_fault(void *context)
 #endif
 }
 
-/* Recording: "crash=THREAD module+0xoffset". */
-static void note_crash(const struct hook_thread *t, void *context)
+static bool peek(const void *at, void *to, size_t n)
 {
-	char text[1200];
+	struct iovec here = {to, n}, there = {(void *)at, n};
+
+	return syscall(SYS_process_vm_readv, syscall(SYS_getpid), &here, 1, &there, 1, 0) ==
+	       (long)n;
+}
+
+/*
+ * A function of libc that has made no frame yet, such as strlen, finds its caller on top of the
+ * stack. NULL if the word there is not where a call returns to.
+ */
+static void *caller_of_fault(void *context)
+{
+#if defined(__x86_64__)
+	ucontext_t *uc = context;
+	uint8_t before_it[5] = {0};
+	uintptr_t word = 0, top = (uintptr_t)uc->uc_mcontext.gregs[REG_RSP];
+
+	if (!peek((const void *)top, &word, sizeof(word)) || word < sizeof(before_it) ||
+	    !peek((const uint8_t *)word - sizeof(before_it), before_it, sizeof(before_it)))
+		return NULL;
+	return before_it[0] == 0xe8 ? (void *)word : NULL;
+#else
+	(void)context;
+	return NULL;
+#endif
+}
+
+/* Recording: "crash=THREAD module+0xoffset", and, behind a tab, where that was called. */
+static void note_crash(const struct hook_thread *t, int sig, void *context)
+{
+	const void *caller = sig == SIGABRT ? aborts_at : caller_of_fault(context);
+	char text[2400];
 	struct hook_text out = hook_text_in(text, sizeof(text));
 
 	hook_text_add(&out, TRACE_NOTE_CRASH);
 	hook_text_add(&out, t->name);
 	hook_text_add(&out, " ");
 	hook_session_place(place_of_fault(context), &out);
+	if (caller) {
+		hook_text_add(&out, "\t");
+		hook_session_place(caller, &out);
+	}
 	hook_input_note(TRACE_IN_NOTE, text);
+}
+
+/* libc calls abort by itself where an assertion fails. */
+HOOK_EXPORT void abort(void)
+{
+	if (!aborts_at)
+		aborts_at = __builtin_return_address(0);
+	((void (*)(void))hook_real("abort"))();
+	__builtin_unreachable();
+}
+
+HOOK_EXPORT void __assert_fail(const char *what, const char *file, unsigned int line,
+			       const char *function)
+{
+	aborts_at = __builtin_return_address(0);
+	((void (*)(const char *, const char *, unsigned int, const char *))hook_real(
+		"__assert_fail"))(what, file, line, function);
+	__builtin_unreachable();
 }
 
 /* In a handler backtrace() might lock what the program holds: the fault's own place must do. */
@@ -567,7 +622,7 @@ static void on_fatal(int sig, siginfo_t *info, void *context)
 				hook_thread_open(t);
 			if (outside) {
 				put_digest(t);
-				note_crash(t, context);
+				note_crash(t, sig, context);
 			}
 			if (!hook_process.stopped)
 				trace_order_put_last(&t->order, TRACE_END, TRACE_END_SIGNAL,
@@ -579,7 +634,7 @@ static void on_fatal(int sig, siginfo_t *info, void *context)
 			wait_for_all(t, outside);
 		}
 	}
-	sigaction(sig, &before[sig], NULL);
+	REAL(sigaction)(sig, &before[sig], NULL);
 	if (info->si_code <= 0)
 		syscall(SYS_tgkill, syscall(SYS_getpid), syscall(SYS_gettid), sig);
 	errno = saved;
@@ -626,9 +681,34 @@ void hook_end_watch_signals(void)
 	struct sigaction action = {.sa_sigaction = on_fatal, .sa_flags = SA_SIGINFO | SA_ONSTACK};
 
 	for (size_t i = 0; i < sizeof(fatal) / sizeof(fatal[0]); i++) {
+		struct sigaction now;
 		int sig = fatal[i];
 
-		if (sigaction(sig, NULL, &before[sig]) == 0 && !is_of_the_program(&before[sig]))
-			sigaction(sig, &action, NULL);
+		if (REAL(sigaction)(sig, NULL, &now) != 0 || now.sa_sigaction == on_fatal ||
+		    is_of_the_program(&now))
+			continue;
+		before[sig] = now;
+		REAL(sigaction)(sig, &action, NULL);
 	}
+}
+
+bool hook_end_keeps(int sig, const struct sigaction *new, struct sigaction *old)
+{
+	struct sigaction now, was;
+
+	if (sig <= 0 || sig >= 65 || !new || new->sa_handler == SIG_DFL ||
+	    new->sa_handler == SIG_IGN || REAL(sigaction)(sig, NULL, &now) != 0 ||
+	    now.sa_sigaction != on_fatal || is_of_the_program(new))
+		return false;
+	was = before[sig];
+	before[sig] = *new;
+	if (old)
+		*old = was;
+	return true;
+}
+
+void hook_end_hide(int sig, struct sigaction *action)
+{
+	if (sig > 0 && sig < 65 && action && action->sa_sigaction == on_fatal)
+		*action = before[sig];
 }

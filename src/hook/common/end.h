@@ -21,6 +21,17 @@ void hook_end_by_abort(struct hook_thread *t, int code);
  */
 void hook_end_watch_signals(void);
 
+struct sigaction;
+
+/*
+ * A handler is set for a signal that kills, by a runtime that reports the fault: ours stays, and
+ * hands on to it. False: it is to be set.
+ */
+bool hook_end_keeps(int sig, const struct sigaction *new, struct sigaction *old);
+
+/* Our handler for a signal that kills is not there for the program: it sees the one before. */
+void hook_end_hide(int sig, struct sigaction *action);
+
 /* While a replayed rank waits for the others, MPI must go on moving messages. */
 extern void (*hook_end_progress)(void);
 extern bool hook_end_multiple; /* any thread may call it, not only the main one */

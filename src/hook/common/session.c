@@ -247,8 +247,8 @@ void hook_session_last_word(const struct hook_thread *t, const char *why, const 
 
 		dl_iterate_phdr(add_place, &place);
 	}
-	if (strcmp(why, REPLAY_WHY_END) == 0)
-		hook_sync_tell(t, &out);
+	if (strcmp(why, REPLAY_WHY_END) == 0 || strcmp(why, REPLAY_WHY_DIVERGED) == 0)
+		hook_sync_tell(t, strcmp(why, REPLAY_WHY_END) != 0, &out);
 	publish(buffer, (size_t)(out.at - buffer));
 }
 

@@ -11,7 +11,9 @@
 #include <sys/mman.h>
 
 #include "hook/common/done.h"
+#include "hook/common/end.h"
 #include "hook/common/modules.h"
+#include "hook/common/residue.h"
 #include "hook/common/session.h"
 #include "hook/common/stacks.h"
 #include "hook/heap/heap.h"
@@ -196,10 +198,14 @@ void hook_thread_adopt_main(void)
 	}
 	hook_modules_start();
 	hook_output_start();
+	hook_residue_start();
 	if (hook_process.mode == HOOK_REPLAY)
 		hook_infile_load();
 	hook_heap_start();
 	hook_memory_start();
+#ifdef HOOK_FLAVOUR_PLAIN
+	hook_end_watch_signals();
+#endif
 	hook_depth = t->passive;
 }
 

@@ -15,6 +15,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "hook/common/residue.h"
 #include "hook/input/channel.h"
 #include "hook/input/real.h"
 
@@ -347,6 +348,7 @@ int hook_infile_opened(int fd, int dir, const char *path, int flags)
 			record(t, fd, &st);
 	}
 	hook_return_to(t, depth);
+	hook_residue_end();
 	errno = error;
 	return fd;
 }

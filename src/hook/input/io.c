@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "hook/common/end.h"
+#include "hook/common/residue.h"
 #include "hook/input/file.h"
 #include "hook/input/signal.h"
 #include "hook/thread/baton.h"
@@ -85,6 +86,7 @@ void hook_io_leave(struct hook_io *io)
 	hook_baton_enter(io->t);
 	hook_signal_point(io->t);
 	hook_depth = io->t->passive;
+	hook_residue_end();
 }
 
 void hook_io_did(struct hook_io *io, int64_t result)

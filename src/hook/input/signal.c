@@ -407,9 +407,16 @@ static bool is_ours(int sig, const void *site)
 /* A copy of the program's handler may still come from a library that puts it back. */
 HOOK_EXPORT int sigaction(int sig, const struct sigaction *new, struct sigaction *old)
 {
-	if (!is_ours(sig, SITE))
-		return REAL(sigaction)(sig, new, old);
-	return set_action(sig, new, old);
+	int rc;
+
+	if (is_ours(sig, SITE))
+		return set_action(sig, new, old);
+	if (hook_end_keeps(sig, new, old))
+		return 0;
+	rc = REAL(sigaction)(sig, new, old);
+	if (rc == 0)
+		hook_end_hide(sig, old);
+	return rc;
 }
 
 static __sighandler_t set_handler(int sig, __sighandler_t handler, int flags)
@@ -422,24 +429,37 @@ static __sighandler_t set_handler(int sig, __sighandler_t handler, int flags)
 	return set_action(sig, &new, &old) == 0 ? old.sa_handler : SIG_ERR;
 }
 
+/* Of a signal that reports a fault, which libc sets, or we keep. */
+static __sighandler_t set_fault(int sig, __sighandler_t handler, __typeof__(signal) *set)
+{
+	struct sigaction new = {.sa_handler = handler, .sa_flags = SA_RESTART}, old;
+
+	if (hook_end_keeps(sig, &new, &old))
+		return old.sa_handler;
+	old.sa_handler = set(sig, handler);
+	if (old.sa_handler != SIG_ERR)
+		hook_end_hide(sig, &old);
+	return old.sa_handler;
+}
+
 HOOK_EXPORT __sighandler_t signal(int sig, __sighandler_t handler)
 {
 	if (!is_ours(sig, SITE))
-		return REAL(signal)(sig, handler);
+		return set_fault(sig, handler, REAL(signal));
 	return set_handler(sig, handler, SA_RESTART);
 }
 
 HOOK_EXPORT __sighandler_t sysv_signal(int sig, __sighandler_t handler)
 {
 	if (!is_ours(sig, SITE))
-		return REAL(sysv_signal)(sig, handler);
+		return set_fault(sig, handler, REAL(sysv_signal));
 	return set_handler(sig, handler, SA_RESETHAND | SA_NODEFER);
 }
 
 HOOK_EXPORT __sighandler_t __sysv_signal(int sig, __sighandler_t handler)
 {
 	if (!is_ours(sig, SITE))
-		return REAL(sysv_signal)(sig, handler);
+		return set_fault(sig, handler, REAL(sysv_signal));
 	return set_handler(sig, handler, SA_RESETHAND | SA_NODEFER);
 }
 

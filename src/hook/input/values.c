@@ -13,6 +13,7 @@
 
 #include "hook/common/done.h"
 #include "hook/common/end.h"
+#include "hook/common/residue.h"
 #include "hook/common/text.h"
 #include "hook/input/signal.h"
 #include "hook/input/steer.h"
@@ -290,6 +291,7 @@ int hook_input_number(uint32_t kind, const char *call, hook_input_number_fn *fet
 		hook_baton_point(t);
 	hook_signal_point(t);
 	hook_return_to(t, depth);
+	hook_residue_end();
 	errno = rc ? -rc : error;
 	return rc ? -1 : 0;
 }
@@ -311,6 +313,7 @@ ssize_t hook_input_bytes(uint32_t kind, const char *call, hook_input_bytes_fn *f
 		hook_baton_enter(t);
 	hook_signal_point(t);
 	hook_return_to(t, depth);
+	hook_residue_end();
 	errno = n < 0 ? (int)-n : error;
 	return n < 0 ? -1 : n;
 }

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/varint.h"
+#include "hook/common/residue.h"
 #include "hook/common/text.h"
 #include "hook/output/output.h"
 #include "hook/output/tags.h"
@@ -189,6 +190,7 @@ void hook_output_wrote(int fd, const void *bytes, ssize_t n)
 	end();
 	hook_depth = depth;
 	errno = error;
+	hook_residue_end();
 }
 
 void hook_output_wrote_parts(int fd, const struct iovec *parts, int count, ssize_t n)

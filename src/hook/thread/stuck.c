@@ -247,18 +247,19 @@ void hook_sync_describe_all(struct hook_text *out)
 	out->end = end;
 }
 
-void hook_sync_tell(const struct hook_thread *t, struct hook_text *out)
+void hook_sync_tell(const struct hook_thread *t, bool all, struct hook_text *out)
 {
 	list_lock();
 	for (const struct hook_thread *p = first; p; p = p->next_thread) {
-		if (p == t || p->state != HOOK_THREAD_AT_END || out->end - out->at < LEAST_ROOM)
+		if (p == t || (!all && p->state != HOOK_THREAD_AT_END) ||
+		    out->end - out->at < LEAST_ROOM)
 			continue;
 		hook_text_add(out, "other=");
 		hook_text_add(out, p->name);
 		hook_text_add(out, " ");
 		if (p->waits_at)
 			hook_session_place(p->waits_at, out);
-		hook_text_add(out, "\nin=");
+		hook_text_add(out, p->state == HOOK_THREAD_RUNS ? "\nin=runs after " : "\nin=");
 		hook_text_add(out, p->waits_in ? p->waits_in : "?");
 		hook_text_add(out, "\n");
 	}

@@ -16,6 +16,7 @@
 #include <time.h>
 
 #include "hook/common/hook.h"
+#include "hook/common/residue.h"
 #include "hook/input/signal.h"
 #include "hook/thread/runtime.h"
 
@@ -207,6 +208,7 @@ static inline void hook_sync_leave(struct hook_thread *t)
 	}
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	hook_depth = t->passive;
+	hook_residue_end();
 }
 
 /* Libc has each of these under a second name, for programs of long ago. */
