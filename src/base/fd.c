@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -93,4 +94,16 @@ int rp_fd_openat(int dirfd, const char *name, int flags, mode_t mode)
 	fd = openat(dirfd, name, flags, mode);
 	set_limit(&before);
 	return fd;
+}
+
+int rp_fd_open_file(int dirfd, const char *name)
+{
+	int fd = rp_fd_openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
+	struct stat st;
+
+	if (fd < 0 || (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)))
+		return fd;
+	syscall(SYS_close, fd);
+	errno = ENOTSUP;
+	return -1;
 }

@@ -23,4 +23,10 @@ int rp_fd_lift(int fd, bool *beyond);
 /* openat(), for which one is left where the process has used up its own. */
 int rp_fd_openat(int dirfd, const char *name, int flags, mode_t mode);
 
+/*
+ * A plain file, to read; whoever made the directory may have put something else there, which must
+ * not be waited for: ENOTSUP.
+ */
+int rp_fd_open_file(int dirfd, const char *name);
+
 #endif

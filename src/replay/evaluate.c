@@ -17,6 +17,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "base/fd.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "launch/front.h"
@@ -37,7 +38,7 @@ static uint64_t now(int clock)
 static void hash_file(XXH3_state_t *state, int dirfd, const char *name)
 {
 	char page[TRACE_HEADER_BYTES];
-	int fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	int fd = rp_fd_open_file(dirfd, name);
 	ssize_t n = fd < 0 ? 0 : pread(fd, page, sizeof(page), 0);
 
 	if (fd >= 0)
@@ -74,7 +75,7 @@ static uint64_t check_of(const struct trace_run *run)
 
 bool replay_evaluation_read(const struct trace_run *run, struct replay_evaluation *evaluation)
 {
-	int fd = openat(run->dir.fd, "graph/evaluation", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	int fd = rp_fd_open_file(run->dir.fd, "graph/evaluation");
 	char text[256];
 	uint64_t check;
 	ssize_t n;

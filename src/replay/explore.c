@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "launch/front.h"
@@ -176,7 +177,7 @@ void replay_explore_close(struct replay_explore *x)
 
 static int copy_file(int from, int to, const char *name)
 {
-	int in = openat(from, name, O_RDONLY | O_CLOEXEC), out, rc = 0;
+	int in = rp_fd_open_file(from, name), out, rc = 0;
 	char chunk[65536];
 	ssize_t n = 0;
 

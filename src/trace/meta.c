@@ -20,13 +20,14 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "base/fd.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "trace/format.h"
 #include "trace/seal.h"
 #include "trace/words.h"
 
-#define FILE_MAX (64u << 20)
+#define FILE_MAX (10u << 20) /* arguments and environment are 6 MB at most */
 #define CHECK_BYTES 17
 
 static json_t *put_string(const char *s)
@@ -222,7 +223,7 @@ static int write_object(int dirfd, const char *name, json_t *object)
 /* The whole file, or NULL and errno. */
 static char *read_text(int dirfd, const char *name, size_t *length)
 {
-	int fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	int fd = rp_fd_open_file(dirfd, name);
 	size_t n = 0, room = 1 << 16;
 	ssize_t got = -1;
 	char *text;
@@ -232,7 +233,7 @@ static char *read_text(int dirfd, const char *name, size_t *length)
 	text = rp_alloc(room, 1);
 	while ((got = read(fd, text + n, room - n)) > 0) {
 		n += (size_t)got;
-		if (n == FILE_MAX)
+		if (n >= FILE_MAX)
 			break;
 		if (n == room)
 			text = rp_realloc(text, room *= 2, 1);

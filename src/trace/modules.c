@@ -8,7 +8,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/mem.h"
+
+#define MODULES_MAX 8192
 
 static void add(struct trace_modules *modules, const char *line)
 {
@@ -26,11 +29,11 @@ static void add(struct trace_modules *modules, const char *line)
 void trace_modules_open(struct trace_modules *modules, int dirfd, uint32_t process)
 {
 	char *name = rp_format("p%" PRIu32 "-modules", process), line[4200];
-	int fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	int fd = rp_fd_open_file(dirfd, name);
 	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
 
 	*modules = (struct trace_modules){0};
-	while (file && fgets(line, sizeof(line), file))
+	for (int i = 0; file && i < MODULES_MAX && fgets(line, sizeof(line), file); i++)
 		add(modules, line);
 	if (file)
 		fclose(file);

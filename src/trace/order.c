@@ -300,3 +300,44 @@ int trace_order_next(struct trace_order_reader *r, struct trace_rec *rec)
 	r->last_event += rec->delta;
 	return 1;
 }
+
+/* Steps for a stream without bytes, and more for each byte: a circle has thousands at the most. */
+#define STEPS_LEAST (1u << 27)
+#define STEPS_EACH (1u << 12)
+
+static void look_for_circle(struct trace_order_reader *r, struct trace_order_turns *t)
+{
+	t->steps++;
+	if (t->most && r->model.context == t->context && r->model.last == t->last &&
+	    t->steps <= r->run) {
+		t->times = r->run / t->steps;
+		t->left = t->steps;
+		r->run -= t->steps * (t->times - 1);
+	} else if (t->steps >= t->most) {
+		t->context = r->model.context;
+		t->last = r->model.last;
+		t->most = 2 * t->steps;
+		t->steps = 0;
+	}
+}
+
+int trace_order_next_times(struct trace_order_reader *r, struct trace_order_turns *t,
+			   struct trace_rec *rec, uint64_t *times)
+{
+	bool inside = r->run > 0;
+	int rc = trace_order_next(r, rec);
+
+	*times = 1;
+	if (++t->taken > STEPS_LEAST + r->view->length * STEPS_EACH)
+		return -EBADMSG;
+	if (rc != 1 || !inside) {
+		*t = (struct trace_order_turns){.taken = t->taken};
+	} else if (t->left) {
+		*times = t->times;
+		r->last_event += rec->delta * (t->times - 1);
+		t->left--;
+	} else {
+		look_for_circle(r, t);
+	}
+	return rc;
+}

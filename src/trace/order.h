@@ -217,6 +217,23 @@ static inline bool trace_order_next_again(struct trace_order_reader *r, const st
 	return true;
 }
 
+/*
+ * For those who only count: trace_order_next, which gives in *times how often the record comes,
+ * here and further on. Inside of a run the model goes in circles, which are told by where it was
+ * before; a circle of a long run is gone through once. -EBADMSG as well if that takes more steps
+ * than a stream of its size can need.
+ */
+struct trace_order_turns {
+	uint32_t context, last; /* where it was, `steps` ago, if `most` is not 0 */
+	uint64_t steps, most;
+	uint64_t left, times; /* of the circle that is counted */
+	uint64_t taken;       /* steps of all */
+};
+
+int trace_order_next_times(struct trace_order_reader *r, struct trace_order_turns *t,
+			   struct trace_rec *rec, uint64_t *times)
+	__attribute__((warn_unused_result));
+
 /* The event number of the record that trace_order_next gave last. */
 static inline uint64_t trace_order_event(const struct trace_order_reader *r)
 {

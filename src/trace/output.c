@@ -39,8 +39,8 @@ static int read_page(struct trace_output *o, const struct trace_view *view)
 static int add_text(struct trace_output *o, struct room *room, unsigned i, const uint8_t *p,
 		    size_t n)
 {
-	if (n > TRACE_OUTPUT_TEXT - o->kept[i])
-		return -EBADMSG;
+	if (n == 0 || n > TRACE_OUTPUT_TEXT - o->kept[i])
+		return n ? -EBADMSG : 0;
 	if (o->kept[i] + n > room->text[i]) {
 		room->text[i] = 2 * (o->kept[i] + n);
 		o->text[i] = rp_realloc(o->text[i], room->text[i], 1);
@@ -105,8 +105,10 @@ static int read_records(struct trace_output *o, const struct trace_view *view)
 			rc = add_text(o, &room, kind, p, n);
 		else if (kind == TRACE_OUTPUT_HASH)
 			rc = add_block(o, &room, head >> 2, p);
-		else
+		else if (n)
 			add_file(o, &room, p, n);
+		else
+			rc = -EBADMSG;
 		p += n;
 	}
 	return rc;

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/varint.h"
@@ -38,7 +39,7 @@ static int copy_bytes(int in, int out)
 
 static int copy_file(int from, int to, const char *name)
 {
-	int in = openat(from, name, O_RDONLY | O_CLOEXEC);
+	int in = rp_fd_open_file(from, name);
 	int out = in < 0 ? -1 : openat(to, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	int rc = in < 0 || out < 0 ? -errno : copy_bytes(in, out);
 

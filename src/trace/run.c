@@ -21,21 +21,23 @@
 #include "trace/words.h"
 
 #define NOTES_MAX 64
+#define NOTE_MAX (1u << 16)
 
-static void sum_record(struct trace_run_stream *s, const struct trace_rec *rec, uint64_t event)
+static void sum_record(struct trace_run_stream *s, const struct trace_rec *rec, uint64_t times,
+		       uint64_t event)
 {
-	s->records[rec->kind]++;
+	s->records[rec->kind] += times;
 	switch (rec->kind) {
 	case TRACE_SRC:
 	case TRACE_LOOK:
 	case TRACE_POST:
-		s->wildcards++;
+		s->wildcards += times;
 		break;
 	case TRACE_HIT:
-		s->wildcards += rec->a > 0;
+		s->wildcards += rec->a > 0 ? times : 0;
 		break;
 	case TRACE_FAIL:
-		s->polls += rec->a;
+		s->polls += rec->a * times;
 		break;
 	case TRACE_WORLD:
 		s->world = rec->a <= INT32_MAX ? (uint32_t)rec->a : 0;
@@ -56,12 +58,14 @@ static void sum_record(struct trace_run_stream *s, const struct trace_rec *rec, 
 static int sum_order(struct trace_run_stream *s, const struct trace_view *view)
 {
 	struct trace_order_reader *r = rp_alloc(1, sizeof(*r));
+	struct trace_order_turns turns = {0};
 	struct trace_rec rec;
+	uint64_t times;
 	int rc;
 
 	trace_order_reader_init(r, view);
-	while ((rc = trace_order_next(r, &rec)) == 1)
-		sum_record(s, &rec, trace_order_event(r));
+	while ((rc = trace_order_next_times(r, &turns, &rec, &times)) == 1)
+		sum_record(s, &rec, times, trace_order_event(r));
 	free(r);
 	return rc;
 }
@@ -72,6 +76,8 @@ static void add_note(char ***notes, const struct trace_input_rec *rec, bool more
 	size_t n = rp_strings_count(*notes);
 	char *whole;
 
+	if (more && n && strlen((*notes)[n - 1]) > NOTE_MAX)
+		return;
 	if (more && n) {
 		whole = rp_format("%s%.*s", (*notes)[n - 1], (int)rec->length,
 				  (const char *)rec->bytes);

@@ -24,6 +24,9 @@
 #define FIRST_WINDOW (60u << 10)
 #define NEXT_WINDOW (1u << 20)
 
+#define HOLLOW_LEAST (256ll << 20)
+#define HOLLOW_SHARE 64
+
 #define LENGTH_BITS 40
 #define HASH_MASK 0xffffffu
 
@@ -444,6 +447,12 @@ static const char *verify(struct trace_view *v)
 	return why;
 }
 
+/* Nobody writes so: to read it would take hours. */
+static bool is_hollow(const struct stat *st)
+{
+	return st->st_size > HOLLOW_LEAST && st->st_size / HOLLOW_SHARE > st->st_blocks * 512;
+}
+
 static int map_whole(struct trace_view *v, int dirfd, const char *name, const char **why)
 {
 	struct stat st;
@@ -462,6 +471,10 @@ static int map_whole(struct trace_view *v, int dirfd, const char *name, const ch
 	rc = -EBADMSG;
 	if (!S_ISREG(st.st_mode) || st.st_size < TRACE_HEADER_BYTES) {
 		*why = "is cut: not even its header is there";
+		goto close_fd;
+	}
+	if (is_hollow(&st)) {
+		*why = "is nearly all a hole: nothing has written that";
 		goto close_fd;
 	}
 	p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);

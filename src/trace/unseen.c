@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/limit.h"
 
 #define MAGIC "REPRISEU"
@@ -121,7 +122,7 @@ static int read_slots(const struct trace_unseen *slots, struct trace_unseen *out
 
 int trace_unseen_read(int rankfd, struct trace_unseen *out, const char **why)
 {
-	int fd = openat(rankfd, TRACE_UNSEEN_NAME, O_RDONLY | O_CLOEXEC), n = -EBADMSG;
+	int fd = rp_fd_open_file(rankfd, TRACE_UNSEEN_NAME), n = -EBADMSG;
 	const struct head nothing = {0}, *head;
 	struct stat st = {0};
 

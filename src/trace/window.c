@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/limit.h"
 #include "trace/format.h"
 
@@ -113,7 +114,7 @@ static const char *check(const struct trace_window *w)
 
 int trace_window_open(struct trace_window *w, int dirfd, const char *name, const char **why)
 {
-	int fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC);
+	int fd = rp_fd_open_file(dirfd, name);
 	struct stat st;
 	void *p;
 

@@ -115,6 +115,42 @@ static uint64_t compare(const struct scratch *dir, struct steps steps)
 	return compare_ended(dir, "s", steps, NULL);
 }
 
+struct sums {
+	uint64_t records[TRACE_KINDS], a, events;
+};
+
+static void add_to(struct sums *sums, const struct trace_rec *rec, uint64_t times)
+{
+	sums->records[rec->kind] += times;
+	sums->a += rec->a * times;
+	sums->events += rec->delta * times;
+}
+
+/* Counting by whole turns gives what counting one by one gives. */
+static void compare_sums(const struct scratch *dir)
+{
+	struct trace_order_reader *r = malloc(sizeof(*r));
+	struct trace_order_turns turns = {0};
+	struct sums one = {0}, many = {0};
+	struct trace_view v;
+	struct trace_rec rec;
+	uint64_t times, event;
+	const char *why;
+
+	assert_int_equal(trace_view_open(&v, dir->fd, "s", &why), 0);
+	trace_order_reader_init(r, &v);
+	while (trace_order_next(r, &rec) == 1)
+		add_to(&one, &rec, 1);
+	event = trace_order_event(r);
+	trace_order_reader_init(r, &v);
+	while (trace_order_next_times(r, &turns, &rec, &times) == 1)
+		add_to(&many, &rec, times);
+	assert_memory_equal(&one, &many, sizeof(one));
+	assert_int_equal(trace_order_event(r), event);
+	trace_view_close(&v);
+	free(r);
+}
+
 static uint64_t write_steps(const struct scratch *dir, struct steps steps, uint64_t count)
 {
 	struct trace_order_writer *w = malloc(sizeof(*w));
@@ -131,6 +167,7 @@ static uint64_t write_steps(const struct scratch *dir, struct steps steps, uint6
 	bytes = w->stream.length;
 	trace_stream_close(&w->stream);
 	assert_int_equal(compare(dir, again), count);
+	compare_sums(dir);
 	free(w);
 	return bytes;
 }
@@ -668,6 +705,32 @@ static void test_nonsense_is_survived(void **state)
 	free(r);
 }
 
+/* Runs as long as they get, again and again: nobody could read them one by one. */
+static void test_long_runs_are_counted(void **state)
+{
+	static const uint8_t run[] = {TRACE_BYTE_RUNS,   0xff, 0xff, 0xff, 0xff, 0x0f,
+				      TRACE_BYTE_SRC + 3};
+	enum { RUNS = 1000, FIRST = 20 };
+	uint8_t bytes[FIRST + RUNS * sizeof(run)];
+	struct trace_order_reader *r = malloc(sizeof(*r));
+	struct trace_view v = {.bytes = bytes, .length = sizeof(bytes)};
+	struct trace_order_turns turns = {0};
+	uint64_t times, all = 0;
+	struct trace_rec rec;
+
+	(void)state;
+	for (size_t i = 0; i < FIRST; i++)
+		bytes[i] = (uint8_t)(TRACE_BYTE_SRC + i % 2);
+	for (size_t i = 0; i < RUNS; i++)
+		memcpy(bytes + FIRST + i * sizeof(run), run, sizeof(run));
+	trace_order_reader_init(r, &v);
+	while (trace_order_next_times(r, &turns, &rec, &times) == 1)
+		all += times;
+	assert_int_equal(all, FIRST + RUNS * (UINT32_MAX + 1ull));
+	assert_true(turns.taken < 100000);
+	free(r);
+}
+
 static void test_a_run_of_nothing_is_nonsense(void **state)
 {
 	static const uint8_t bytes[] = {TRACE_BYTE_RUNS, 0x00, 0x01};
@@ -699,6 +762,7 @@ int main(void)
 		scratch_test(test_a_signal_handler_may_end_it_after_every_instruction),
 		cmocka_unit_test(test_nonsense_is_survived),
 		cmocka_unit_test(test_a_run_of_nothing_is_nonsense),
+		cmocka_unit_test(test_long_runs_are_counted),
 	};
 
 	return cmocka_run_group_tests_name("order", tests, NULL, NULL);

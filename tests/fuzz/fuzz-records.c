@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Any bytes as the records of a stream, without a file: many more of them in the same time. The
+ * first byte chooses the reader, the next ones are counters of the header, which may be as large as
+ * they get.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace/events.h"
+#include "trace/files.h"
+#include "trace/input.h"
+#include "trace/order.h"
+#include "trace/output.h"
+#include "trace/stream.h"
+#include "trace/sync.h"
+
+enum { HEAD = 8, RECORDS_MOST = 1 << 20 };
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static union {
+	struct trace_header header;
+	uint8_t bytes[TRACE_HEADER_BYTES];
+} page;
+
+static void require(int condition)
+{
+	if (!condition)
+		abort();
+}
+
+static void read_order(const struct trace_view *v)
+{
+	static struct trace_order_reader r;
+	struct trace_order_turns turns = {0};
+	struct trace_rec rec;
+	uint64_t times;
+
+	trace_order_reader_init(&r, v);
+	for (int i = 0; trace_order_next_times(&r, &turns, &rec, &times) == 1; i++) {
+		require(rec.kind < TRACE_KINDS && times > 0);
+		if (i == RECORDS_MOST)
+			break;
+	}
+}
+
+static void read_input(const struct trace_view *v)
+{
+	struct trace_input_reader r;
+	struct trace_input_rec rec;
+
+	trace_input_reader_init(&r, v);
+	while (trace_input_next(&r, &rec) == 1)
+		require(!rec.bytes ||
+			(rec.bytes >= v->bytes && rec.bytes + rec.length <= v->bytes + v->length));
+}
+
+static void read_files(const struct trace_view *v)
+{
+	struct trace_file file;
+	uint64_t at = 0;
+
+	while (trace_file_next(v, &at, &file) == 1)
+		require(at <= v->length && file.length < TRACE_FILE_PATH);
+}
+
+static void read_sync(const struct trace_view *v)
+{
+	static struct trace_sync_reader r;
+	struct trace_sync_rec rec;
+	struct trace_sync_outcome out;
+	int rc;
+
+	if (trace_sync_reader_init(&r, v))
+		return;
+	for (uint64_t i = 0; i < RECORDS_MOST && (rc = trace_sync_next(&r, i % 5, &rec)) > 0; i++) {
+		if (rc == 2 && rec.kind >= TRACE_SYNC_CHECK)
+			continue;
+		if (trace_sync_expect(&r, i % 5, i % 5 << 54, rc == 1 ? NULL : &rec, &out))
+			trace_sync_expected(&r, i % 5, i % 5 << 54 | 1, &out);
+		if (i > 4 * v->length + 100)
+			break;
+	}
+}
+
+static void read_output(const struct trace_view *v)
+{
+	struct trace_output o;
+
+	if (trace_output_read(&o, v) == 0)
+		trace_output_free(&o);
+}
+
+static void read_events(const struct trace_view *v)
+{
+	static struct trace_events_reader r;
+	const struct trace_event *e;
+
+	memset(&r, 0, sizeof(r));
+	r.view = *v;
+	for (int i = 0; i < RECORDS_MOST && trace_events_next(&r, &e) == 1; i++)
+		require(e->kind > 0 && e->kind < TRACE_EVENT_KINDS);
+}
+
+static const struct {
+	enum trace_stream_kind kind;
+	void (*read)(const struct trace_view *v);
+} readers[] = {
+	{TRACE_STREAM_ORDER, read_order},   {TRACE_STREAM_INPUT, read_input},
+	{TRACE_STREAM_SYNC, read_sync},     {TRACE_STREAM_FILES, read_files},
+	{TRACE_STREAM_EVENTS, read_events}, {TRACE_STREAM_OUTPUT, read_output},
+};
+
+static uint32_t counter(const uint8_t *head)
+{
+	return (uint32_t)head[1] << (head[0] & 31) | head[2];
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct trace_view v = {.header = &page.header};
+	size_t which;
+
+	if (size < HEAD)
+		return 0;
+	which = data[0] % (sizeof(readers) / sizeof(readers[0]));
+	memset(&page, 0, sizeof(page));
+	page.header.kind = readers[which].kind;
+	/* What is kept in the page besides the header, of those that have something there. */
+	memcpy(page.bytes + 256, data, size < 2048 ? size : 2048);
+	v.bytes = data + HEAD;
+	v.length = size - HEAD;
+	v.events = (uint64_t)counter(data + 1) << (data[4] & 31);
+	v.run = counter(data + 3);
+	v.polls = counter(data + 5);
+	readers[which].read(&v);
+	return 0;
+}
