@@ -156,6 +156,7 @@ struct hook_thread {
 	bool steps;        /* waits for the turn of a step, see hook_io_step */
 	bool holds;        /* has not passed it on */
 	bool turns;        /* waits for the turn to run, see hook/thread/baton.c */
+	bool blocks_trap;  /* the program thinks that SIGTRAP is blocked, see hook/thread/probe.c */
 	uint32_t waiting;
 	siginfo_t waits[HOOK_SIGNALS_WAITING];
 	uint64_t signal_timers; /* bits: there is one of this signal */

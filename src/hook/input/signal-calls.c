@@ -171,8 +171,37 @@ DEFINE_PASS(pthread_kill, (pthread_t thread, int sig),
 DEFINE_PASS(pthread_sigqueue, (pthread_t thread, int sig, const union sigval value),
 	    hook_signal_is_recorded(sig) ? 0 : REAL(pthread_sigqueue)(thread, sig, value))
 
+/*
+ * Serial mode asks threads by SIGTRAP what they do (hook/thread/probe.h), also those that block all
+ * signals: it is never blocked, and the program does not see that.
+ */
+static int set_mask(__typeof__(sigprocmask) *real, int how, const sigset_t *set, sigset_t *old)
+{
+	struct hook_thread *t = hook_self;
+	bool had = t && t->blocks_trap, in;
+	sigset_t open;
+	int rc;
+
+	if (!t || hook_depth || hook_process.threads == TRACE_THREADS_PARALLEL)
+		return real(how, set, old);
+	if (set) {
+		open = *set;
+		in = sigismember(set, SIGTRAP) > 0;
+		if (how != SIG_UNBLOCK)
+			sigdelset(&open, SIGTRAP);
+	}
+	rc = real(how, set ? &open : NULL, old);
+	if (rc == 0 && old && had)
+		sigaddset(old, SIGTRAP);
+	if (rc == 0 && set)
+		t->blocks_trap = how == SIG_BLOCK     ? had || in
+				 : how == SIG_UNBLOCK ? had && !in
+						      : in;
+	return rc;
+}
+
 /* Signals that were blocked may come now. */
 DEFINE_PASS(sigprocmask, (int how, const sigset_t *set, sigset_t *old),
-	    REAL(sigprocmask)(how, set, old))
+	    set_mask(REAL(sigprocmask), how, set, old))
 DEFINE_PASS(pthread_sigmask, (int how, const sigset_t *set, sigset_t *old),
-	    REAL(pthread_sigmask)(how, set, old))
+	    set_mask(REAL(pthread_sigmask), how, set, old))

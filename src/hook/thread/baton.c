@@ -147,6 +147,7 @@ struct watch {
 	bool unasked;       /* it could not be asked what it does */
 };
 
+/* In a call that something may end; not while a disk is at work for it, which nobody else ends. */
 static bool is_asleep(const struct hook_thread *t)
 {
 	char path[64], stat[128];
@@ -165,7 +166,7 @@ static bool is_asleep(const struct hook_thread *t)
 	syscall(SYS_close, fd);
 	if (n > 0)
 		p = memrchr(stat, ')', (size_t)n);
-	return p && p + 2 < stat + n && (p[2] == 'S' || p[2] == 'D');
+	return p && p + 2 < stat + n && p[2] == 'S';
 }
 
 static uint64_t cpu_ns(const struct hook_thread *t)
@@ -209,7 +210,7 @@ static void tell_theft(struct hook_thread *robbed, const struct watch *watch)
 		.key = "slept",
 		.what = "what a thread did beside the others after it had slept in a call that is "
 			"not recorded",
-		.quiet = true};
+		.remedy = "the replay may differ if it shares data with them"};
 	static struct hook_unseen ran = {
 		.key = "robbed",
 		.what = "the order of a thread that ran for long without a call, and then beside "

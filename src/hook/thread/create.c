@@ -191,6 +191,7 @@ static void adopt(struct hook_thread *parent, struct hook_thread *t, const struc
 	parent->children++;
 	t->passive = parent->passive;
 	t->is_of_team = parent->makes_team;
+	t->blocks_trap = parent->blocks_trap;
 	t->start = n->start;
 	t->start_arg = n->arg;
 	hook_heap_child(t, n->attr);
