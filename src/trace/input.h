@@ -30,8 +30,8 @@ int trace_input_put_number(struct trace_input_writer *w, uint32_t kind, uint64_t
 int trace_input_put_bytes(struct trace_input_writer *w, uint32_t kind, const void *bytes, size_t n)
 	__attribute__((warn_unused_result));
 
-/* A note: where a fatal signal came, "crash=THREAD module+0xoffset", and where that was called, if it
- * is known, behind a tab.
+/* A note: where a fatal signal came, "crash=THREAD module+0xoffset", and where that was called, if
+ * it is known, behind a tab.
  */
 #define TRACE_NOTE_CRASH "crash="
 

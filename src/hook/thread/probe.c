@@ -222,8 +222,8 @@ static void on_trap(int sig, siginfo_t *info, void *context)
  */
 static bool has_signal(void)
 {
-	struct sigaction now, ours = {.sa_sigaction = on_trap,
-				      .sa_flags = SA_SIGINFO | SA_RESTART | SA_NODEFER};
+	struct sigaction now,
+		ours = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO | SA_RESTART | SA_NODEFER};
 
 	if (sigaction(SIGTRAP, NULL, &now) != 0)
 		return false;
