@@ -80,9 +80,34 @@ int rp_fd_lift(int fd, bool *beyond)
 	return high;
 }
 
+#define STANDARD 3
+
+/* What another thread writes to them meanwhile fails, as it does when they are closed. */
+static int fill_standard(int filler[STANDARD])
+{
+	int n = 0;
+
+	for (int fd = 0; fd < STANDARD; fd++) {
+		if (syscall(SYS_fcntl, fd, F_GETFD) < 0)
+			filler[n++] = (int)syscall(SYS_openat, AT_FDCWD, "/", O_PATH | O_CLOEXEC);
+	}
+	return n;
+}
+
+static int open_above(int dirfd, const char *name, int flags, mode_t mode)
+{
+	int filler[STANDARD], n = fill_standard(filler);
+	int fd = openat(dirfd, name, flags, mode), error = errno;
+
+	while (n)
+		syscall(SYS_close, filler[--n]);
+	errno = error;
+	return fd;
+}
+
 int rp_fd_openat(int dirfd, const char *name, int flags, mode_t mode)
 {
-	int fd = openat(dirfd, name, flags, mode);
+	int fd = open_above(dirfd, name, flags, mode);
 	struct rlimit before;
 
 	if (fd >= 0 || errno != EMFILE)
@@ -91,7 +116,7 @@ int rp_fd_openat(int dirfd, const char *name, int flags, mode_t mode)
 		errno = EMFILE;
 		return -1;
 	}
-	fd = openat(dirfd, name, flags, mode);
+	fd = open_above(dirfd, name, flags, mode);
 	set_limit(&before);
 	return fd;
 }

@@ -20,7 +20,10 @@ extern int rp_fd_lowest;
  */
 int rp_fd_lift(int fd, bool *beyond);
 
-/* openat(), for which one is left where the process has used up its own. */
+/*
+ * openat(), for which one is left where the process has used up its own. Never 0, 1 or 2, though
+ * they may be closed: other threads may use these.
+ */
 int rp_fd_openat(int dirfd, const char *name, int flags, mode_t mode);
 
 /*

@@ -42,7 +42,7 @@ static uint64_t check_of(const struct trace_unseen *u)
 
 struct trace_unseen *trace_unseen_map(int rankfd)
 {
-	int fd = openat(rankfd, TRACE_UNSEEN_NAME, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	int fd = rp_fd_openat(rankfd, TRACE_UNSEEN_NAME, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	struct head *head = MAP_FAILED;
 
 	if (fd < 0)

@@ -59,8 +59,14 @@ static uint64_t attention_after(uint64_t events)
 		       : events - events % step + step;
 }
 
+/* MPI_Init chooses the mode; what a program calls before is a mistake, and replayed as one. */
 static void begin(struct hook_thread *t)
 {
+	if (hook_process.mode == HOOK_REPLAY) {
+		hook_mpi_mode = &hook_mpi_replay;
+		hook_mpi_mode->begin(t);
+		return;
+	}
 	if (t->passive || hook_is_stopped(t))
 		return;
 	trace_stream_set_events(&t->order.stream, ++t->order.events, true);
