@@ -20,6 +20,7 @@
 #include "hook/input/file.h"
 #include "hook/input/infile.h"
 #include "hook/input/input.h"
+#include "hook/input/names.h"
 #include "hook/input/real.h"
 #include "hook/output/output.h"
 
@@ -166,6 +167,9 @@ static int open_at(int dir, const char *path, int flags, mode_t mode, const void
 {
 	char buffer[HOOK_INPUT_PATH], elsewhere[HOOK_MOVED_PATH];
 	bool reads = hook_infile_is_wanted(flags, site);
+	bool makes =
+		(flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL) && hook_io_is_programs(site);
+	bool left = false;
 	int fd = -1;
 
 	path = hook_input_real_path(path, buffer);
@@ -175,17 +179,23 @@ static int open_at(int dir, const char *path, int flags, mode_t mode, const void
 	    hook_channel_is_told(path, (flags & O_ACCMODE) != O_RDONLY) &&
 	    hook_channel_may_make(site))
 		return hook_channel_open_told(path, flags);
-	if (reads && flags & O_CREAT)
+	if (reads && flags & O_CREAT && !makes)
 		fd = hook_infile_before(dir, path, flags);
 	if (fd < 0)
 		fd = REAL(openat)(dir, path, flags, mode);
-	if (reads)
+	if (makes && fd < 0 && errno == EEXIST && hook_process.mode == HOOK_REPLAY)
+		left = (fd = hook_names_open_left(dir, path, flags)) >= 0;
+	if (reads && !makes)
 		fd = hook_infile_opened(fd, dir, path, flags);
 	if (fd >= 0 && flags & (O_TRUNC | O_APPEND) && (flags & O_ACCMODE) != O_RDONLY &&
 	    (dir == AT_FDCWD || path[0] == '/'))
 		written(fd, path, flags & O_TRUNC);
 	if (hook_file_has_number(site))
 		fd = hook_file_opened("open", fd);
+	else if (makes)
+		fd = hook_names_opened(fd);
+	if (left && fd >= 0 && ftruncate(fd, 0) != 0)
+		fd = -1;
 	return opened(fd, path);
 }
 

@@ -17,6 +17,7 @@
 
 #include "base/varint.h"
 #include "hook/common/moved.h"
+#include "hook/input/channel.h"
 #include "hook/input/file.h"
 #include "hook/input/infile.h"
 #include "hook/input/input.h"
@@ -24,8 +25,8 @@
 
 #define SITE __builtin_return_address(0)
 #define BYTES ((HOOK_STAT_WORDS + 1) * RP_VARINT_MAX)
-#define NAPS_FOR_A_FILE 2500
-#define TICK_NS 10000000 /* times of files may be late by that */
+#define NAPS_FOR_FILES 5000 /* of all files together */
+#define TICK_NS 10000000    /* times of files may be late by that */
 
 enum way { BY_PATH, BY_DESCRIPTOR, EXTENDED };
 
@@ -142,13 +143,17 @@ static int ask_now(const struct call *c, struct stat *st)
 static void look(const struct call *c)
 {
 	static const struct timespec nap = {0, 2000000};
+	static int naps;
 	struct seen was = seen_of(c);
 	int depth = hook_depth, error = errno;
 	struct stat now;
 
+	/* Processes that were there are gone. */
+	if (c->path && hook_channel_is_told(c->path, false))
+		return;
 	hook_depth = HOOK_CLOSED;
-	for (int naps = 0; ask_now(c, &now) != 0; naps++) {
-		if (naps == NAPS_FOR_A_FILE || errno != ENOENT || !was_fresh(&was))
+	for (; ask_now(c, &now) != 0; naps++) {
+		if (naps >= NAPS_FOR_FILES || errno != ENOENT || !was_fresh(&was))
 			goto leave;
 		syscall(SYS_nanosleep, &nap, NULL);
 	}

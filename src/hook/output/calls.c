@@ -210,12 +210,3 @@ HOOK_EXPORT ssize_t vmsplice(int fd, const struct iovec *parts, size_t count, un
 		hook_output_wrote_parts(fd, parts, (int)count, done);
 	return done;
 }
-
-HOOK_EXPORT int rename(const char *from, const char *to)
-{
-	int rc = REAL(rename)(from, to);
-
-	if (rc == 0)
-		hook_output_renamed(from, to);
-	return rc;
-}
