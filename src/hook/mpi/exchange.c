@@ -47,14 +47,14 @@ int hook_mpi_do_recv(struct hook_thread *t, void *buf, MPI_Count count, MPI_Data
 		return hook_mpi_recv(buf, count, type, source, tag, comm, status);
 	rc = hook_mpi_irecv(buf, count, type, source, tag, comm, &request);
 	hook_mpi_turn_pass(t);
-	return rc == MPI_SUCCESS ? hook_mpi_real.Wait(&request, status) : rc;
+	return rc == MPI_SUCCESS ? hook_mpi_wait(&request, status) : rc;
 }
 
 /* Waits for [receive, send] so that an error of either is returned as the blocking call would. */
 static int wait_both(MPI_Request requests[2], MPI_Status *status)
 {
-	int first = hook_mpi_real.Wait(&requests[0], status);
-	int second = hook_mpi_real.Wait(&requests[1], MPI_STATUS_IGNORE);
+	int first = hook_mpi_wait(&requests[0], status);
+	int second = hook_mpi_wait(&requests[1], MPI_STATUS_IGNORE);
 
 	return first != MPI_SUCCESS ? first : second;
 }

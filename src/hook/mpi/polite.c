@@ -12,7 +12,7 @@
 
 #define POLLS_BEFORE_YIELD 64
 
-bool hook_polite;
+bool hook_polite, hook_polite_waits;
 
 static void poll_failed(int *polls)
 {
@@ -27,6 +27,7 @@ void hook_polite_open(int world)
 
 	hook_polite = hook_session_is_local() && !hook_mpi_turns &&
 		      sched_getaffinity(0, sizeof(cores), &cores) == 0 && world > CPU_COUNT(&cores);
+	hook_polite_waits = hook_polite || hook_mpi_turns;
 #else
 	(void)world;
 #endif

@@ -2,7 +2,8 @@
 /*
  * Replay with more ranks than cores: a rank that waits gives its core away. In the recorded run a
  * wildcard took what came from the ranks that ran; in replay it waits for one that may not run, and
- * MPICH waits without ever letting go of the core. (Open MPI lets go by itself.)
+ * MPICH waits without ever letting go of the core. (Open MPI lets go by itself.) So do threads of a
+ * rank that all call MPI.
  */
 #ifndef HOOK_POLITE_H
 #define HOOK_POLITE_H
@@ -10,6 +11,7 @@
 #include "hook/mpi/mpi.h"
 
 extern bool hook_polite;
+extern bool hook_polite_waits; /* the same, or there may be such threads */
 
 void hook_polite_open(int world);
 
@@ -18,5 +20,12 @@ int hook_polite_look(int source, int tag, MPI_Comm comm, MPI_Message *message, M
 
 int hook_polite_wait(MPI_Request *request, MPI_Status *status);
 int hook_polite_waitall(int count, MPI_Request requests[], MPI_Status statuses[]);
+
+/* MPI_Wait, politely if it is to be. */
+static inline int hook_mpi_wait(MPI_Request *request, MPI_Status *status)
+{
+	return hook_polite_waits ? hook_polite_wait(request, status)
+				 : hook_mpi_real.Wait(request, status);
+}
 
 #endif

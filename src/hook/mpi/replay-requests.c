@@ -19,16 +19,10 @@
 
 static int shadows; /* how many are active; none: the program's arrays are used as they are */
 
-static int real_wait(MPI_Request *request, MPI_Status *status)
-{
-	return hook_polite ? hook_polite_wait(request, status)
-			   : hook_mpi_real.Wait(request, status);
-}
-
 static int real_waitall(int count, MPI_Request requests[], MPI_Status statuses[])
 {
-	return hook_polite ? hook_polite_waitall(count, requests, statuses)
-			   : hook_mpi_real.Waitall(count, requests, statuses);
+	return hook_polite_waits ? hook_polite_waitall(count, requests, statuses)
+				 : hook_mpi_real.Waitall(count, requests, statuses);
 }
 
 /* *n counts the receives that the event has started. */
@@ -166,7 +160,7 @@ static int batch_wait_for(struct batch *b, int i, MPI_Status *status, bool tests
 			sched_yield();
 	}
 	if (!tests)
-		rc = real_wait(&b->real[i], real);
+		rc = hook_mpi_wait(&b->real[i], real);
 	if (b->status && !ignored)
 		b->status[i] = *status;
 	batch_done(b, i);
@@ -393,7 +387,7 @@ static int complete_some(const struct batch *b, MPI_Request some[], MPI_Status s
 		/* One that was none to begin with has a status, too. */
 		if (some[i] == MPI_REQUEST_NULL && b->real[i] != MPI_REQUEST_NULL)
 			continue;
-		rc = real_wait(&some[i], ignored ? MPI_STATUS_IGNORE : &statuses[i]);
+		rc = hook_mpi_wait(&some[i], ignored ? MPI_STATUS_IGNORE : &statuses[i]);
 		if (!ignored)
 			statuses[i].MPI_ERROR = rc;
 	}

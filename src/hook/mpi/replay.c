@@ -503,7 +503,7 @@ static int replay_look(struct hook_thread *t, int source, int tag, MPI_Comm comm
 
 	if (status == MPI_STATUS_IGNORE)
 		status = &local;
-	if (hook_polite)
+	if (hook_polite_waits)
 		rc = hook_polite_look(source, tag, there, message, status);
 	else if (message)
 		rc = hook_mpi_real.Mprobe(source, tag, there, message, status);

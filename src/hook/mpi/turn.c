@@ -2,29 +2,19 @@
 /*
  * One order for the whole process, although order per communicator would do: it also orders the
  * numbers of posted receives, and what is posted never waits for a message, so a thread never
- * waits long for its turn. Waiting is by futex on the low half of the counter.
+ * waits long for its turn. Replay waits for it as for a turn on an object, and counts the lower
+ * half alone.
  */
 #include "hook/mpi/turn.h"
 
-#include <errno.h>
-#include <limits.h>
-#include <linux/futex.h>
 #include <sched.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "hook/mpi/mpi.h"
-#include "hook/thread/stuck.h"
-
-#define TICK_NS 250000000
+#include "hook/thread/wait.h"
 
 static uint64_t next_turn;
+static uint32_t turn_now;
 static int locked;
-
-static long futex(int op, uint32_t value, const struct timespec *time)
-{
-	return syscall(SYS_futex, &next_turn, op | FUTEX_PRIVATE_FLAG, value, time, NULL, 0);
-}
 
 uint64_t hook_turn_lock(void)
 {
@@ -46,20 +36,12 @@ void hook_turn_unlock(bool taken)
 /* The turns before are those of other threads here: if they wait as well, it will not come. */
 void hook_turn_wait(struct hook_thread *t, uint64_t turn)
 {
-	const struct timespec tick = {0, TICK_NS};
-	uint64_t now;
-
-	while ((now = __atomic_load_n(&next_turn, __ATOMIC_ACQUIRE)) != turn) {
-		t->waits_in = hook_mpi_call_name(t->call);
-		t->state = HOOK_THREAD_WAITS;
-		if (futex(FUTEX_WAIT, (uint32_t)now, &tick) != 0 && errno == ETIMEDOUT)
-			hook_sync_look(t);
-	}
-	t->state = HOOK_THREAD_RUNS;
+	t->waits_in = hook_mpi_call_name(t->call);
+	t->waits_at = t->site;
+	hook_sync_await(t, &turn_now, (uint32_t)turn);
 }
 
 void hook_turn_done(void)
 {
-	__atomic_store_n(&next_turn, next_turn + 1, __ATOMIC_RELEASE);
-	futex(FUTEX_WAKE, INT_MAX, NULL);
+	hook_sync_pass(&turn_now, turn_now + 1);
 }
