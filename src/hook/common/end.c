@@ -37,6 +37,7 @@
 
 #define MAX_FRAMES 48
 #define NAPS_PER_LOOK 125
+#define NAPS_BEHIND 500
 
 void (*hook_end_progress)(void);
 bool hook_end_multiple;
@@ -361,11 +362,59 @@ static void check_end(struct hook_thread *t, const char *call, uint32_t how, int
 	hook_diverged(t, call, expected, found);
 }
 
+/* Of threads that would end the process, only one did so when recorded. */
+static bool ends_process(struct hook_thread *t)
+{
+	if (hook_thread_is_main(t) && !(hook_slot->flags & REPLAY_BY_HELPER))
+		return true;
+	hook_thread_open(t);
+	return hook_slot->flags & (REPLAY_CUT | REPLAY_STOPPED) || hook_end_is_own(t);
+}
+
+/* It was another thread, which has yet to come there. */
+static bool left_to_another;
+
+/*
+ * Recording: a second thread that exits could end the process before the first has written down how
+ * it ends. It comes later, unless the first one waits for it.
+ */
+static void come_second(void)
+{
+	static bool exits;
+
+	if (!__atomic_exchange_n(&exits, true, __ATOMIC_ACQ_REL))
+		return;
+	hook_depth = 1;
+	for (int i = 0; i < NAPS_BEHIND; i++)
+		nap();
+	hook_depth = 0;
+}
+
+void hook_end_exits(int status)
+{
+	struct hook_thread *t = hook_thread_self();
+
+	if (!hook_sync_mode)
+		return;
+	if (hook_process.mode == HOOK_RECORD) {
+		come_second();
+		return;
+	}
+	if (!ends_process(t))
+		hook_end_of_recording(t, "exit");
+	if (__atomic_load_n(&left_to_another, __ATOMIC_ACQUIRE))
+		hook_end_by_exit(status);
+}
+
 void hook_end_by_exit(int status)
 {
 	struct hook_thread *t = hook_thread_self();
 	bool early = hook_process.mpi_open;
 
+	if (hook_process.mode == HOOK_REPLAY && hook_sync_mode && !ends_process(t)) {
+		__atomic_store_n(&left_to_another, true, __ATOMIC_RELEASE);
+		hook_end_of_recording(t, "exit");
+	}
 	if (__atomic_exchange_n(&hook_process.ended, true, __ATOMIC_ACQ_REL))
 		return;
 	hook_depth = 1;

@@ -9,6 +9,9 @@
 /* The program exits by itself; also called for _exit. Only the first call counts. */
 void hook_end_by_exit(int status);
 
+/* The program calls exit: in replay another thread of it may be the one that did. */
+void hook_end_exits(int status);
+
 /* A thread of the program ends: its last calls of MPI are noted, or compared. */
 void hook_end_of_thread(struct hook_thread *t);
 

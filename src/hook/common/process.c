@@ -303,6 +303,15 @@ bool hook_process_is_this(void)
 	return hook_process.claimed && syscall(SYS_getpid) == hook_process.pid;
 }
 
+HOOK_EXPORT void exit(int status)
+{
+	void (*real)(int) __attribute__((noreturn)) = hook_real("exit");
+
+	if (hook_depth == 0 && hook_process_is_this())
+		hook_end_exits(status);
+	real(status);
+}
+
 HOOK_EXPORT void _exit(int status)
 {
 	if (hook_depth == 0 && hook_process_is_this())

@@ -13,6 +13,7 @@
 #include "hook/thread/made.h"
 #include "hook/thread/objects.h"
 #include "hook/thread/real.h"
+#include "hook/thread/replay.h"
 
 #define MOST_MEMBERS 120
 
@@ -93,6 +94,21 @@ static int act(struct hook_thread *t, const struct hook_sync_call *c, int code)
 	if (rc != 0 && rc != PTHREAD_BARRIER_SERIAL_THREAD)
 		return rc;
 	return m ? is_serial(m, t, round, rc != 0) : rc != 0;
+}
+
+static void *meet(void *barrier)
+{
+	hook_sync_real.pthread_barrier_wait(barrier);
+	return NULL;
+}
+
+/* The thread has other things to do than to wait there: one of ours stands in for it. */
+void hook_barrier_at_end(const struct hook_sync_call *c)
+{
+	pthread_t standing_in;
+
+	if (hook_sync_real.pthread_create(&standing_in, NULL, meet, c->object) == 0)
+		pthread_detach(standing_in);
 }
 
 HOOK_EXPORT int pthread_barrier_wait(pthread_barrier_t *b)

@@ -256,6 +256,8 @@ void hook_sync_at_end(struct hook_thread *t, const struct hook_sync_call *c)
 		give_back(c);
 	if (c->op == SYNC_CREATE)
 		hook_create_at_end(t, c);
+	if (c->op == SYNC_BARRIER_WAIT)
+		hook_barrier_at_end(c);
 	t->state = HOOK_THREAD_AT_END;
 	if (c->op == SYNC_IO || (c->op >= SYNC_RDLOCK && c->op < SYNC_SEM_GETVALUE))
 		t->lost = c;

@@ -11,6 +11,12 @@ void hook_sync_at_end(struct hook_thread *t, const struct hook_sync_call *c)
 	__attribute__((noreturn));
 
 /*
+ * The recorded run ended while this thread was still in pthread_barrier_wait. Others that met it
+ * there may have gone on.
+ */
+void hook_barrier_at_end(const struct hook_sync_call *c);
+
+/*
  * The recorded run ended while this thread was still in pthread_create. A child that had begun by
  * then has its part in the replay.
  */
