@@ -49,11 +49,12 @@ struct replay_front {
 	struct replay_state_file *state;
 	struct replay_word *word; /* by rank */
 	size_t ranks, words;
-	bool released;  /* S/all is there */
-	bool past_end;  /* somebody computes on after the last recorded event */
-	double done_at; /* when all had done what they did, or 0 */
-	bool stuck;     /* all wait for what cannot come */
-	bool complete;  /* the replay came to the recorded end */
+	bool released;      /* S/all is there */
+	bool death_awaited; /* all wait, and some for the death of one that is to die */
+	bool past_end;      /* somebody computes on after the last recorded event */
+	double done_at;     /* when all had done what they did, or 0 */
+	bool stuck;         /* all wait for what cannot come */
+	bool complete;      /* the replay came to the recorded end */
 };
 
 /* Functions that return an exit code have said why if it is not 0. */
@@ -108,6 +109,10 @@ bool replay_report_refusal(const struct replay_front *f);
 void replay_report_inputs(const struct replay_front *f, const char *end);
 void replay_report_stuck(const struct replay_front *f);
 void replay_report_end(const struct replay_front *f);
+/* A rank has died, and the launcher has ended others that had more to do. */
+void replay_report_left_behind(const struct replay_front *f);
+/* The program has ended without a last word, and with another status. */
+void replay_report_other_status(const struct replay_front *f, int code);
 
 /* Sentence parts; the caller frees. What a rank waits for: "MPI_Recv with rank 2, tag 1 at …". */
 char *replay_wait_text(const struct replay_front *f, size_t rank);

@@ -234,13 +234,12 @@ void replay_report_inputs(const struct replay_front *f, const char *end)
 		close(fd);
 }
 
-void replay_report_stuck(const struct replay_front *f)
+/* What those wait for that have said no last word. */
+static void say_waiting(const struct replay_front *f)
 {
 	size_t said = 0;
 	char *what;
 
-	replay_output_end_line(f);
-	rp_say("replay diverged: all ranks wait for events that cannot come");
 	for (size_t i = 0; i < f->ranks && said < SHOWN; i++) {
 		const struct replay_slot *slot = &f->state->slot[i];
 
@@ -260,6 +259,29 @@ void replay_report_stuck(const struct replay_front *f)
 		free(what);
 		said++;
 	}
+}
+
+void replay_report_stuck(const struct replay_front *f)
+{
+	replay_output_end_line(f);
+	rp_say("replay diverged: all ranks wait for events that cannot come");
+	say_waiting(f);
+	report_unseen(f);
+}
+
+void replay_report_left_behind(const struct replay_front *f)
+{
+	replay_output_end_line(f);
+	rp_say("replay diverged: a rank died, as recorded, and the launcher ended others before "
+	       "they had done what they did; the launcher decides when it does so");
+	say_waiting(f);
+}
+
+void replay_report_other_status(const struct replay_front *f, int code)
+{
+	replay_output_end_line(f);
+	rp_say("replay diverged: it ended with status %d, when recorded with %d", code,
+	       f->run->meta.status);
 	report_unseen(f);
 }
 

@@ -123,6 +123,22 @@ static bool took_long_enough(const struct replay_front *f, double elapsed)
 	return recorded > 0 && elapsed > 1.5 * recorded + QUIET;
 }
 
+/* It is about to die, or to exit without MPI_Finalize, as it did, and waits for the others. */
+static bool is_to_die(const struct replay_front *f, size_t rank)
+{
+	return is_word(f, rank, REPLAY_WHY_SIGNAL) || is_word(f, rank, REPLAY_WHY_ABORT) ||
+	       (is_word(f, rank, REPLAY_WHY_EXIT) && f->state->slot[rank].state != REPLAY_GONE);
+}
+
+static bool any_is_to_die(const struct replay_front *f)
+{
+	for (size_t i = 0; i < f->ranks; i++) {
+		if (is_to_die(f, i))
+			return true;
+	}
+	return false;
+}
+
 /* Nothing has moved for a while: can anything still move? */
 static void judge_silence(struct replay_front *f, double silent, double elapsed)
 {
@@ -148,6 +164,8 @@ static void judge_silence(struct replay_front *f, double silent, double elapsed)
 	} else if (past) {
 		f->past_end =
 			silent > f->patience || (silent > QUIET && took_long_enough(f, elapsed));
+	} else if (waiting && !f->released && any_is_to_die(f)) {
+		f->death_awaited = silent > QUIET;
 	} else if (waiting) {
 		f->stuck = silent > f->patience;
 	}
@@ -395,6 +413,9 @@ static int verdict(struct replay_front *f)
 		replay_report_stuck(f);
 		return RP_EXIT_DIVERGED;
 	}
+	/* What the others wait for may be that: some calls end when a partner has died. */
+	if (f->death_awaited && !f->released)
+		replay_session_release(f);
 	if (!f->past_end && (f->words < f->ranks || !is_all_done(f)))
 		return -1;
 	if (!f->released)
@@ -460,7 +481,16 @@ static int code_at_end(struct replay_front *f, int status)
 	f->complete = ended_as_recorded(f);
 	if (f->run->meta.ended != TRACE_ENDED_UNKNOWN && f->complete)
 		return recorded_code(f);
-	return launch_ended_code(&ended);
+	if (f->death_awaited && f->words < f->ranks) {
+		replay_report_left_behind(f);
+		return RP_EXIT_DIVERGED;
+	}
+	code = launch_ended_code(&ended);
+	if (f->ranks == 1 && f->run->meta.ended == TRACE_ENDED_EXIT && code != recorded_code(f)) {
+		replay_report_other_status(f, code);
+		return RP_EXIT_DIVERGED;
+	}
+	return code;
 }
 
 /*
@@ -471,6 +501,8 @@ static bool lingers(const struct replay_front *f, double since, double elapsed)
 {
 	bool outlived = false;
 
+	if (f->words < f->ranks)
+		return false;
 	if (since > f->patience)
 		return true;
 	if (replay_front_any(f, REPLAY_WHY_SIGNAL) || replay_front_any(f, REPLAY_WHY_ABORT))
