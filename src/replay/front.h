@@ -101,6 +101,8 @@ bool replay_front_has_processes(const struct replay_front *f);
 /* True if some rank's word is `why`. */
 bool replay_front_any(const struct replay_front *f, const char *why);
 
+/* What the recording does not hold may well be why; false: there is no such thing. */
+bool replay_report_unseen(const struct replay_front *f);
 void replay_report_divergence(const struct replay_front *f);
 void replay_report_failure(const struct replay_front *f);
 /* True if a rank could not be started; its sentence is said. */

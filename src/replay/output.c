@@ -275,7 +275,9 @@ static void say_why(const struct replay_front *f)
 
 	for (size_t i = 0; i < f->ranks; i++)
 		threads = f->run->rank[i].threads > threads ? f->run->rank[i].threads : threads;
-	if (threads > 1)
+	if (f->run->meta.threads == TRACE_THREADS_SERIAL && replay_report_unseen(f))
+		return;
+	if (threads > 1 && f->run->meta.threads != TRACE_THREADS_SERIAL)
 		rp_say("  threads that share data without locks can do that: record with "
 		       "--threads=serial");
 	else

@@ -108,8 +108,7 @@ static void report_words(const struct replay_front *f, const char *why, const ch
 	}
 }
 
-/* What the recording does not hold may well be why. */
-static void report_unseen(const struct replay_front *f)
+bool replay_report_unseen(const struct replay_front *f)
 {
 	struct trace_run_unseen *unseen;
 	char *words;
@@ -123,12 +122,13 @@ static void report_unseen(const struct replay_front *f)
 		free(words);
 	}
 	free(unseen);
+	return n > 0;
 }
 
 void replay_report_divergence(const struct replay_front *f)
 {
 	report_words(f, REPLAY_WHY_DIVERGED, "replay diverged: rank %zu%s, event %lu, %s%s: %s");
-	report_unseen(f);
+	replay_report_unseen(f);
 	replay_report_inputs(f, ": that is the likely cause");
 }
 
@@ -266,7 +266,7 @@ void replay_report_stuck(const struct replay_front *f)
 	replay_output_end_line(f);
 	rp_say("replay diverged: all ranks wait for events that cannot come");
 	say_waiting(f);
-	report_unseen(f);
+	replay_report_unseen(f);
 }
 
 void replay_report_left_behind(const struct replay_front *f)
@@ -282,7 +282,7 @@ void replay_report_other_status(const struct replay_front *f, int code)
 	replay_output_end_line(f);
 	rp_say("replay diverged: it ended with status %d, when recorded with %d", code,
 	       f->run->meta.status);
-	report_unseen(f);
+	replay_report_unseen(f);
 }
 
 /* Where recording had stopped by itself, and why. */

@@ -141,6 +141,7 @@ struct hook_thread {
 	uint32_t baton;   /* its last turn to run */
 	uint32_t parks;   /* how often it was found to wait in a loop, see hook/thread/baton.c */
 	bool robbed;      /* of the baton, since it computed for too long */
+	bool looks;       /* it computes, but may wait to be stopped, see hook/thread/probe.h */
 	bool whole;       /* in a call of libc that is one step: its allocations are no points */
 	struct trace_sync_writer sync;
 	uint64_t quick_until; /* replay: this many operations may be done in line, see fast.h */

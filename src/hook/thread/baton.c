@@ -33,6 +33,7 @@
 #define SLEEP_NS 60000000
 #define PROBE_NS 10000000
 #define RUN_NS 20000000000ull
+#define RUN_LOOKS_NS 2000000000ull  /* of one that may wait to be stopped */
 #define RUN_UNASKED_NS 300000000ull /* of one that cannot be asked */
 #define RUN_AGAIN_NS 200000000ull   /* of one that was robbed before */
 #define NAPS_OF_PATIENCE 10
@@ -201,7 +202,10 @@ static bool is_lost(struct watch *watch)
 		return true;
 	if (ran > SLEEP_NS)
 		watch->tick_ns = TICK_NS;
-	return ran > (owner->robbed ? RUN_AGAIN_NS : watch->unasked ? RUN_UNASKED_NS : RUN_NS);
+	return ran > (owner->robbed    ? RUN_AGAIN_NS
+		      : watch->unasked ? RUN_UNASKED_NS
+		      : owner->looks   ? RUN_LOOKS_NS
+				       : RUN_NS);
 }
 
 static void tell_theft(struct hook_thread *robbed, const struct watch *watch)
@@ -311,7 +315,8 @@ void hook_baton_answer(struct hook_thread *t, enum hook_probe what)
 		.what = "how often a thread looked in vain, in a loop that counts",
 		.quiet = true};
 
-	if (what == HOOK_PROBE_COMPUTES || t->passive || !hook_baton_has(t))
+	t->looks = what == HOOK_PROBE_LOOKS;
+	if (what <= HOOK_PROBE_LOOKS || t->passive || !hook_baton_has(t))
 		return;
 	if (hook_process.mode == HOOK_REPLAY && !hook_baton_parks_next(t))
 		return;

@@ -4,10 +4,11 @@
  * times. If all its registers come back to what they were, and it has changed nothing in memory
  * meanwhile, it will do the same for ever unless another thread changes what it reads: it waits. If
  * it has changed nothing but registers and its own stack, and reads the same few words again and
- * again, it waits, too, but may give up some time. Otherwise it computes. What is not a plain
- * instruction on general registers (vectors, strings, system calls), and our own code, ends the
- * look. One thread is asked at a time. Invariant: SIGTRAP that nobody here sent does what it does
- * by default.
+ * again, it waits, too, but may give up some time. Otherwise it computes; if it then looks at a
+ * word again and again that it does not change, it may do so until another thread does. What is not
+ * a plain instruction on general registers (vectors, strings, system calls), and our own code, ends
+ * the look. One thread is asked at a time. Invariant: SIGTRAP that nobody here sent does what it
+ * does by default.
  */
 #include "hook/thread/probe.h"
 
@@ -25,6 +26,7 @@
 #include "hook/thread/baton.h"
 
 #define STEPS 2000
+#define STEPS_AT_WORK 400 /* of one that changes what others can see */
 #define PLACES 16
 #define LOOKS 4 /* at one place, to be waiting for it */
 #define TRAP_FLAG 0x100
@@ -39,7 +41,8 @@ static struct {
 	struct hook_thread *thread; /* that is asked, or NULL */
 	enum state state;
 	unsigned steps;
-	bool changed; /* registers aside: it has changed something of its own */
+	bool changed; /* registers aside: it has changed something since `renewed` */
+	bool works;   /* it has changed what others can see */
 	/* a written place, to be compared after the instruction */
 	const void *target;
 	unsigned size;
@@ -48,7 +51,9 @@ static struct {
 	/* what was read outside of its stack */
 	uintptr_t place[PLACES];
 	unsigned looks[PLACES];
+	bool written[PLACES]; /* changed by itself */
 	unsigned places;
+	bool many; /* there were more */
 	/* registers at some earlier step, and since when nothing was changed */
 	greg_t then[REGISTERS + 1];
 	unsigned renewed;
@@ -77,33 +82,59 @@ static bool is_own(uintptr_t at, const greg_t *regs)
 	return at - ((uintptr_t)regs[REG_RSP] - RED_ZONE) < OWN_STACK;
 }
 
-/* False: it looks at too many places for a wait. */
-static bool note_read(uintptr_t at)
+/* A number from PLACES on: there are too many. */
+static unsigned place_of(uintptr_t at)
 {
 	unsigned i = 0;
 
 	while (i < probe.places && probe.place[i] != at)
 		i++;
-	if (i == PLACES)
-		return false;
-	if (i == probe.places) {
+	if (i == PLACES) {
+		probe.many = true;
+	} else if (i == probe.places) {
 		probe.place[i] = at;
 		probe.looks[i] = 0;
+		probe.written[i] = false;
 		probe.places++;
 	}
-	probe.looks[i]++;
-	return true;
+	return i;
 }
 
-/* The instruction that has just run: false if it has changed what others can see. */
-static bool look_back(void)
+static void note_look(uintptr_t at)
+{
+	unsigned i = place_of(at);
+
+	if (i < PLACES)
+		probe.looks[i]++;
+}
+
+/* The instruction that has just run. */
+static void look_back(void)
 {
 	bool same = !probe.target || memcmp(probe.target, probe.before, probe.size) == 0;
+	unsigned i;
 
-	probe.target = NULL;
 	if (!same)
 		probe.changed = true;
-	return same || probe.own;
+	if (!same && !probe.own) {
+		probe.works = true;
+		i = place_of((uintptr_t)probe.target);
+		if (i < PLACES)
+			probe.written[i] = true;
+	}
+	probe.target = NULL;
+}
+
+/* The kernel is asked to read a mask there, for an operation that there is not. */
+static bool is_there(uintptr_t at, unsigned size)
+{
+	const uintptr_t first = at & ~7ul, last = (at + size - 1) & ~7ul;
+
+	for (uintptr_t p = first; p <= last; p += 8) {
+		if (syscall(SYS_rt_sigprocmask, -1, p, NULL, 8) >= 0 || errno == EFAULT)
+			return false;
+	}
+	return true;
 }
 
 /* The instruction that comes next: false if it is none for a wait. */
@@ -120,12 +151,17 @@ static bool look_ahead(const greg_t *regs)
 		return insn.access != RP_X86_WRITES;
 	at = address_of(&insn, regs);
 	if (insn.access == RP_X86_WRITES) {
+		/* It may be a fault that the program handles. */
+		if (!is_own(at, regs) && !is_there(at, insn.size))
+			return false;
 		probe.target = (const void *)at;
 		probe.size = insn.size;
 		probe.own = is_own(at, regs);
 		memcpy(probe.before, probe.target, insn.size);
 	}
-	return is_own(at, regs) || note_read(at);
+	if (!is_own(at, regs))
+		note_look(at);
+	return true;
 }
 
 /* Brent's way to find a cycle: compare with a state that is renewed at every power of two. */
@@ -149,8 +185,9 @@ static bool is_back(const greg_t *regs)
 static enum hook_probe verdict(void)
 {
 	for (unsigned i = 0; i < probe.places; i++) {
-		if (probe.looks[i] >= LOOKS)
-			return HOOK_PROBE_COUNTS;
+		if (probe.looks[i] < LOOKS || (probe.works && probe.written[i]))
+			continue;
+		return probe.works || probe.many ? HOOK_PROBE_LOOKS : HOOK_PROBE_COUNTS;
 	}
 	return HOOK_PROBE_COMPUTES;
 }
@@ -167,11 +204,12 @@ static void answer(greg_t *regs, enum hook_probe what)
 
 static void step(greg_t *regs, int depth)
 {
-	if (depth || !look_back())
+	look_back();
+	if (depth)
 		answer(regs, HOOK_PROBE_COMPUTES);
 	else if (is_back(regs))
 		answer(regs, HOOK_PROBE_WAITS);
-	else if (++probe.steps > STEPS)
+	else if (++probe.steps > (probe.works || probe.many ? STEPS_AT_WORK : STEPS))
 		answer(regs, verdict());
 	else if (!look_ahead(regs))
 		answer(regs, HOOK_PROBE_COMPUTES);
@@ -181,7 +219,7 @@ static void begin(greg_t *regs, int depth)
 {
 	probe.steps = probe.places = probe.renewed = 0;
 	probe.target = NULL;
-	probe.changed = false;
+	probe.changed = probe.works = probe.many = false;
 	probe.state = STEPPING;
 	regs[REG_EFL] |= TRAP_FLAG;
 	step(regs, depth);

@@ -10,6 +10,7 @@
 
 enum hook_probe {
 	HOOK_PROBE_COMPUTES, /* or cannot be told: it is left alone */
+	HOOK_PROBE_LOOKS,    /* the same, but what it looks at may be there to stop it */
 	HOOK_PROBE_COUNTS,   /* it looks at the same few places again and again, and counts */
 	HOOK_PROBE_WAITS,    /* it has come back to where it was, with nothing changed */
 };
