@@ -44,7 +44,8 @@ static size_t merge(struct graph_cover_span span[], size_t spans)
 {
 	size_t n = 0;
 
-	qsort(span, spans, sizeof(*span), by_place);
+	if (spans)
+		qsort(span, spans, sizeof(*span), by_place);
 	for (size_t i = 0; i < spans; i++) {
 		struct graph_cover_span *last = n ? &span[n - 1] : NULL;
 

@@ -158,6 +158,9 @@ static int check_binary(const char *path, const struct launch_elf *elf)
 		       path);
 	else if (!elf->interp)
 		rp_say("%s is statically linked: link it with shared libraries to record it", path);
+	else if (strstr(elf->interp, "ld-musl"))
+		rp_say("%s is built for musl: only programs of the GNU C library can be recorded",
+		       path);
 	else if (gains_rights(path))
 		rp_say("%s runs with rights of its own (set-user-id or capabilities): it cannot be "
 		       "recorded; record a copy without them",

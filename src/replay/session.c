@@ -249,6 +249,11 @@ int replay_session_open(struct replay_front *f, const char *trace)
 	const char *tmp = getenv("TMPDIR");
 	int there;
 
+	if (strlen(trace) > TRACE_DIR_LONGEST) {
+		rp_say("the path of the trace has more than %d bytes: move it to a shorter one",
+		       TRACE_DIR_LONGEST);
+		return RP_EXIT_BAD_INPUT;
+	}
 	sweep(trace);
 	f->elsewhere = open_at(f, rp_format("%s/replay-XXXXXX", trace));
 	if (f->elsewhere) {

@@ -179,6 +179,10 @@ static int make(struct trace_dir *dir, const char *path)
 	if (mkdir(path, 0700) != 0)
 		return errno;
 	rc = trace_dir_enter(dir, path);
+	if (!rc && strlen(dir->path) > TRACE_DIR_LONGEST) {
+		trace_dir_close(dir);
+		rc = -ENAMETOOLONG;
+	}
 	if (rc)
 		rmdir(path);
 	return -rc;

@@ -13,6 +13,7 @@
 
 #define TRACE_DIR_LATEST "reprise-latest"
 #define TRACE_RANK_NAME_BYTES 16
+#define TRACE_DIR_LONGEST 980 /* bytes of a path that processes of a run can be told */
 
 struct trace_dir {
 	char *path; /* absolute */

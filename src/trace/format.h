@@ -154,6 +154,7 @@ enum trace_stop {
 	TRACE_STOP_CALL = 2,    /* b = number of the call that cannot be replayed */
 	TRACE_STOP_TABLE = 3,   /* a table inside the hook is full */
 	TRACE_STOP_CLONE = 4,   /* clone() made a second thread of the same state */
+	TRACE_STOP_FILTER = 5,  /* a seccomp filter forbids what recording needs */
 };
 
 enum trace_end {

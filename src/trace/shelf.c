@@ -273,7 +273,7 @@ void trace_shelf_end(void)
 	TRACE_NO_CANCEL;
 	char name[TRACE_SHELF_NAME_BYTES];
 
-	if (!shelf.live || shelf.over || !lock())
+	if (!shelf.live || shelf.over || trace_stream_frozen || !lock())
 		return;
 	shelf.over = true;
 	shelf.free = NULL;

@@ -32,6 +32,7 @@
 
 uint64_t trace_stream_limit = UINT64_MAX;
 bool trace_stream_lets_go;
+bool trace_stream_frozen;
 
 /*
  * Each step is a bijection of the state: one changed byte always changes the result. The constant
@@ -296,6 +297,8 @@ static int move_window(struct trace_stream *s)
 
 	if (!s->header)
 		return -EBADF;
+	if (trace_stream_frozen)
+		return -EPERM;
 	if (s->window_end >= trace_stream_limit)
 		return -ENOSPC;
 	if (s->is_shelved) {
@@ -361,7 +364,7 @@ void trace_stream_forget(struct trace_stream *s)
 {
 	if (!s->header)
 		return;
-	if (!s->is_shelved) {
+	if (!s->is_shelved && !trace_stream_frozen) {
 		munmap(s->window, s->window_end - s->window_start);
 		munmap(s->header, TRACE_HEADER_BYTES);
 	}
@@ -376,11 +379,11 @@ void trace_stream_close(struct trace_stream *s)
 
 	if (!s->header)
 		return;
-	if (s->is_shelved) {
+	if (s->is_shelved && !trace_stream_frozen) {
 		trace_shelf_close(s);
 		return;
 	}
-	if (fd_is_ours(s)) {
+	if (!trace_stream_frozen && fd_is_ours(s)) {
 		if (ftruncate(s->fd, (off_t)(TRACE_HEADER_BYTES + s->length)) != 0)
 			errno = 0;
 		close(s->fd);

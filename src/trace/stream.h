@@ -53,6 +53,9 @@ void trace_stream_append_spare(struct trace_stream *s, const void *bytes, size_t
 /* In somebody else's process: descriptors that would be missed there are not kept. */
 extern bool trace_stream_lets_go;
 
+/* The process may not make the system calls any more that streams need: they stay as they are. */
+extern bool trace_stream_frozen;
+
 /* Tests lower this to meet the answer to a full disk without one. */
 extern uint64_t trace_stream_limit;
 

@@ -174,6 +174,8 @@ char *trace_stop_words(uint64_t stop, uint64_t value)
 		return rp_strdup("too many requests were open at once");
 	case TRACE_STOP_CLONE:
 		return rp_strdup("clone() began a thread that is not one of pthreads");
+	case TRACE_STOP_FILTER:
+		return rp_strdup("a filter of system calls (seccomp) forbade what recording needs");
 	default:
 		return rp_format("unknown reason %" PRIu64, stop);
 	}

@@ -24,6 +24,7 @@
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/select.h>
@@ -96,7 +97,7 @@ int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout, co
 	X(setitimer) X(timer_create) X(timer_settime) X(nanosleep) X(usleep) X(sleep) X(clock_nanosleep) X(raise) \
 	X(pthread_kill) X(pthread_sigqueue) X(sigprocmask) X(pthread_sigmask) \
 	X(__recv_chk) X(__recvfrom_chk) X(__poll_chk) X(__ppoll_chk) \
-	X(vdprintf) X(__vdprintf_chk) X(eventfd_read) X(eventfd_write)
+	X(vdprintf) X(__vdprintf_chk) X(eventfd_read) X(eventfd_write) X(prctl)
 /* clang-format on */
 
 struct hook_input_real {

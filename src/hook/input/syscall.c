@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
+#include "hook/common/filter.h"
 #include "hook/common/unseen.h"
 #include "hook/input/real.h"
 #include "hook/thread/baton.h"
@@ -320,6 +321,10 @@ bool hook_syscall(long number, const long arg[6], long *result)
 		return true;
 	if (number == SYS_futex && hook_serial_futex(arg, result))
 		return true;
+	if (number == SYS_seccomp)
+		hook_filter_seccomp((unsigned int)arg[0], (unsigned long)arg[2]);
+	else if (number == SYS_prctl)
+		hook_filter_prctl(D(0), (unsigned long)arg[1], (unsigned long)arg[2]);
 	note_unseen(number, arg);
 	return false;
 }
