@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/shm.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -96,6 +97,27 @@ static void segment(void)
 	shmctl(id, IPC_RMID, NULL);
 }
 
+static void named_pipe(void)
+{
+	char bytes[4] = "";
+	int fd;
+
+	unlink("pipe");
+	check(mkfifo("pipe", 0600) == 0, "mkfifo");
+	fd = open("pipe", O_RDWR);
+	check(fd >= 0 && write(fd, "abc", 4) == 4 && read(fd, bytes, 4) == 4, "pipe");
+	close(fd);
+}
+
+static void device(void)
+{
+	int fd = open("/dev/ptmx", O_RDWR | O_NOCTTY);
+
+	if (fd < 0)
+		exit(77);
+	close(fd);
+}
+
 static void ring(void)
 {
 	struct io_uring_params parameters = {0};
@@ -152,7 +174,8 @@ int main(int argc, char **argv)
 		void (*way)(void);
 	} ways[] = {{"aio", aio},           {"timer", timer},     {"queue", queue},
 		    {"children", children}, {"segment", segment}, {"ring", ring},
-		    {"futex", futex},       {"calls", calls}};
+		    {"pipe", named_pipe},   {"device", device},   {"futex", futex},
+		    {"calls", calls}};
 
 	sem_init(&done, 0, 0);
 	for (size_t i = 0; argc > 1 && i < sizeof(ways) / sizeof(ways[0]); i++) {

@@ -11,14 +11,17 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include "hook/common/residue.h"
+#include "hook/common/unseen.h"
 #include "hook/input/channel.h"
 #include "hook/input/real.h"
 
+#define MEM_MAJOR 1 /* /dev/null, /dev/zero, /dev/urandom */
 #define FIRST_ROOM 1024u
 #define MOST_FILES (1u << 20)
 #define MOST_FRESH 4096u  /* a run may make files all the time */
@@ -300,6 +303,24 @@ static void record(struct hook_thread *t, int fd, const struct stat *st)
 		not_noted("there are too many");
 }
 
+/* What is neither a file nor a channel: nobody knows what it brings. */
+static void tell_of(const char *path, const struct stat *st)
+{
+	static struct hook_unseen pipes = {.key = "named-pipes",
+					   .what = "what comes through named pipes"};
+	static struct hook_unseen devices = {.key = "devices",
+					     .what = "what comes from devices opened by name"};
+
+	/* Descriptors by another name. */
+	if (strncmp(path, "/dev/fd/", 8) == 0 || strncmp(path, "/dev/std", 8) == 0 ||
+	    strncmp(path, "/proc/", 6) == 0)
+		return;
+	if (S_ISFIFO(st->st_mode))
+		hook_unseen(&pipes);
+	else if (S_ISCHR(st->st_mode) && major(st->st_rdev) != MEM_MAJOR)
+		hook_unseen(&devices);
+}
+
 bool hook_infile_is_wanted(int flags, const void *site)
 {
 	return (flags & O_ACCMODE) != O_WRONLY &&
@@ -340,11 +361,12 @@ int hook_infile_opened(int fd, int dir, const char *path, int flags)
 	t = hook_thread_self();
 	if (fd < 0 && hook_process.mode == HOOK_REPLAY)
 		fd = hook_infile_missing(dir, path, flags, error);
-	else if (fd >= 0 && !t->passive && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
-		 st.st_nlink) {
-		if (hook_process.mode == HOOK_REPLAY)
+	else if (fd >= 0 && !t->passive && fstat(fd, &st) == 0) {
+		if (!S_ISREG(st.st_mode))
+			tell_of(path, &st);
+		else if (st.st_nlink && hook_process.mode == HOOK_REPLAY)
 			hook_infile_compare(fd, flags, &st);
-		else
+		else if (st.st_nlink)
 			record(t, fd, &st);
 	}
 	hook_return_to(t, depth);
