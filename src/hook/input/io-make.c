@@ -10,6 +10,7 @@
 
 #include "hook/input/channel.h"
 #include "hook/input/file.h"
+#include "hook/input/lock.h"
 #include "hook/input/real.h"
 #include "hook/input/signal.h"
 #include "hook/output/output.h"
@@ -209,6 +210,8 @@ HOOK_EXPORT int fcntl(int fd, int command, ...)
 	va_end(args);
 	if (command == F_SETOWN)
 		arg = (void *)(intptr_t)hook_input_real_pid((int)(intptr_t)arg);
+	if (command == F_OFD_SETLK || command == F_OFD_SETLKW)
+		return hook_lock_do(&(struct hook_lock){fd, command, arg}, SITE);
 	if (command != F_DUPFD && command != F_DUPFD_CLOEXEC)
 		return REAL(fcntl)(fd, command, arg);
 	if (!hook_channel_has(fd, SITE)) {

@@ -22,6 +22,7 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/file.h>
 #include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -91,7 +92,7 @@ int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout, co
 	X(mq_receive) X(mq_timedreceive) X(mq_getattr) X(mq_setattr) X(mq_notify) \
 	X(pipe) X(pipe2) X(eventfd) X(timerfd_create) X(timerfd_settime) X(timerfd_gettime) \
 	X(signalfd) X(inotify_init) X(inotify_init1) X(inotify_add_watch) X(inotify_rm_watch) \
-	X(fcntl) X(ioctl) \
+	X(fcntl) X(flock) X(ioctl) \
 	X(poll) X(ppoll) X(select) X(pselect) X(epoll_create) X(epoll_create1) X(epoll_ctl) \
 	X(epoll_wait) X(epoll_pwait) X(epoll_pwait2) X(sigaction) X(signal) X(sysv_signal) X(pause) X(sigsuspend) X(alarm) X(sigwait) X(sigwaitinfo) X(sigtimedwait) \
 	X(setitimer) X(timer_create) X(timer_settime) X(nanosleep) X(usleep) X(sleep) X(clock_nanosleep) X(raise) \
