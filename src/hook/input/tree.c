@@ -41,7 +41,8 @@ static bool add(struct list *list, const struct dirent *e)
 	copy = malloc(e->d_reclen);
 	if (!copy)
 		return false;
-	list->entries[list->n++] = memcpy(copy, e, e->d_reclen);
+	memcpy(copy, e, e->d_reclen);
+	list->entries[list->n++] = copy;
 	return true;
 }
 
