@@ -152,8 +152,15 @@ static void tell_of_engines(void)
 					.what = "threads of V8 (JavaScript): when they compile and "
 						"collect garbage"};
 
+	static struct hook_unseen ruby = {
+		.key = "ruby",
+		.what = "when the timer of Ruby takes the turn from one of "
+			"its threads"};
+
 	if (dlsym(RTLD_DEFAULT, "_ZN2v82V87DisposeEv"))
 		hook_unseen(&v8);
+	if (dlsym(RTLD_DEFAULT, "ruby_init"))
+		hook_unseen(&ruby);
 }
 
 void hook_sync_start(void)
