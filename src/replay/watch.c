@@ -501,7 +501,7 @@ static bool lingers(const struct replay_front *f, double since, double elapsed)
 {
 	bool outlived = false;
 
-	if (f->words < f->ranks)
+	if (f->words < f->ranks && f->death_awaited && !f->past_end)
 		return false;
 	if (since > f->patience)
 		return true;

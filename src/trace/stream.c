@@ -453,7 +453,8 @@ static const char *verify(struct trace_view *v)
 /* Nobody writes so: to read it would take hours. */
 static bool is_hollow(const struct stat *st)
 {
-	return st->st_size > HOLLOW_LEAST && st->st_size / HOLLOW_SHARE > st->st_blocks * 512;
+	return st->st_size > HOLLOW_LEAST && st->st_blocks &&
+	       st->st_size / HOLLOW_SHARE > st->st_blocks * 512;
 }
 
 static int map_whole(struct trace_view *v, int dirfd, const char *name, const char **why)

@@ -162,7 +162,7 @@ HOOK_EXPORT void abort(void)
 {
 	if (!aborts_at)
 		aborts_at = __builtin_return_address(0);
-	((void (*)(void))hook_real("abort"))();
+	REAL(abort)();
 	__builtin_unreachable();
 }
 
@@ -170,8 +170,7 @@ HOOK_EXPORT void __assert_fail(const char *what, const char *file, unsigned int 
 			       const char *function)
 {
 	aborts_at = __builtin_return_address(0);
-	((void (*)(const char *, const char *, unsigned int, const char *))hook_real(
-		"__assert_fail"))(what, file, line, function);
+	REAL(__assert_fail)(what, file, line, function);
 	__builtin_unreachable();
 }
 

@@ -107,6 +107,15 @@ static FILE *open_told(const char *path, const char *mode)
 	return f ? hook_channel_file(f, mode) : NULL;
 }
 
+/* It must not be there, and may be in replay. */
+static FILE *make_new(const char *path, const char *mode, int flags, const void *site)
+{
+	int fd = hook_device_make(path, flags, site);
+	FILE *f = fd < 0 ? NULL : REAL(fdopen)(fd, mode);
+
+	return opened(f, path, mode);
+}
+
 HOOK_EXPORT FILE *fopen(const char *path, const char *mode)
 {
 	char buffer[HOOK_INPUT_PATH], elsewhere[HOOK_MOVED_PATH];
@@ -120,6 +129,8 @@ HOOK_EXPORT FILE *fopen(const char *path, const char *mode)
 	if (hook_channel_is_told(path, mode[0] != 'r' || strchr(mode, '+')) &&
 	    hook_channel_may_make(SITE))
 		return open_told(path, mode);
+	if (mode[0] != 'r' && strchr(mode, 'x') && hook_io_is_programs(SITE))
+		return make_new(path, mode, flags | O_EXCL, SITE);
 	numbers = hook_file_opens(SITE);
 	f = REAL(fopen)(path, mode);
 	if (hook_infile_is_wanted(flags, SITE))

@@ -154,11 +154,13 @@ static bool has_mode(int flags)
 		mode;                                                                              \
 	})
 
-static void written(int fd, const char *path, bool anew)
+static void written(int fd, int dir, const char *path, int flags)
 {
-	if (anew)
+	if ((flags & O_ACCMODE) == O_RDONLY || (dir != AT_FDCWD && path[0] != '/'))
+		return;
+	if (flags & O_TRUNC)
 		hook_output_writes(path);
-	else
+	else if (flags & O_APPEND)
 		hook_output_appends(path, fd);
 }
 
@@ -184,19 +186,25 @@ static int open_at(int dir, const char *path, int flags, mode_t mode, const void
 	if (fd < 0)
 		fd = REAL(openat)(dir, path, flags, mode);
 	if (makes && fd < 0 && errno == EEXIST && hook_process.mode == HOOK_REPLAY)
-		left = (fd = hook_names_open_left(dir, path, flags)) >= 0;
+		left = (fd = hook_names_open_left(dir, path)) >= 0;
 	if (reads && !makes)
 		fd = hook_infile_opened(fd, dir, path, flags);
-	if (fd >= 0 && flags & (O_TRUNC | O_APPEND) && (flags & O_ACCMODE) != O_RDONLY &&
-	    (dir == AT_FDCWD || path[0] == '/'))
-		written(fd, path, flags & O_TRUNC);
+	if (fd >= 0 && !left)
+		written(fd, dir, path, flags);
 	if (hook_file_has_number(site))
 		fd = hook_file_opened("open", fd);
 	else if (makes)
 		fd = hook_names_opened(fd);
-	if (left && fd >= 0 && ftruncate(fd, 0) != 0)
-		fd = -1;
+	if (left && fd >= 0) {
+		hook_names_make_again(fd, dir, path, flags, mode);
+		written(fd, dir, path, flags);
+	}
 	return opened(fd, path);
+}
+
+int hook_device_make(const char *path, int flags, const void *site)
+{
+	return open_at(AT_FDCWD, path, flags, 0666, site);
 }
 
 HOOK_EXPORT int open(const char *path, int flags, ...)

@@ -20,4 +20,7 @@ void hook_input_device_forget(int fd);
 /* read() from such a device: a recorded input. */
 ssize_t hook_input_device_read(int fd, const char *call, void *buffer, size_t n);
 
+/* Opens a file of that name that must not be there (O_EXCL), as open() does for the program. */
+int hook_device_make(const char *path, int flags, const void *site);
+
 #endif

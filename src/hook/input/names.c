@@ -37,6 +37,24 @@ static int outcome(const char *call, int rc, const void *site)
 	return hook_io_told(call, site, fetch, &error, &unused, 1) < 0 ? -1 : 0;
 }
 
+/* Whoever replays may have what was not there: a call that failed is not made again. */
+static bool is_replayed(const void *site)
+{
+	return hook_process.mode == HOOK_REPLAY && hook_io_is_programs(site);
+}
+
+/* The call that succeeded when recorded has been made again. */
+static int made(int rc, int error)
+{
+	(void)rc;
+	errno = error;
+	return 0;
+}
+
+#define AGAIN(name, call)                                                                          \
+	(is_replayed(SITE) ? (outcome(#name, 0, SITE) < 0 ? -1 : made((call), errno))              \
+			   : outcome(#name, (call), SITE))
+
 #define HERE(path)                                                                                 \
 	(__builtin_expect(hook_moved, 0) && hook_io_is_programs(SITE)                              \
 		 ? hook_moved_path(path, (char[HOOK_MOVED_PATH]){0})                               \
@@ -45,7 +63,7 @@ static int outcome(const char *call, int rc, const void *site)
 #define DEFINE(name, parameters, arguments)                                                        \
 	HOOK_EXPORT int name parameters                                                            \
 	{                                                                                          \
-		return outcome(#name, REAL(name) arguments, SITE);                                 \
+		return AGAIN(name, REAL(name) arguments);                                          \
 	}
 
 DEFINE(mkdir, (const char *path, mode_t mode), (HERE(path), mode))
@@ -62,7 +80,7 @@ DEFINE(symlinkat, (const char *target, int dir, const char *path), (target, dir,
 
 HOOK_EXPORT int rename(const char *from, const char *to)
 {
-	int rc = outcome("rename", REAL(rename)(HERE(from), HERE(to)), SITE);
+	int rc = AGAIN(rename, REAL(rename)(HERE(from), HERE(to)));
 
 	if (rc == 0)
 		hook_output_renamed(from, to);
@@ -74,16 +92,29 @@ DEFINE(renameat, (int from_dir, const char *from, int to_dir, const char *to),
 DEFINE(renameat2, (int from_dir, const char *from, int to_dir, const char *to, unsigned int flags),
        (from_dir, HERE(from), to_dir, HERE(to), flags))
 
-int hook_names_open_left(int dir, const char *path, int flags)
+int hook_names_open_left(int dir, const char *path)
 {
 	struct stat st;
 	int error = errno, fd = -1;
 
 	if (REAL(fstatat)(dir, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
 	    st.st_uid == geteuid())
-		fd = REAL(openat)(dir, path, (flags & ~(O_CREAT | O_EXCL | O_TRUNC)) | O_NOFOLLOW);
+		fd = REAL(openat)(dir, path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	errno = error;
 	return fd;
+}
+
+void hook_names_make_again(int fd, int dir, const char *path, int flags, mode_t mode)
+{
+	int error = errno, made;
+
+	REAL(unlinkat)(dir, path, 0);
+	made = REAL(openat)(dir, path, flags, mode);
+	if (made < 0 || REAL(dup3)(made, fd, flags & O_CLOEXEC) < 0)
+		hook_diverged(hook_thread_self(), "open", "a file that can be made",
+			      strerror(errno));
+	REAL(close)(made);
+	errno = error;
 }
 
 int hook_names_opened(int fd)

@@ -6,6 +6,7 @@
 #ifndef HOOK_INPUT_REAL_H
 #define HOOK_INPUT_REAL_H
 
+#include <assert.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <fts.h>
@@ -98,7 +99,7 @@ int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout, co
 	X(setitimer) X(timer_create) X(timer_settime) X(nanosleep) X(usleep) X(sleep) X(clock_nanosleep) X(raise) \
 	X(pthread_kill) X(pthread_sigqueue) X(sigprocmask) X(pthread_sigmask) \
 	X(__recv_chk) X(__recvfrom_chk) X(__poll_chk) X(__ppoll_chk) \
-	X(vdprintf) X(__vdprintf_chk) X(eventfd_read) X(eventfd_write) X(prctl)
+	X(vdprintf) X(__vdprintf_chk) X(eventfd_read) X(eventfd_write) X(prctl) X(abort) X(__assert_fail)
 /* clang-format on */
 
 struct hook_input_real {

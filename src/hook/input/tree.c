@@ -295,13 +295,19 @@ HOOK_EXPORT int nftw64(const char *path, __nftw64_func_t function, int descripto
 HOOK_EXPORT int ftw64(const char *path, __ftw64_func_t function, int descriptors)
 	__attribute__((alias("ftw")));
 
-static struct step step_of(const FTSENT *e)
+/* Its state is not there if the program does not want it. */
+static struct stat *state_of(const FTS *f, const FTSENT *e)
+{
+	return e && !(f->fts_options & FTS_NOSTAT) ? e->fts_statp : NULL;
+}
+
+static struct step step_of(const FTS *f, const FTSENT *e)
 {
 	struct step step = {.ended = !e, .error = errno};
 
 	if (e) {
 		step.kind = e->fts_info;
-		step.st = e->fts_statp ? *e->fts_statp : step.st;
+		step.st = state_of(f, e) ? *state_of(f, e) : step.st;
 		strncpy(step.path, e->fts_path, sizeof(step.path) - 1);
 	}
 	return step;
@@ -316,14 +322,14 @@ HOOK_EXPORT FTSENT *fts_read(FTS *f)
 
 	if (!hook_io_is_programs(SITE))
 		return e;
-	step = told = step_of(e);
+	step = told = step_of(f, e);
 	tell(&told);
 	if (told.ended != step.ended || strcmp(told.path, step.path) != 0)
 		hook_diverged(hook_thread_self(), "fts_read",
 			      told.ended ? "the end of the directory" : told.path,
 			      step.ended ? "the end of the directory" : step.path);
-	if (e && e->fts_statp)
-		*e->fts_statp = told.st;
+	if (state_of(f, e))
+		*state_of(f, e) = told.st;
 	errno = error;
 	return e;
 }
