@@ -2,11 +2,13 @@
 /*
  * MPI_Init, MPI_Finalize, MPI_Abort and MPI_Wtime: the calls that are not like others. The real
  * functions are found in MPI_Init, in the MPI library itself, because a library that was loaded
- * by a library (Python's mpi4py) is not among those that come "next".
+ * by a library (Python's mpi4py) is not among those that come "next". One that the program opens
+ * it may also close: so we do not keep it there.
  */
 #include "hook/mpi/mpi.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -14,6 +16,7 @@
 #include <unistd.h>
 
 #include "hook/common/end.h"
+#include "hook/common/lookup.h"
 #include "hook/common/modules.h"
 #include "hook/common/process.h"
 #include "hook/input/input.h"
@@ -35,6 +38,7 @@ struct hook_mpi_handles hook_mpi_handles;
 #endif
 
 static void *mpi_library;
+static void *kept;         /* an MPI library that we opened just before the program did */
 #define PROGRESS_TAG 32767 /* every MPI allows it, hardly a program uses it */
 #ifdef HOOK_FLAVOUR_MPICH
 #define PROGRESS_COMM MPI_COMM_WORLD
@@ -44,7 +48,7 @@ static void *mpi_library;
 
 static void *find(const char *name)
 {
-	return mpi_library ? dlsym(mpi_library, name) : NULL;
+	return mpi_library ? hook_lookup_in(mpi_library, name) : NULL;
 }
 
 #ifdef HOOK_FLAVOUR_OPENMPI
@@ -79,24 +83,68 @@ static void resolve_handles(void)
  */
 static bool resolve(void)
 {
-	static const char *const others[] = {"libmpi.so.40", "libmpich.so.12", "libmpi.so.12"};
+	static const char *const names[] = {MPI_SONAME, "libmpi.so.40", "libmpich.so.12",
+					    "libmpi.so.12"};
 	static bool ours;
+	void *library = NULL;
+	size_t i;
 
-	if (mpi_library)
+	for (i = 0; i < sizeof(names) / sizeof(names[0]) && !library; i++)
+		library = dlopen(names[i], RTLD_LAZY | RTLD_NOLOAD);
+	if (!library)
+		return false;
+	dlclose(library);
+	mpi_library = library;
+	if (hook_mpi_real.Init && find("PMPI_Init") == (void *)hook_mpi_real.Init)
 		return ours;
-	mpi_library = dlopen(MPI_SONAME, RTLD_LAZY | RTLD_NOLOAD);
-	ours = mpi_library != NULL;
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]) && !mpi_library; i++)
-		mpi_library = dlopen(others[i], RTLD_LAZY | RTLD_NOLOAD);
-	hook_mpi_resolve_all(find);
+	ours = i == 1;
 	if (ours)
 		resolve_handles();
+	hook_mpi_resolve_all(find);
 	return ours;
+}
+
+/* Where the program has the real function, it gets ours: the other names are not MPI's. */
+static void *ours_of(void *handle, const char *name)
+{
+	void *found;
+
+	hook_depth++;
+	resolve();
+	if (kept)
+		dlclose(__atomic_exchange_n(&kept, NULL, __ATOMIC_RELAXED));
+	hook_depth--;
+	found = hook_lookup_in(handle, name);
+	return found && found == find(name) ? hook_lookup_own(name) : NULL;
+}
+
+/*
+ * What MPI and the libraries below it do when they are loaded is theirs, and not the program's: as
+ * if the program had been linked with it. So they are loaded before, and let go when the program
+ * has opened them, too.
+ */
+static void opening(const char *file, int mode, const void *site)
+{
+	const char *base = strrchr(file, '/');
+	int error = errno;
+
+	base = base ? base + 1 : file;
+	if (hook_process.mode == HOOK_INERT || kept || (mode & RTLD_NOLOAD) ||
+	    strncmp(base, "libmpi", 6) != 0 || !hook_lookup_is_the_same(file, site))
+		return;
+	hook_depth++;
+	kept = dlopen(file, mode);
+	if (!kept)
+		dlerror();
+	hook_depth--;
+	errno = error;
 }
 
 /* A call that comes before MPI_Init is a mistake of the program's, which MPI tells. */
 __attribute__((constructor)) static void resolve_early(void)
 {
+	hook_lookup_mpi = ours_of;
+	hook_lookup_opening = opening;
 	resolve();
 }
 

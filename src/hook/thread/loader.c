@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "hook/common/lookup.h"
 #include "hook/thread/baton.h"
 #include "hook/thread/sync.h"
 
@@ -43,10 +44,11 @@ static void await_loader(const void *site)
 	}
 }
 
-void *hook_loader_enter(int which, const void *site) __attribute__((used));
+void *hook_loader_enter(int which, const void *site, const char *file, int mode)
+	__attribute__((used));
 
-/* The real function, which is then to be called. */
-void *hook_loader_enter(int which, const void *site)
+/* The real function, which is then to be called. Of dlmopen the file is not known. */
+void *hook_loader_enter(int which, const void *site, const char *file, int mode)
 {
 	static const char *const names[] = {"dlopen", "dlmopen"};
 	static void *real[2];
@@ -55,6 +57,8 @@ void *hook_loader_enter(int which, const void *site)
 		real[which] = hook_real(names[which]);
 	if (hook_baton_on && hook_sync_is_on(site))
 		await_loader(site);
+	if (which == 0 && file && hook_lookup_opening && hook_depth == 0)
+		hook_lookup_opening(file, mode, site);
 	return real[which];
 }
 
@@ -64,6 +68,8 @@ void *hook_loader_enter(int which, const void *site)
 		"push %rsi\n\t"                                                                    \
 		"push %rdx\n\t"                                                                    \
 		".cfi_adjust_cfa_offset 24\n\t"                                                    \
+		"mov %esi, %ecx\n\t"                                                               \
+		"mov %rdi, %rdx\n\t"                                                               \
 		"mov $" #which ", %edi\n\t"                                                        \
 		"mov 24(%rsp), %rsi\n\t"                                                           \
 		"call hook_loader_enter\n\t"                                                       \
