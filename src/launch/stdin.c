@@ -2,14 +2,17 @@
 /*
  * A file is copied. A pipe is read by a relay: a process of its own session, with no descriptor
  * but its own, that writes to the stream before it passes bytes on. So the program never gets a
- * byte that is not in the trace. The relay ends at end of file or when nobody can read any more.
+ * byte that is not in the trace, unless there is no room for it: that is said at once, and the
+ * stream is marked. The relay ends at end of file or when nobody can read any more.
  */
 #include "launch/stdin.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -18,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/mem.h"
 #include "trace/stream.h"
 
 #define STREAM "stdin"
@@ -85,17 +89,54 @@ static bool wait_for_input(int from, int to)
 	}
 }
 
-/* Half an input would replay as something that never was: an empty file is refused by replay. */
-static void give_up(struct trace_stream *stream)
+#define ERRORS 3 /* the relay's descriptor of standard error, if that is a file */
+
+/*
+ * Standard error of the program is opened only to say something: a descriptor of a pipe or terminal
+ * that was kept would keep the launcher waiting. A file is kept: only so the place to write at is
+ * shared with all others.
+ */
+static int open_errors(pid_t program)
 {
-	trace_stream_forget(stream);
-	if (ftruncate(stream->fd, 0) != 0)
-		close(stream->fd);
+	char *path;
+	int fd = fcntl(ERRORS, F_DUPFD_CLOEXEC, ERRORS + 1);
+
+	if (fd >= 0)
+		return fd;
+	path = rp_format("/proc/%d/fd/2", (int)program);
+	fd = open(path, O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+	free(path);
+	return fd;
 }
 
-static void relay(struct trace_stream *stream, int from, int to)
+static void say_as(pid_t program, const char *words)
+{
+	int fd = open_errors(program);
+
+	if (fd < 0)
+		return;
+	/* Nobody can be told if this fails; `info` and replay say it. */
+	write_all(fd, (const uint8_t *)words, strlen(words));
+	close(fd);
+}
+
+/* Half an input would replay as something that never was: replay refuses it by the mark. */
+static void give_up(struct trace_stream *stream, pid_t program, int rc)
+{
+	char *words = rp_format("reprise: standard input is recorded only up to byte %" PRIu64
+				": %s; this run cannot be replayed\n",
+				stream->length, strerror(-rc));
+
+	trace_stream_set_events(stream, 1, true);
+	trace_stream_close(stream);
+	say_as(program, words);
+	free(words);
+}
+
+static void relay(struct trace_stream *stream, int from, int to, pid_t program)
 {
 	uint8_t chunk[CHUNK];
+	int rc;
 
 	while (wait_for_input(from, to)) {
 		ssize_t n = read(from, chunk, sizeof(chunk));
@@ -104,8 +145,9 @@ static void relay(struct trace_stream *stream, int from, int to)
 			continue;
 		if (n <= 0)
 			break;
-		if (stream->header && trace_stream_reserve(stream, (size_t)n) != 0)
-			give_up(stream);
+		rc = stream->header ? trace_stream_reserve(stream, (size_t)n) : 0;
+		if (rc)
+			give_up(stream, program, rc);
 		if (stream->header)
 			trace_stream_append(stream, chunk, (size_t)n);
 		if (write_all(to, chunk, (size_t)n))
@@ -115,18 +157,26 @@ static void relay(struct trace_stream *stream, int from, int to)
 }
 
 /* Nothing of the launcher's may stay open here: it waits for the ends of its pipes. */
-static void become_relay(struct trace_stream *stream, int to)
+static void become_relay(struct trace_stream *stream, int to, pid_t program)
 {
+	struct stat st;
+	int errors = -1;
+
 	setsid();
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
 	if (chdir("/") != 0)
 		_exit(1);
+	if (fstat(STDERR_FILENO, &st) == 0 && S_ISREG(st.st_mode))
+		errors = fcntl(STDERR_FILENO, F_DUPFD, ERRORS + 1);
 	if (dup2(to, 1) != 1 || dup2(stream->fd, 2) != 2)
 		_exit(1);
 	stream->fd = 2;
-	close_range(3, ~0u, 0);
-	relay(stream, 0, 1);
+	close(ERRORS);
+	if (errors >= 0)
+		dup2(errors, ERRORS);
+	close_range(ERRORS + 1, ~0u, 0);
+	relay(stream, 0, 1, program);
 	_exit(0);
 }
 
@@ -135,7 +185,7 @@ static bool keep_pipe(int rankfd, unsigned rank)
 {
 	struct trace_stream stream;
 	int fd[2], rc, status = 1;
-	pid_t pid;
+	pid_t pid, program = getpid();
 
 	rc = trace_stream_create(&stream, rankfd, STREAM, TRACE_STREAM_STDIN, rank, 0, "");
 	if (rc)
@@ -149,7 +199,7 @@ static bool keep_pipe(int rankfd, unsigned rank)
 	if (pid == 0) {
 		pid = fork();
 		if (pid == 0)
-			become_relay(&stream, fd[1]);
+			become_relay(&stream, fd[1], program);
 		_exit(pid < 0 ? errno : 0);
 	}
 	rc = pid < 0 ? -errno : 0;
@@ -232,6 +282,13 @@ static int restore_kept(int rankfd)
 
 	if (rc) {
 		rp_say("the recorded standard input %s", why);
+		return RP_EXIT_BAD_INPUT;
+	}
+	if (view.inside) {
+		rp_say("standard input is recorded only up to byte %" PRIu64
+		       ": there was no room for more; this run cannot be replayed",
+		       view.length);
+		trace_view_close(&view);
 		return RP_EXIT_BAD_INPUT;
 	}
 	fd = memfd_create("stdin", MFD_CLOEXEC);

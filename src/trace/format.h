@@ -155,6 +155,7 @@ enum trace_stop {
 	TRACE_STOP_TABLE = 3,   /* a table inside the hook is full */
 	TRACE_STOP_CLONE = 4,   /* clone() made a second thread of the same state */
 	TRACE_STOP_FILTER = 5,  /* a seccomp filter forbids what recording needs */
+	TRACE_STOP_STDIN = 6,   /* in no record: the stream of standard input ends `inside` */
 };
 
 enum trace_end {

@@ -195,6 +195,10 @@ static void sum_stream(int rankfd, unsigned rank, struct trace_run_stream *s, ch
 		rc = sum_files(&sum, &view);
 	else if (s->kind == TRACE_STREAM_OUTPUT)
 		rc = sum_output(&sum, &view);
+	else if (s->kind == TRACE_STREAM_STDIN && view.inside) {
+		sum.stop = TRACE_STOP_STDIN;
+		sum.stop_value = view.length;
+	}
 	trace_view_close(&view);
 	if (s->kind == TRACE_STREAM_THREADS || s->kind == TRACE_STREAM_LIVE) {
 		/* What it holds counts by itself. */
@@ -460,8 +464,11 @@ static char *stop_obstacle(const struct trace_run *run)
 		if (!rank->stop)
 			continue;
 		words = trace_stop_words(rank->stop->stop, rank->stop->stop_value);
-		all = rp_format("only up to event %" PRIu64 " of rank %u: %s",
-				rank->stop->stop_event, rank->rank, words);
+		if (rank->stop->stop == TRACE_STOP_STDIN)
+			all = rp_format("not of rank %u: %s", rank->rank, words);
+		else
+			all = rp_format("only up to event %" PRIu64 " of rank %u: %s",
+					rank->stop->stop_event, rank->rank, words);
 		free(words);
 		return all;
 	}

@@ -166,6 +166,8 @@ char *trace_stop_words(uint64_t stop, uint64_t value)
 	switch (stop) {
 	case TRACE_STOP_NOSPACE:
 		return rp_format("the trace could not grow: %s", strerror((int)value));
+	case TRACE_STOP_STDIN:
+		return rp_format("standard input is there only up to byte %" PRIu64, value);
 	case TRACE_STOP_CALL:
 		return rp_format(
 			"%s cannot be replayed",

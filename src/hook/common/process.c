@@ -187,7 +187,7 @@ static bool is_of_another_launch(void)
  */
 static bool claim(bool late)
 {
-	bool may = late || mpi_is_linked();
+	bool may = late || mpi_is_linked(), same = false;
 
 	for (uint32_t k = 0; k < MAX_PROCESSES; k++) {
 		int holder = hook_session_claim(k);
@@ -197,9 +197,13 @@ static bool claim(bool late)
 			hook_process.claimed = true;
 			return true;
 		}
+		if (holder == -ENOENT && same && hook_process.mode == HOOK_REPLAY)
+			hook_failed(hook_thread_self(),
+				    "the program that it became (exec) is not recorded");
 		if (holder < 0)
 			return false;
-		may = may || holder == hook_process.pid;
+		same = same || holder == hook_process.pid;
+		may = may || same;
 		if (!may)
 			return false;
 	}

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "hook/common/text.h"
 #include "hook/thread/stuck.h"
 
@@ -46,14 +47,13 @@ static int record_claim(uint32_t k)
 				 hook_process.rank, k, t->name);
 	if (rc == 0)
 		return 0;
-	if (rc != -EEXIST) {
+	fd = rc == -EEXIST ? rp_fd_openat(hook_process.rank_fd, name, O_RDONLY | O_CLOEXEC, 0) : -1;
+	if (fd < 0) {
+		rc = rc == -EEXIST ? -errno : rc;
 		hook_say("cannot record: ", hook_process.dir, ": ", hook_no_room(rc),
 			 "; the program runs on without us", NULL);
 		return rc;
 	}
-	fd = openat(hook_process.rank_fd, name, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
 	rc = pread(fd, &header, sizeof(header), 0) == (ssize_t)sizeof(header) ? (int)header.pid : 1;
 	close(fd);
 	return rc > 0 ? rc : 1;
@@ -75,7 +75,7 @@ static int replay_claim(uint32_t k)
 	hook_text_padded(&text, hook_process.rank, 4);
 	hook_text_add(&text, "-");
 	hook_text_number(&text, k);
-	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	fd = rp_fd_openat(AT_FDCWD, path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd >= 0) {
 		hook_text_number(&number, hook_process.pid);
 		if (hook_write(fd, pid, strlen(pid)) < 0)
@@ -83,9 +83,12 @@ static int replay_claim(uint32_t k)
 		close(fd);
 		return 0;
 	}
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
+	fd = rp_fd_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+	if (fd < 0) {
+		hook_say("cannot replay: ", path, ": ", strerror(errno),
+			 "; the program runs on without us", NULL);
 		return -errno;
+	}
 	if (read(fd, pid, sizeof(pid) - 1) < 0)
 		pid[0] = 0;
 	close(fd);
