@@ -318,7 +318,7 @@ void hook_baton_answer(struct hook_thread *t, enum hook_probe what)
 	t->looks = what == HOOK_PROBE_LOOKS;
 	if (what <= HOOK_PROBE_LOOKS || t->passive || !hook_baton_has(t))
 		return;
-	if (hook_process.mode == HOOK_REPLAY && !hook_baton_parks_next(t))
+	if (hook_process.mode == HOOK_REPLAY && !hook_baton_may_park(t))
 		return;
 	if (hook_process.mode == HOOK_RECORD && what == HOOK_PROBE_COUNTS)
 		hook_unseen(&counting);
@@ -410,7 +410,7 @@ bool hook_baton_hurry(uint32_t turn)
 	hook_depth = HOOK_CLOSED;
 	lock();
 	parks = baton.owner && baton.taken == turn && (int32_t)(baton.version - turn) < 0 &&
-		hook_baton_parks_next(baton.owner);
+		hook_baton_may_park(baton.owner);
 	if (parks)
 		hook_probe_ask(baton.owner);
 	unlock();

@@ -44,6 +44,15 @@ static inline bool hook_baton_parks_next(const struct hook_thread *t)
 	return (trace_sync_next_code(&t->sync_reader) | 1) == (HOOK_BATON_PARKED | 1);
 }
 
+/*
+ * Does it give the baton away before its next operation, or is there none? A thread that waits in a
+ * loop when the run ends has never got it back, which is when that would have been noted.
+ */
+static inline bool hook_baton_may_park(const struct hook_thread *t)
+{
+	return hook_baton_parks_next(t) || t->sync_reader.ops >= t->sync_reader.total;
+}
+
 /* Recording: has it got it? */
 bool hook_baton_has(const struct hook_thread *t);
 
