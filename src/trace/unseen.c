@@ -72,19 +72,22 @@ static struct trace_unseen *find(struct trace_unseen *slots, int n, const char *
 
 struct trace_unseen *trace_unseen_take(struct trace_unseen *slots, const struct trace_unseen *fill)
 {
-	struct trace_unseen *u = find(slots, TRACE_UNSEEN_SLOTS, fill->key);
+	struct trace_unseen *known = find(slots, TRACE_UNSEEN_SLOTS, fill->key);
 
-	for (int i = 0; !u && i < TRACE_UNSEEN_SLOTS; i++) {
+	if (known)
+		return known;
+	for (int i = 0; i < TRACE_UNSEEN_SLOTS; i++) {
+		struct trace_unseen *u = &slots[i];
 		uint64_t none = FREE;
 
-		if (!__atomic_compare_exchange_n(&slots[i].state, &none, TAKEN, false,
-						 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		if (!__atomic_compare_exchange_n(&u->state, &none, TAKEN, false, __ATOMIC_ACQ_REL,
+						 __ATOMIC_RELAXED))
 			continue;
-		u = &slots[i];
 		memcpy(&u->event, &fill->event, sizeof(*u) - offsetof(struct trace_unseen, event));
 		__atomic_store_n(&u->state, check_of(u), __ATOMIC_RELEASE);
+		return u;
 	}
-	return u;
+	return NULL;
 }
 
 static bool is_text(const char *text, size_t size)

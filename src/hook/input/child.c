@@ -239,7 +239,7 @@ static uint64_t work_of_all(void)
 
 static int64_t now_ns(void)
 {
-	struct timespec t;
+	struct timespec t = {0};
 
 	REAL(clock_gettime)(CLOCK_MONOTONIC, &t);
 	return (int64_t)t.tv_sec * NS_PER_SECOND + t.tv_nsec;

@@ -93,7 +93,8 @@ void memory_end(struct memory_call *call)
 /* Our own code maps things at any depth. */
 static bool is_own(const void *site)
 {
-	return (uintptr_t)site - (uintptr_t)__ehdr_start < (uintptr_t)(_end - __ehdr_start);
+	return (uintptr_t)site - (uintptr_t)__ehdr_start <
+	       (uintptr_t)_end - (uintptr_t)__ehdr_start;
 }
 
 /* Of MPI or ours. The kernel takes it for a wish; places that are in use are none. */
