@@ -223,6 +223,25 @@ struct children {
 	uint64_t recorded, found, flags;
 };
 
+/* Threads printed when the process ended: who of them came to that is chance, there and here. */
+static bool ends_in_the_middle(const struct trace_output *a, const struct trace_output *b)
+{
+	return a->flags & TRACE_OUTPUT_ALIVE &&
+	       (a->writing || a->length[0] != b->length[0] || a->length[1] != b->length[1]);
+}
+
+static void say_cut(const struct replay_front *f, size_t rank, const struct trace_output *a,
+		    const struct trace_output *b)
+{
+	unsigned i = a->length[0] == b->length[0] && a->length[1] != b->length[1];
+
+	replay_output_end_line(f);
+	rp_say("rank %zu: threads were alive when the process ended, and what they printed last "
+	       "may differ: "
+	       "recorded are %lu bytes on %s, found %lu",
+	       rank, (unsigned long)a->length[i], names[i], (unsigned long)b->length[i]);
+}
+
 /* One process of a rank; true if it differs and that was said. */
 static bool judge_process(const struct replay_front *f, size_t rank,
 			  const struct trace_run_stream *s, bool first, struct children *c)
@@ -243,6 +262,8 @@ static bool judge_process(const struct replay_front *f, size_t rank,
 	}
 	if (other)
 		say_difference(f, rank, &a, &b, &d, first);
+	else if (strict && ends_in_the_middle(&a, &b))
+		say_cut(f, rank, &a, &b);
 	trace_output_free(&a);
 	trace_output_free(&b);
 	return other;

@@ -329,6 +329,8 @@ struct trace_output_page {
 	uint64_t children;  /* sum of a hash of what each child process printed */
 	/* Of no use to readers: which files descriptors 1 and 2 were. */
 	uint64_t device[2], inode[2];
+	/* Threads that write and have not noted it yet: a number without check bits. */
+	uint64_t writing;
 };
 
 enum trace_output_was {

@@ -30,6 +30,7 @@ static int read_page(struct trace_output *o, const struct trace_view *view)
 		if (!trace_word_unpack(page->was[i], &value))
 			return -EBADMSG;
 	}
+	o->writing = __atomic_load_n(&page->writing, __ATOMIC_RELAXED) != 0;
 	if (!trace_word_unpack(page->flags, &o->flags) ||
 	    !trace_word_unpack(page->children, &o->children))
 		return -EBADMSG;

@@ -26,6 +26,7 @@ struct trace_output {
 	size_t blocks[2];
 	uint64_t tail[2]; /* hash of what follows the last block */
 	uint64_t flags;
+	bool writing; /* the process ended while a thread wrote what is not among this */
 	uint64_t children;
 	struct trace_output_file *file; /* that it wrote anew, or appended to */
 	size_t files;

@@ -25,9 +25,12 @@
 ssize_t hook_output_write(int fd, const void *p, size_t n, const void *site)
 {
 	IN_ORDER(fd, site);
-	ssize_t done = REAL(write)(fd, p, n);
+	ssize_t done;
 
+	hook_output_begins();
+	done = REAL(write)(fd, p, n);
 	hook_output_wrote(fd, p, done);
+	hook_output_is_done();
 	return done;
 }
 

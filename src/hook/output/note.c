@@ -171,6 +171,22 @@ static void end(void)
 	busy = false;
 }
 
+static void count_writing(uint64_t n)
+{
+	if (role == ROLE_OWN && page)
+		__atomic_add_fetch(&page->writing, n, __ATOMIC_RELAXED);
+}
+
+void hook_output_begins(void)
+{
+	count_writing(1);
+}
+
+void hook_output_is_done(void)
+{
+	count_writing(UINT64_MAX);
+}
+
 void hook_output_wrote(int fd, const void *bytes, ssize_t n)
 {
 	enum hook_output_tag tag = hook_output_tag(fd);

@@ -53,6 +53,10 @@ static inline bool hook_output_is_typed(int fd)
 	return __builtin_expect(hook_output_typed, 0) && hook_output_tag(fd) == HOOK_OUTPUT_IN;
 }
 
+/* Around a write to one of these and what notes it: the process may end in between. */
+void hook_output_begins(void);
+void hook_output_is_done(void);
+
 /* The process is recorded or replayed; or it is a child of one that is; or becomes that by fork. */
 void hook_output_start(void);
 void hook_output_attach(void);

@@ -38,10 +38,15 @@ static ssize_t file_read(FILE *f, void *bytes, ssize_t n)
 
 static ssize_t file_write(FILE *f, const void *bytes, ssize_t n)
 {
-	ssize_t done = real_write(f, bytes, n);
+	int fd = f->_fileno;
+	ssize_t done;
 
-	if (hook_output_has(f->_fileno))
-		hook_output_wrote(f->_fileno, bytes, done);
+	if (!hook_output_has(fd))
+		return real_write(f, bytes, n);
+	hook_output_begins();
+	done = real_write(f, bytes, n);
+	hook_output_wrote(fd, bytes, done);
+	hook_output_is_done();
 	return done;
 }
 

@@ -270,35 +270,64 @@ static bool has_signal(void)
 	return now.sa_handler == SIG_DFL && sigaction(SIGTRAP, &ours, NULL) == 0;
 }
 
-/* A debugger wants the signal for itself, and where it is blocked a trap would end the program. */
-static bool is_open_to_it(const struct hook_thread *t)
+/* What the kernel says of the thread, in a file of that name; false: nothing. */
+static bool told_of(const struct hook_thread *t, const char *file, char *text, size_t size)
 {
-	char path[64], status[2048];
+	char path[64];
 	struct hook_text out = hook_text_in(path, sizeof(path));
-	const char *tracer, *blocked;
 	ssize_t n;
 	int fd;
 
 	hook_text_add(&out, "/proc/self/task/");
 	hook_text_number(&out, t->tid);
-	hook_text_add(&out, "/status");
+	hook_text_add(&out, file);
 	fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return false;
-	n = syscall(SYS_read, fd, status, sizeof(status) - 1);
+	n = syscall(SYS_read, fd, text, size - 1);
 	syscall(SYS_close, fd);
-	status[n > 0 ? n : 0] = '\0';
+	text[n > 0 ? n : 0] = '\0';
+	return n > 0;
+}
+
+/* A debugger wants the signal for itself, and where it is blocked a trap would end the program. */
+static bool is_open_to_it(const struct hook_thread *t)
+{
+	char status[2048];
+	const char *tracer, *blocked;
+
+	if (!told_of(t, "/status", status, sizeof(status)))
+		return false;
 	tracer = strstr(status, "TracerPid:\t");
 	blocked = strstr(status, "SigBlk:\t");
 	return tracer && tracer[strlen("TracerPid:\t")] == '0' && blocked &&
 	       !(strtoull(blocked + strlen("SigBlk:\t"), NULL, 16) >> (SIGTRAP - 1) & 1);
 }
 
+/* Is it in a call that no handler lets go on, not even one with SA_RESTART? */
+static bool would_fail(const struct hook_thread *t)
+{
+	char text[64];
+
+	if (!told_of(t, "/syscall", text, sizeof(text)) || text[0] < '0' || text[0] > '9')
+		return false;
+	switch (strtol(text, NULL, 10)) {
+	case SYS_semop:
+	case SYS_semtimedop:
+	case SYS_msgsnd:
+	case SYS_msgrcv:
+	case SYS_io_getevents:
+		return true;
+	default:
+		return false;
+	}
+}
+
 bool hook_probe_ask(struct hook_thread *t)
 {
 	if (__atomic_load_n(&probe.thread, __ATOMIC_ACQUIRE))
 		return probe.thread == t;
-	if (!is_open_to_it(t) || !has_signal())
+	if (!is_open_to_it(t) || would_fail(t) || !has_signal())
 		return false;
 	probe.state = ASKED;
 	__atomic_store_n(&probe.thread, t, __ATOMIC_RELEASE);
