@@ -25,6 +25,7 @@
 #include "trace/words.h"
 
 #define BYTES_SHOWN 32
+#define TURNS_SHOWN 1000000 /* what comes more often is shown once, with how often */
 
 struct dump {
 	struct trace_dir dir;
@@ -62,20 +63,28 @@ static json_t *json_record(const struct source *from, const char *key, uint64_t 
 }
 
 static void print_order(const struct dump *d, const struct source *from,
-			const struct trace_rec *rec, uint64_t event, uint64_t *post)
+			const struct trace_rec *rec, uint64_t times, uint64_t event, uint64_t *post)
 {
+	uint64_t before = *post;
 	char *words = trace_rec_words(rec, post);
 	json_t *object;
+
+	*post += (*post - before) * (times - 1);
 
 	if (d->json) {
 		object = json_record(from, "event", event, trace_kind_word(rec->kind));
 		json_object_set_new(object, "a", json_integer((json_int_t)rec->a));
 		json_object_set_new(object, "b", json_integer((json_int_t)rec->b));
 		json_object_set_new(object, "text", cmd_show_json(words));
+		if (times > 1)
+			json_object_set_new(object, "times", json_integer((json_int_t)times));
 		cmd_show_json_line(object, JSON_COMPACT);
 	} else {
 		print_position(from, event);
-		printf("\t%s\n", words);
+		printf("\t%s", words);
+		if (times > 1)
+			printf(" (%" PRIu64 " times, in turn with its neighbours)", times);
+		putchar('\n');
 	}
 	free(words);
 }
@@ -84,13 +93,14 @@ static int dump_order(const struct dump *d, const struct source *from,
 		      const struct trace_view *view)
 {
 	struct trace_order_reader *r = rp_alloc(1, sizeof(*r));
-	uint64_t post = TRACE_WORDS_FIRST_POST;
+	struct trace_order_turns turns = {.least = TURNS_SHOWN};
+	uint64_t post = TRACE_WORDS_FIRST_POST, times;
 	struct trace_rec rec;
 	int rc;
 
 	trace_order_reader_init(r, view);
-	while ((rc = trace_order_next(r, &rec)) == 1 && !ferror(stdout))
-		print_order(d, from, &rec, trace_order_event(r), &post);
+	while ((rc = trace_order_next_times(r, &turns, &rec, &times)) == 1 && !ferror(stdout))
+		print_order(d, from, &rec, times, trace_order_event(r), &post);
 	free(r);
 	return rc < 0 ? rc : 0;
 }

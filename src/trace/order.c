@@ -309,7 +309,7 @@ static void look_for_circle(struct trace_order_reader *r, struct trace_order_tur
 {
 	t->steps++;
 	if (t->most && r->model.context == t->context && r->model.last == t->last &&
-	    t->steps <= r->run) {
+	    t->steps <= r->run && r->run / t->steps >= t->least) {
 		t->times = r->run / t->steps;
 		t->left = t->steps;
 		r->run -= t->steps * (t->times - 1);
@@ -331,7 +331,7 @@ int trace_order_next_times(struct trace_order_reader *r, struct trace_order_turn
 	if (++t->taken > STEPS_LEAST + r->view->length * STEPS_EACH)
 		return -EBADMSG;
 	if (rc != 1 || !inside) {
-		*t = (struct trace_order_turns){.taken = t->taken};
+		*t = (struct trace_order_turns){.taken = t->taken, .least = t->least};
 	} else if (t->left) {
 		*times = t->times;
 		r->last_event += rec->delta * (t->times - 1);

@@ -226,6 +226,7 @@ static inline bool trace_order_next_again(struct trace_order_reader *r, const st
 struct trace_order_turns {
 	uint32_t context, last; /* where it was, `steps` ago, if `most` is not 0 */
 	uint64_t steps, most;
+	uint64_t least;       /* circles that come less often are gone through each time */
 	uint64_t left, times; /* of the circle that is counted */
 	uint64_t taken;       /* steps of all */
 };

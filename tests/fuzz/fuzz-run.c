@@ -6,6 +6,7 @@
  * take long or much memory.
  */
 #include <fcntl.h>
+#include <getopt.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,12 +14,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cmd/cmd.h"
 #include "graph/alternative.h"
 #include "graph/reduce.h"
 #include "graph/report.h"
 #include "trace/modules.h"
 #include "trace/objects.h"
-#include "trace/run.h"
+#include "trace/dir.h"
 #include "trace/stream.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
@@ -99,6 +101,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 		graph_fd[i] = made(graph, name);
 	}
 	atexit(leave);
+	require(freopen("/dev/null", "w", stdout) != NULL);
 	return 0;
 }
 
@@ -176,23 +179,28 @@ static void remove_all(void)
 	}
 }
 
+static void run_verb(const struct cmd_verb *verb, const char *option)
+{
+	char *argv[4] = {(char *)verb->name, NULL};
+	int argc = 1;
+
+	if (option)
+		argv[argc++] = (char *)option;
+	argv[argc++] = path;
+	optind = 0;
+	verb->run(argc, argv);
+}
+
 static void sum_up(void)
 {
-	struct trace_run_unseen *unseen;
-	struct trace_run run;
-	size_t n;
-
-	if (trace_run_open(&run, path))
-		return;
-	free(trace_run_gap(&run));
-	free(trace_run_obstacle(&run));
-	for (size_t i = 0; i < run.ranks; i++)
-		free(trace_run_rank_end(&run, &run.rank[i], true));
-	unseen = trace_run_unseen(&run, &n);
-	for (size_t i = 0; i < n; i++)
-		free(trace_run_unseen_words(&unseen[i]));
-	free(unseen);
-	trace_run_close(&run);
+	run_verb(&cmd_info, NULL);
+	run_verb(&cmd_info, "--format=json");
+	run_verb(&cmd_dump, NULL);
+	run_verb(&cmd_dump, "--input");
+	run_verb(&cmd_dump, "--sync");
+	run_verb(&cmd_dump, "--events");
+	run_verb(&cmd_dump, "--force");
+	run_verb(&cmd_ls, NULL);
 }
 
 static void read_objects(void)
