@@ -33,6 +33,10 @@ replays_to_the_end() {
 	fi
 }
 
+# Each thread writes so many lines at most: on a starved machine the kill comes late, and a replay
+# takes as long as the run.
+ROUNDS_AT_MOST=10000
+
 # killed HOW LINES WHO: kills ranks "0", "1", "0 1" or the launcher when the logs have LINES lines
 killed() {
 	local program rank pids=()
@@ -40,7 +44,7 @@ killed() {
 	program=$(compile hybrid-ends)
 	launcher 2
 	rm -rf "$TRACE" log-[01]
-	begin recorded "$REPRISE" record -o "$TRACE" "${LAUNCH[@]}" "$program" "$1"
+	begin recorded "$REPRISE" record -o "$TRACE" "${LAUNCH[@]}" "$program" "$1" "$ROUNDS_AT_MOST"
 	wait_until 30 logs_are_long "$2"
 	if [[ $3 == launcher ]]; then
 		kill -KILL "$(launcher_pid)"
