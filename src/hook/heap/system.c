@@ -47,27 +47,54 @@ size_t heap_early_room(const void *p)
 	return ((const size_t *)p)[-2];
 }
 
+/* malloc last: once it is there, all are. */
+#define FUNCTIONS(X)                                                                               \
+	X(free)                                                                                    \
+	X(calloc)                                                                                  \
+	X(realloc)                                                                                 \
+	X(reallocarray)                                                                            \
+	X(memalign)                                                                                \
+	X(aligned_alloc)                                                                           \
+	X(posix_memalign)                                                                          \
+	X(valloc)                                                                                  \
+	X(pvalloc)                                                                                 \
+	X(malloc_usable_size)                                                                      \
+	X(malloc_trim)                                                                             \
+	X(malloc)
+
 void heap_system_resolve(void)
 {
 	struct heap_system s;
 
 	heap_system_resolving = true;
 #define X(name) s.name = (__typeof__(s.name))hook_real(#name);
-	X(free)
-	X(calloc)
-	X(realloc)
-	X(reallocarray)
-	X(memalign)
-	X(aligned_alloc)
-	X(posix_memalign)
-	X(valloc)
-	X(pvalloc)
-	X(malloc_usable_size)
-	X(malloc_trim)
-	X(malloc)
+	FUNCTIONS(X)
 #undef X
 	heap_system = s;
 	heap_system_resolving = false;
+}
+
+static const void *file_of(const void *p)
+{
+	Dl_info info;
+
+	return dladdr(p, &info) ? info.dli_fbase : NULL;
+}
+
+/*
+ * The program's allocator comes before ours, so only our own code calls us. What that gives to the
+ * program (the result of realpath, say) is freed by the program: it has to come from there.
+ */
+static void use_first(void)
+{
+	const void *here = file_of(&heap_system), *p;
+
+#define X(name)                                                                                    \
+	p = dlsym(RTLD_DEFAULT, #name);                                                            \
+	if (p && file_of(p) != here)                                                               \
+		heap_system.name = (__typeof__(heap_system.name))p;
+	FUNCTIONS(X)
+#undef X
 }
 
 /*
@@ -86,10 +113,9 @@ static bool is_jump(const void *p)
 /* Allocators may have libc's other names for its functions, too. */
 static bool is_of_libc(const void *p)
 {
-	Dl_info libc, it;
+	const void *file = file_of(p);
 
-	return dladdr((void *)gnu_get_libc_version, &libc) && dladdr(p, &it) &&
-	       libc.dli_fbase == it.dli_fbase;
+	return file && file == file_of((void *)gnu_get_libc_version);
 }
 
 const char *heap_system_stranger(const void *ours, const void **base)
@@ -107,6 +133,8 @@ const char *heap_system_stranger(const void *ours, const void **base)
 		first = ours;
 	if (first == ours && is_of_libc(next))
 		return NULL;
+	if (first != ours)
+		use_first();
 	if (!dladdr1(first != ours ? first : next, &info, (void **)&map, RTLD_DL_LINKMAP) ||
 	    !info.dli_fname)
 		return "the program";
