@@ -269,7 +269,8 @@ static bool judge_process(const struct replay_front *f, size_t rank,
 	return other;
 }
 
-static bool judge_rank(const struct replay_front *f, size_t rank, bool first)
+/* True if it printed something else and that was said; *own: not only its children did. */
+static bool judge_rank(const struct replay_front *f, size_t rank, bool first, bool *own)
 {
 	struct children c = {0};
 	bool other = false;
@@ -280,12 +281,14 @@ static bool judge_rank(const struct replay_front *f, size_t rank, bool first)
 		if (s->kind == TRACE_STREAM_OUTPUT && !s->damage)
 			other = judge_process(f, rank, s, first && !other, &c) || other;
 	}
+	*own |= other;
 	c.recorded &= (1ull << 48) - 1;
 	c.found &= (1ull << 48) - 1;
 	if (other || c.recorded == c.found || c.flags & TRACE_OUTPUT_UNSEEN ||
 	    !is_reproduced(f, rank) || replay_front_has_processes(f))
 		return other;
-	rp_say("%srank %zu: its child processes printed something else than recorded",
+	rp_say("%srank %zu: its child processes printed something else than recorded; they are run "
+	       "again, not replayed",
 	       first ? "replay diverged: " : "  ", rank);
 	return true;
 }
@@ -375,16 +378,16 @@ static int judge_files(const struct replay_front *f, int code)
 
 int replay_output_judge(const struct replay_front *f, int code)
 {
-	bool diverged = f->stuck || replay_front_any(f, REPLAY_WHY_DIVERGED);
+	bool diverged = f->stuck || replay_front_any(f, REPLAY_WHY_DIVERGED), own = false;
 	size_t others = 0;
 
 	if (!is_to_be_judged(f))
 		return code;
 	for (size_t i = 0; i < f->ranks && others <= SHOWN; i++)
-		others += judge_rank(f, i, !diverged && !others);
+		others += judge_rank(f, i, !diverged && !others, &own);
 	if (!others)
 		return diverged ? code : judge_files(f, code);
-	if (!diverged)
+	if (!diverged && own)
 		say_why(f);
 	/* Whoever forces the replay of another program knows that it prints something else. */
 	return f->force ? code : RP_EXIT_DIVERGED;

@@ -35,6 +35,10 @@ static void *work(void *unused)
 	say("link", link("new", "old"));
 	say("rename", rename("directory/link", "directory/other"));
 	say("rmdir", rmdir("directory"));
+	say("open, made later", open("later", O_RDONLY));
+	say("fopen, made later", fopen("later", "r") ? 0 : -1);
+	say("creat", creat("later", 0600));
+	say("fopen, made", fopen("later", "r") ? 0 : -1);
 	return unused;
 }
 

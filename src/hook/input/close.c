@@ -5,6 +5,8 @@
  * where they lead.
  */
 #undef _FORTIFY_SOURCE
+#include "hook/input/close.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -36,7 +38,7 @@ static size_t target_of(int fd, char target[PATH_ROOM])
 }
 
 /* Beside or below the directory of the rank, which is one of several in the trace. */
-static bool is_ours(int fd)
+bool hook_close_is_ours(int fd)
 {
 	char directory[PATH_ROOM], target[PATH_ROOM];
 	const char *end;
@@ -73,7 +75,7 @@ static int close_numbered(int fd, const void *site)
 /* A stream of ours: for the program there is nothing. */
 static bool is_kept(int fd, const void *site)
 {
-	return fd >= rp_fd_lowest && is_programs(site) && is_ours(fd);
+	return fd >= rp_fd_lowest && is_programs(site) && hook_close_is_ours(fd);
 }
 
 static int close_one(int fd, const void *site)

@@ -16,6 +16,7 @@
 #include "hook/input/file.h"
 #include "hook/input/infile.h"
 #include "hook/input/input.h"
+#include "hook/input/names.h"
 #include "hook/input/real.h"
 #include "hook/output/output.h"
 
@@ -120,7 +121,7 @@ HOOK_EXPORT FILE *fopen(const char *path, const char *mode)
 {
 	char buffer[HOOK_INPUT_PATH], elsewhere[HOOK_MOVED_PATH];
 	int flags = hook_infile_flags(mode);
-	bool numbers;
+	bool numbers, told;
 	FILE *f;
 
 	path = hook_input_real_path(path, buffer);
@@ -132,11 +133,16 @@ HOOK_EXPORT FILE *fopen(const char *path, const char *mode)
 	if (mode[0] != 'r' && strchr(mode, 'x') && hook_io_is_programs(SITE))
 		return make_new(path, mode, flags | O_EXCL, SITE);
 	numbers = hook_file_opens(SITE);
+	told = !numbers && hook_io_is_programs(SITE) && !hook_runtime_is_allocator(SITE);
+	if (told && hook_names_open_failed())
+		return NULL;
 	f = REAL(fopen)(path, mode);
 	if (hook_infile_is_wanted(flags, SITE))
 		f = compared(f, path, mode, flags);
 	if (numbers)
 		f = numbered(f, "fopen");
+	else if (told && hook_process.mode == HOOK_RECORD)
+		hook_names_opened(f ? fileno(f) : -1);
 	if (f) {
 		hook_channel_forget(fileno(f));
 		hook_output_opened(fileno(f), path);

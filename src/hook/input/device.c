@@ -171,6 +171,9 @@ static int open_at(int dir, const char *path, int flags, mode_t mode, const void
 	bool reads = hook_infile_is_wanted(flags, site);
 	bool makes =
 		(flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL) && hook_io_is_programs(site);
+	bool numbers = hook_file_has_number(site);
+	bool told =
+		!numbers && !makes && hook_io_is_programs(site) && !hook_runtime_is_allocator(site);
 	bool left = false;
 	int fd = -1;
 
@@ -181,6 +184,8 @@ static int open_at(int dir, const char *path, int flags, mode_t mode, const void
 	    hook_channel_is_told(path, (flags & O_ACCMODE) != O_RDONLY) &&
 	    hook_channel_may_make(site))
 		return hook_channel_open_told(path, flags);
+	if (told && hook_names_open_failed())
+		return -1;
 	if (reads && flags & O_CREAT && !makes)
 		fd = hook_infile_before(dir, path, flags);
 	if (fd < 0)
@@ -191,9 +196,9 @@ static int open_at(int dir, const char *path, int flags, mode_t mode, const void
 		fd = hook_infile_opened(fd, dir, path, flags);
 	if (fd >= 0 && !left)
 		written(fd, dir, path, flags);
-	if (hook_file_has_number(site))
+	if (numbers)
 		fd = hook_file_opened("open", fd);
-	else if (makes)
+	else if (makes || (told && hook_process.mode == HOOK_RECORD))
 		fd = hook_names_opened(fd);
 	if (left && fd >= 0) {
 		hook_names_make_again(fd, dir, path, flags, mode);

@@ -13,9 +13,14 @@
 #include <errno.h>
 #include <malloc.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 
+#include "base/fd.h"
 #include "hook/common/moved.h"
+#include "hook/common/text.h"
+#include "hook/input/close.h"
 #include "hook/input/file.h"
 #include "hook/input/input.h"
 #include "hook/input/real.h"
@@ -123,6 +128,29 @@ int hook_dir_close(DIR *d, const void *site)
 	return rc;
 }
 
+/* Is this the directory of the process's descriptors? */
+static bool has_descriptors(int dir)
+{
+	char link[48], target[48];
+	struct hook_text out = hook_text_in(link, sizeof(link));
+	long n;
+
+	hook_text_add(&out, "/proc/self/fd/");
+	hook_text_number(&out, dir);
+	n = syscall(SYS_readlinkat, AT_FDCWD, link, target, sizeof(target) - 1);
+	target[n > 0 ? n : 0] = '\0';
+	return strncmp(target, "/proc/", 6) == 0 && n > 3 &&
+	       (strcmp(target + n - 3, "/fd") == 0 || strstr(target, "/fdinfo"));
+}
+
+/* A program that looks through its descriptors does not find ours. */
+static bool is_hidden(int dir, const char *name)
+{
+	int fd = name[0] >= '1' && name[0] <= '9' ? atoi(name) : 0;
+
+	return fd >= rp_fd_lowest && hook_close_is_ours(fd) && has_descriptors(dir);
+}
+
 static ssize_t fetch_entry(void *ctx, void *buffer, size_t size)
 {
 	struct reading *r = ctx;
@@ -131,7 +159,9 @@ static ssize_t fetch_entry(void *ctx, void *buffer, size_t size)
 
 	(void)size;
 	errno = 0;
-	r->found = REAL(readdir)(r->d);
+	do
+		r->found = REAL(readdir)(r->d);
+	while (r->found && is_hidden(dirfd(r->d), r->found->d_name));
 	if (!r->found && errno)
 		return -errno;
 	memset(kept, 0, HEAD);
@@ -237,11 +267,36 @@ struct raw {
 	int fd;
 };
 
+/* How many bytes are left if those that are to be hidden go. */
+static ssize_t hide(int fd, char *bytes, ssize_t n)
+{
+	ssize_t left = 0;
+
+	for (ssize_t at = 0; at < n;) {
+		struct dirent64 *e = (struct dirent64 *)(bytes + at);
+		uint16_t length = e->d_reclen;
+
+		if (!is_hidden(fd, e->d_name)) {
+			memmove(bytes + left, e, length);
+			left += length;
+		}
+		at += length;
+	}
+	return left;
+}
+
 static ssize_t fetch_raw(void *ctx, void *buffer, size_t size)
 {
-	ssize_t n = REAL(getdents64)(((struct raw *)ctx)->fd, buffer, size);
+	int fd = ((struct raw *)ctx)->fd;
+	ssize_t n, left;
 
-	return n < 0 ? -errno : n;
+	do {
+		n = REAL(getdents64)(fd, buffer, size);
+		if (n <= 0)
+			return n < 0 ? -errno : 0;
+		left = hide(fd, buffer, n);
+	} while (!left);
+	return left;
 }
 
 HOOK_EXPORT ssize_t getdents64(int fd, void *buffer, size_t n)

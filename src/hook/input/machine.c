@@ -3,6 +3,8 @@
 #undef _FORTIFY_SOURCE
 #include <errno.h>
 #include <string.h>
+#include <sys/statfs.h>
+#include <sys/statvfs.h>
 #include <sys/sysinfo.h>
 #include <sys/utsname.h>
 
@@ -94,6 +96,29 @@ static bool is_told(const void *site)
 {
 	return hook_io_is_programs(site) && !hook_runtime_is_allocator(site);
 }
+
+/* What a file system has left changes all the time. */
+#define DEFINE_FILE_SYSTEM(name, type, question)                                                   \
+	static ssize_t fetch_##name(void *ctx, void *buffer, size_t size)                          \
+	{                                                                                          \
+		return REAL(name)(*(question *)ctx, buffer) == 0 ? (ssize_t)size : -errno;         \
+	}                                                                                          \
+                                                                                                   \
+	HOOK_EXPORT int name(question of, struct type *s)                                          \
+	{                                                                                          \
+		if (!is_told(SITE))                                                                \
+			return REAL(name)(of, s);                                                  \
+		return struct_bytes(#name, fetch_##name, &of, s, sizeof(*s)) < 0 ? -1 : 0;         \
+	}                                                                                          \
+	HOOK_EXPORT int name##64(question of, struct type##64 * s) __attribute__((alias(#name)));  \
+	_Static_assert(sizeof(struct type) == sizeof(struct type##64), "one is the other");
+
+typedef const char *path_type;
+
+DEFINE_FILE_SYSTEM(statfs, statfs, path_type)
+DEFINE_FILE_SYSTEM(fstatfs, statfs, int)
+DEFINE_FILE_SYSTEM(statvfs, statvfs, path_type)
+DEFINE_FILE_SYSTEM(fstatvfs, statvfs, int)
 
 struct processor {
 	unsigned int cpu, node;

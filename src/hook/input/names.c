@@ -117,12 +117,23 @@ void hook_names_make_again(int fd, int dir, const char *path, int flags, mode_t 
 	errno = error;
 }
 
-int hook_names_opened(int fd)
+static bool opened(int error)
 {
 	char unused;
+
+	return hook_input_bytes(TRACE_IN_STRUCT, "open", fetch, &error, &unused, 1) >= 0;
+}
+
+bool hook_names_open_failed(void)
+{
+	return hook_process.mode == HOOK_REPLAY && !opened(0);
+}
+
+int hook_names_opened(int fd)
+{
 	int error = fd < 0 ? errno : 0;
 
-	if (hook_input_bytes(TRACE_IN_STRUCT, "open", fetch, &error, &unused, 1) >= 0) {
+	if (opened(error)) {
 		errno = fd < 0 ? error : errno;
 		return fd;
 	}

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files that are made and must not be there (O_EXCL): in replay they may be left by another run. */
+/*
+ * Whether a file can be opened is an input: in replay it may be there, left by another run, though
+ * the recorded one did not find it, or must not be there (O_EXCL).
+ */
 #ifndef HOOK_INPUT_NAMES_H
 #define HOOK_INPUT_NAMES_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 /*
@@ -12,7 +16,10 @@
 int hook_names_open_left(int dir, const char *path);
 void hook_names_make_again(int fd, int dir, const char *path, int flags, mode_t mode);
 
-/* Whether such an open succeeded is an input: the descriptor, or -1 and errno as recorded. */
+/* An open of the program's has returned this, and errno: the same, or -1 and errno as recorded. */
 int hook_names_opened(int fd);
+
+/* Replay, for opens that are made only if they succeeded: true, and errno, if this one did not. */
+bool hook_names_open_failed(void);
 
 #endif

@@ -34,6 +34,8 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/statvfs.h>
 #include <sys/sysinfo.h>
 #include <sys/time.h>
 #include <sys/timerfd.h>
@@ -81,7 +83,7 @@ int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout, co
 	X(readdir) X(telldir) X(glob) X(nftw) X(ftw) X(fts_read) X(getdents64) \
 	X(getcwd) X(get_current_dir_name) X(readlinkat) X(realpath) \
 	X(tcgetattr) X(tcsetattr) X(tcgetpgrp) X(ttyname_r) X(sched_getcpu) X(getcpu) X(get_nprocs) X(get_nprocs_conf) \
-	X(uname) X(gethostname) X(sysinfo) X(getloadavg) X(sysconf) \
+	X(statfs) X(fstatfs) X(statvfs) X(fstatvfs) X(uname) X(gethostname) X(sysinfo) X(getloadavg) X(sysconf) \
 	X(fopen) X(fdopen) X(tmpfile) X(popen) X(fclose) X(opendir) X(closedir) \
 	X(read) X(__read_chk) X(readv) X(pread) X(pread64) X(__pread_chk) X(__pread64_chk) \
 	X(write) X(writev) X(recv) X(recvfrom) X(recvmsg) X(recvmmsg) X(send) X(sendto) X(sendmsg) \
