@@ -23,6 +23,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "trace/stream.h"
+#include "trace/words.h"
 
 #define STREAM "stdin"
 #define CHUNK (16u << 10)
@@ -43,10 +44,21 @@ static int write_all(int fd, const uint8_t *bytes, size_t n)
 	return 0;
 }
 
-static bool not_kept(int rc)
+/*
+ * An empty stream with the mark of one that is cut: info and replay tell by it that there was an
+ * input. What was kept of a file has gone before, so there is room where there is some at all.
+ */
+static bool not_kept(int rankfd, unsigned rank, int rc)
 {
-	rp_say("standard input is not recorded: %s", strerror(-rc));
-	return false;
+	struct trace_stream stream;
+
+	rp_say("standard input is not recorded: %s; this run cannot be replayed", strerror(-rc));
+	unlinkat(rankfd, STREAM, 0);
+	if (trace_stream_create(&stream, rankfd, STREAM, TRACE_STREAM_STDIN, rank, 0, "") != 0)
+		return false;
+	trace_stream_set_events(&stream, 1, true);
+	trace_stream_close(&stream);
+	return true;
 }
 
 /* Copies the rest of the file; the offset, shared with others, stays. */
@@ -58,7 +70,7 @@ static bool keep_file(int rankfd, unsigned rank, off_t at)
 	ssize_t n = 0;
 
 	if (rc)
-		return not_kept(rc);
+		return not_kept(rankfd, rank, rc);
 	while (!rc && (n = pread(STDIN_FILENO, chunk, sizeof(chunk), at)) > 0) {
 		rc = trace_stream_reserve(&stream, (size_t)n);
 		if (!rc)
@@ -70,8 +82,7 @@ static bool keep_file(int rankfd, unsigned rank, off_t at)
 	trace_stream_close(&stream);
 	if (!rc)
 		return true;
-	unlinkat(rankfd, STREAM, 0);
-	return not_kept(rc);
+	return not_kept(rankfd, rank, rc);
 }
 
 /* Blocks until there is something to read; false when the reader is gone. */
@@ -189,11 +200,11 @@ static bool keep_pipe(int rankfd, unsigned rank)
 
 	rc = trace_stream_create(&stream, rankfd, STREAM, TRACE_STREAM_STDIN, rank, 0, "");
 	if (rc)
-		return not_kept(rc);
+		return not_kept(rankfd, rank, rc);
 	if (pipe2(fd, O_CLOEXEC) != 0) {
 		rc = -errno;
 		trace_stream_close(&stream);
-		return not_kept(rc);
+		return not_kept(rankfd, rank, rc);
 	}
 	pid = fork();
 	if (pid == 0) {
@@ -209,7 +220,7 @@ static bool keep_pipe(int rankfd, unsigned rank)
 		close(fd[0]);
 		close(fd[1]);
 		trace_stream_close(&stream);
-		return not_kept(rc);
+		return not_kept(rankfd, rank, rc);
 	}
 	close(stream.fd);
 	trace_stream_forget(&stream);
@@ -285,9 +296,10 @@ static int restore_kept(int rankfd)
 		return RP_EXIT_BAD_INPUT;
 	}
 	if (view.inside) {
-		rp_say("standard input is recorded only up to byte %" PRIu64
-		       ": there was no room for more; this run cannot be replayed",
-		       view.length);
+		char *words = trace_stop_words(TRACE_STOP_STDIN, view.length);
+
+		rp_say("%s: there was no room for more; this run cannot be replayed", words);
+		free(words);
 		trace_view_close(&view);
 		return RP_EXIT_BAD_INPUT;
 	}

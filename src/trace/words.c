@@ -167,7 +167,9 @@ char *trace_stop_words(uint64_t stop, uint64_t value)
 	case TRACE_STOP_NOSPACE:
 		return rp_format("the trace could not grow: %s", strerror((int)value));
 	case TRACE_STOP_STDIN:
-		return rp_format("standard input is there only up to byte %" PRIu64, value);
+		return value ? rp_format("standard input is recorded only up to byte %" PRIu64,
+					 value)
+			     : rp_strdup("standard input is not recorded");
 	case TRACE_STOP_CALL:
 		return rp_format(
 			"%s cannot be replayed",
