@@ -2,44 +2,21 @@
 /* UTF-8 is decoded, all else replaced. */
 #include "base/text.h"
 
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
-
-/* Bytes of the UTF-8 character at p, or 0 if there is none. */
-static size_t utf8_length(const unsigned char *p)
-{
-	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-	size_t n = *p < 0x80 ? 1 : *p >= 0xf0 ? 4 : *p >= 0xe0 ? 3 : *p >= 0xc0 ? 2 : 0;
-	uint32_t c = n == 1 ? *p : *p & (0xffu >> (n + 1));
-
-	if (*p >= 0xf8)
-		return 0;
-	for (size_t i = 1; i < n; i++) {
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-		c = c << 6 | (p[i] & 0x3f);
-	}
-	return n && c >= least[n] && c <= 0x10ffff && (c < 0xd800 || c > 0xdfff) ? n : 0;
-}
-
-/* Also the control characters of Latin 1, which some terminals obey. */
-static bool is_control(const unsigned char *p)
-{
-	return *p < 0x20 || *p == 0x7f || (*p == 0xc2 && p[1] < 0xa0);
-}
+#include "base/utf8.h"
 
 static void copy(const char *from, char *to, const char *bad, bool keep_controls)
 {
 	const unsigned char *p = (const unsigned char *)from;
 
 	while (*p) {
-		size_t n = utf8_length(p);
+		size_t n = rp_utf8_length(p);
 
-		if (n == 0 || (!keep_controls && is_control(p))) {
+		if (n == 0 || (!keep_controls && rp_utf8_is_control(p))) {
 			p += n ? n : 1;
 			to = stpcpy(to, bad);
 			continue;

@@ -170,12 +170,13 @@ static void print_text(const char *what, const struct replay_finding *f)
 		"same output", "other output", "other exit status", "MPI_Abort", "crash",
 		"deadlock",    "no end",       "cannot be tried",
 	};
-	char *detail = cmd_show_text(f->text);
+	char *detail = cmd_show_text(f->text), *trace = cmd_show_text(f->trace ? f->trace : "");
 
 	printf("%s: %s%s%s%s%s\n", what, words[f->change], *detail ? ": " : "", detail,
-	       f->trace ? "  " : "", f->trace ? f->trace : "");
+	       *trace ? "  " : "", trace);
 	fflush(stdout);
 	free(detail);
+	free(trace);
 }
 
 static json_t *json_of(const struct cmd_alternative *a, const struct replay_finding *f)

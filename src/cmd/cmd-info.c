@@ -31,9 +31,10 @@ static const char *mpi_name(const char *mpi)
 	return !strcmp(mpi, "none") ? "no MPI" : "unknown MPI";
 }
 
-/* Takes the value. */
+/* Takes the value, which may be in the words of a trace. */
 static void print_field(const char *name, char *value)
 {
+	rp_text_clean(value);
 	printf("  %-8s  %s\n", name, value);
 	free(value);
 }

@@ -94,8 +94,10 @@ static void print(const struct wanted *w, const char *trace, const struct cmd_re
 {
 	const struct graph_reduction *f = &r->found;
 	char *before = cmd_show_size(r->before), *after = cmd_show_size(r->after);
+	char *show = cmd_show_text(trace);
 
-	printf("%s\n", trace);
+	printf("%s\n", show);
+	free(show);
 	printf("  messages       %" PRIu64 "\n", f->messages);
 	printf("  wildcards      %" PRIu64 " outcomes, %" PRIu64 " of them racing\n", f->wildcards,
 	       f->racing);

@@ -112,7 +112,8 @@ json_t *cmd_show_json_list(char *const *list)
 
 void cmd_show_json_line(json_t *value, size_t flags)
 {
-	char *text = json_dumps(value, flags);
+	/* Some terminals obey control characters above ASCII, too. */
+	char *text = json_dumps(value, flags | JSON_ENSURE_ASCII);
 
 	if (text)
 		puts(text);

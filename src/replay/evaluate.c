@@ -20,6 +20,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "launch/front.h"
 #include "replay/front.h"
 #include "trace/events.h"
@@ -208,6 +209,7 @@ static void show_progress(const struct replay_front *f)
 {
 	static uint64_t last;
 	uint64_t done = 0, all = 0, syncs = 0, all_syncs = 0;
+	char *show;
 
 	if (now(CLOCK_MONOTONIC) - last < REDRAW_NS)
 		return;
@@ -218,9 +220,11 @@ static void show_progress(const struct replay_front *f)
 		syncs += f->state->slot[i].sync * REPLAY_SYNC_UNIT;
 		all_syncs += f->run->rank[i].syncs;
 	}
-	fprintf(stderr, "\r\033[Kreprise: evaluating %s: %" PRIu64 " of %" PRIu64 " %s",
-		f->run->dir.show, all ? done : syncs, all ? all : all_syncs,
+	show = rp_text_cleaned(f->run->dir.show, "?", false);
+	fprintf(stderr, "\r\033[Kreprise: evaluating %s: %" PRIu64 " of %" PRIu64 " %s", show,
+		all ? done : syncs, all ? all : all_syncs,
 		all ? "events" : "operations of threads");
+	free(show);
 }
 
 /* The exit code of a replay that was to be complete. */

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/utf8.h"
 #include "hook/common/text.h"
 
 ssize_t hook_write(int fd, const void *bytes, size_t n)
@@ -33,6 +34,21 @@ ssize_t hook_write(int fd, const void *bytes, size_t n)
 	return done;
 }
 
+/* In replay names come from the trace, which may be somebody else's. */
+static void clean(char *line)
+{
+	size_t n;
+
+	for (unsigned char *p = (unsigned char *)line; *p; p += n) {
+		n = rp_utf8_length(p);
+		if (n && !rp_utf8_is_control(p))
+			continue;
+		for (n = n ? n : 1; n > 1; n--)
+			*p++ = '?';
+		*p = '?';
+	}
+}
+
 static void say(const char *a, va_list ap)
 {
 	char line[2048];
@@ -42,6 +58,7 @@ static void say(const char *a, va_list ap)
 	hook_text_add(&text, "reprise: ");
 	for (; a; a = va_arg(ap, const char *))
 		hook_text_add(&text, a);
+	clean(line);
 	*text.at++ = '\n';
 	hook_write(STDERR_FILENO, line, (size_t)(text.at - line));
 	errno = saved;
