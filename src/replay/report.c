@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "replay/output.h"
+#include "replay/where.h"
 #include "symbol/symbol.h"
 #include "trace/calls.h"
 #include "trace/words.h"
@@ -74,34 +75,24 @@ static char *thread_of(const struct replay_word *w)
 	return strcmp(w->thread, "0") == 0 ? rp_strdup("") : rp_format(" thread %s", w->thread);
 }
 
-/* The other threads of a rank than the one that has said it, and where they are. */
-static void report_others(const struct replay_word *w)
-{
-	for (size_t i = w->others; i-- > 0;) {
-		const char *where = strchr(w->other[i], ' ');
-		char *place = where && where[1] ? symbol_text(where + 1) : rp_strdup("");
-
-		rp_say("    thread %.*s: %s%s", (int)strcspn(w->other[i], " "), w->other[i],
-		       w->in[i] ? w->in[i] : "?", place);
-		free(place);
-	}
-}
-
 static void report_words(const struct replay_front *f, const char *why, const char *format)
 {
+	struct replay_where where = {0};
 	size_t said = 0;
 
 	replay_output_end_line(f);
 	for (size_t i = 0; i < f->ranks && said < SHOWN; i++) {
 		const struct replay_word *w = &f->word[i];
-		char *place, *thread;
+		char *place, *thread, *others;
 
 		if (!w->why || strcmp(w->why, why) != 0)
 			continue;
 		place = place_of(w);
 		thread = thread_of(w);
 		rp_say(format, i, thread, (unsigned long)w->event, w->call, place, w->text);
-		report_others(w);
+		others = replay_where_threads(&where, f, i, w->thread);
+		replay_where_say_lines(others);
+		free(others);
 		free(place);
 		free(thread);
 		said++;
@@ -180,10 +171,25 @@ static void describe_wait(char *out, size_t size, const struct replay_slot *slot
 		snprintf(out + n, size - (size_t)n, ", tag %d", slot->tag);
 }
 
+/*
+ * Where the main thread of a rank is, by its stack, or else where what it is in was called, which
+ * may be in a library between MPI and Fortran.
+ */
+static char *main_place(const struct replay_front *f, size_t rank)
+{
+	const struct replay_slot *slot = &f->state->slot[rank];
+	char *place = replay_where_main(f, rank);
+
+	if (place[0] || !(slot->events & 1))
+		return place;
+	free(place);
+	return place_in(slot->pid, slot->site);
+}
+
 char *replay_wait_text(const struct replay_front *f, size_t rank)
 {
 	const struct replay_slot *slot = &f->state->slot[rank];
-	char what[128], *place = place_in(slot->pid, slot->site), *text;
+	char what[128], *place = main_place(f, rank), *text;
 
 	describe_wait(what, sizeof(what), slot);
 	text = rp_format("%s%s", what, place);
@@ -237,28 +243,29 @@ void replay_report_inputs(const struct replay_front *f, const char *end)
 /* What those wait for that have said no last word. */
 static void say_waiting(const struct replay_front *f)
 {
-	size_t said = 0;
-	char *what;
+	struct replay_where where = {0};
 
-	for (size_t i = 0; i < f->ranks && said < SHOWN; i++) {
+	for (size_t i = 0; i < f->ranks; i++) {
 		const struct replay_slot *slot = &f->state->slot[i];
+		char what[128] = "", *place, *text;
 
 		if (f->word[i].why)
 			continue;
-		if (slot->parked && !(slot->events & 1)) {
-			rp_say("  rank %zu: a thread does more than it did when recorded, and the "
-			       "main"
-			       " thread waits after event %lu",
-			       i, (unsigned long)(slot->events >> 1));
-			said++;
-			continue;
-		}
-		what = replay_wait_text(f, i);
-		rp_say("  rank %zu waits in event %lu of %lu: %s", i,
-		       (unsigned long)(slot->events >> 1), (unsigned long)(slot->limit >> 1), what);
-		free(what);
-		said++;
+		place = main_place(f, i);
+		describe_wait(what, sizeof(what), slot);
+		if (slot->parked && !(slot->events & 1))
+			text = rp_format("after event %lu%s; a thread does more than it did when "
+					 "recorded",
+					 (unsigned long)(slot->events >> 1), place);
+		else
+			text = rp_format("waits in event %lu of %lu: %s%s",
+					 (unsigned long)(slot->events >> 1),
+					 (unsigned long)(slot->limit >> 1), what, place);
+		replay_where_add(&where, f, i, "0", text);
+		free(text);
+		free(place);
 	}
+	replay_where_say(&where);
 }
 
 void replay_report_stuck(const struct replay_front *f)
@@ -305,9 +312,32 @@ static void report_stop(const struct replay_front *f)
 	}
 }
 
+/* What a rank does, or has done last. */
+static char *last_of(const struct replay_front *f, size_t rank)
+{
+	const struct replay_word *w = &f->word[rank];
+	char *place, *thread, *text;
+
+	if (!w->why) {
+		place = main_place(f, rank);
+		text = rp_format("after event %lu computes%s, without a further MPI call",
+				 (unsigned long)(f->state->slot[rank].events >> 1), place);
+		free(place);
+		return text;
+	}
+	place = place_of(w);
+	thread =
+		strcmp(w->thread, "0") == 0 ? rp_strdup("") : rp_format(" of thread %s", w->thread);
+	text = rp_format("%s event %lu%s: %s%s", strcmp(w->text, "in") == 0 ? "in" : "after",
+			 (unsigned long)w->event, thread, w->call, place);
+	free(place);
+	free(thread);
+	return text;
+}
+
 void replay_report_end(const struct replay_front *f)
 {
-	size_t said = 0;
+	struct replay_where where = {0};
 
 	replay_output_end_line(f);
 	if (replay_front_any(f, REPLAY_WHY_STOP)) {
@@ -315,26 +345,15 @@ void replay_report_end(const struct replay_front *f)
 		return;
 	}
 	rp_say("end of the recording: the run was stopped here");
-	for (size_t i = 0; i < f->ranks && said < SHOWN; i++) {
+	for (size_t i = 0; i < f->ranks; i++) {
 		const struct replay_word *w = &f->word[i];
-		char *place;
+		char *text;
 
-		if (!w->why) {
-			rp_say("  rank %zu computes after event %lu, without a further MPI call", i,
-			       (unsigned long)(f->state->slot[i].events >> 1));
-			said++;
+		if (w->why && strcmp(w->why, REPLAY_WHY_END) != 0)
 			continue;
-		}
-		if (strcmp(w->why, REPLAY_WHY_END) != 0)
-			continue;
-		place = place_of(w);
-		rp_say("  rank %zu %s event %lu: %s%s", i,
-		       strcmp(w->text, "in") == 0 ? "in" : "after", (unsigned long)w->event,
-		       w->call, place);
-		free(place);
-		report_others(w);
-		said++;
+		text = last_of(f, i);
+		replay_where_add(&where, f, i, w->why ? w->thread : "0", text);
+		free(text);
 	}
-	if (f->ranks > SHOWN)
-		rp_say("  … and %zu further ranks", f->ranks - SHOWN);
+	replay_where_say(&where);
 }

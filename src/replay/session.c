@@ -75,6 +75,13 @@ static uint64_t patience(const struct replay_front *f)
 	return seconds > 0 && seconds < 1e9 ? 10 * (uint64_t)(seconds + 2) : 0;
 }
 
+static uint64_t recorded_ms(const struct replay_front *f)
+{
+	double seconds = f->run->meta.seconds;
+
+	return seconds > 0 && seconds < 1e9 ? (uint64_t)(1000 * seconds) + 1 : 0;
+}
+
 static uint32_t flags_of(const struct trace_run_rank *rank)
 {
 	const struct trace_run_stream *last = rank->last;
@@ -113,6 +120,7 @@ static int make_state(struct replay_front *f)
 	for (size_t i = 0; i < f->ranks; i++) {
 		f->state->slot[i].flags = flags_of(&f->run->rank[i]);
 		f->state->slot[i].patience = patience(f);
+		f->state->slot[i].recorded_ms = recorded_ms(f);
 	}
 	gethostname(f->state->host, sizeof(f->state->host) - 1);
 	__atomic_store_n(&f->state->magic, REPLAY_STATE_MAGIC, __ATOMIC_RELEASE);

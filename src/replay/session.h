@@ -53,7 +53,7 @@ enum replay_state {
 #define REPLAY_STOPPED 4
 
 #define REPLAY_SYNC_UNIT 256
-#define REPLAY_COMMS 37 /* so that a slot is whole cache lines */
+#define REPLAY_COMMS 29 /* so that a slot is whole cache lines */
 #define REPLAY_KINDS 64 /* of messages, see below: a power of two */
 #define REPLAY_WANTS 4
 #define REPLAY_ANY (-1) /* source, tag */
@@ -75,6 +75,20 @@ static inline uint32_t replay_kind(int32_t source, int32_t tag, uint32_t comm)
 	return (uint32_t)((x * 0xbf58476d1ce4e5b9ull) >> 32) % REPLAY_KINDS;
 }
 
+/*
+ * Where a list of the program's threads is in the memory of the rank, and what is where in an entry
+ * of it: the front looks when it has to say where each of them is. All 0 while there is but one.
+ */
+struct replay_threads {
+	uint64_t first; /* the address of the pointer to the first one */
+	uint32_t next;  /* pointer to the next one */
+	uint32_t name;  /* up to REPLAY_NAME_BYTES */
+	uint32_t tid;   /* int */
+	uint32_t call;  /* pointer to the name of its last call, or NULL */
+};
+
+#define REPLAY_NAME_BYTES 64
+
 struct replay_slot {
 	uint64_t events; /* 2 * events + (1 while inside the last one) */
 	uint64_t limit;  /* the same for the whole recording of the main thread */
@@ -93,6 +107,9 @@ struct replay_slot {
 	uint32_t todo_main; /* 1 if the main one has */
 	uint64_t patience;  /* seconds in which a thread that runs comes to an operation; set by the
 			       front */
+	uint64_t
+		recorded_ms; /* what the whole run took, 0 if that is not known; set by the front */
+	struct replay_threads threads;
 	/* along a prelude: what is between the ranks, see hook/mpi/vary-traffic.c */
 	uint64_t sent_here; /* messages that others have sent to this rank */
 	uint64_t received;  /* by it */

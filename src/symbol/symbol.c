@@ -47,13 +47,18 @@ static void open_module(struct module *m)
 		m->dwfl_module = NULL;
 }
 
-/* How much of it is the program's name: compilers mark copies, parts and statics by suffixes. */
+/*
+ * How much of it is the program's name: compilers mark copies, parts and statics by suffixes, and
+ * symbols may have versions.
+ */
 static size_t name_length(const char *name)
 {
 	static const char *const marks[] = {"constprop.", "isra.", "part.", "lto_priv.",
 					    "cold",       "clone", "llvm."};
-	const char *dot = name;
+	const char *dot = name, *version = strchr(name, '@');
 
+	if (version && version > name)
+		return (size_t)(version - name);
 	while ((dot = strchr(dot + 1, '.'))) {
 		for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
 			if (strncmp(dot + 1, marks[i], strlen(marks[i])) == 0)
@@ -154,6 +159,7 @@ bool symbol_find(const char *module, uint64_t address, bool returns, struct symb
 	if (name) {
 		place->function = plain_name(m, name);
 		place->offset = offset + returns;
+		place->exported = GELF_ST_BIND(symbol.st_info) != STB_LOCAL;
 	}
 	line = dwfl_module_getsrc(m->dwfl_module, address);
 	name = line ? dwfl_lineinfo(line, NULL, &place->line, NULL, NULL, NULL) : NULL;
@@ -219,9 +225,10 @@ char *symbol_text(const char *where)
 bool symbol_is_foreign(const char *module)
 {
 	static const char *const names[] = {
-		"/libreprise-",    "/libmpi",  "/libmpich",     "/libopen-",    "/libc.so",
-		"/libuc",          "/libpmi",  "/libstdc++.so", "/libgcc_s.so", "/libgomp.so",
-		"/libgfortran.so", "/libm.so", "/ld-linux"};
+		"/libreprise-",    "/libmpi",   "/libmpich",     "/libopen-",    "/libc.so",
+		"/libuc",          "/libpmi",   "/libstdc++.so", "/libgcc_s.so", "/libgomp.so",
+		"/libgfortran.so", "/libm.so",  "/ld-linux",     "/libpthread",  "/mca_",
+		"/libevent",       "/libhwloc", "/libfabric",    "/libibverbs",  "/librdmacm"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		if (strstr(module, names[i]))

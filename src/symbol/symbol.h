@@ -16,6 +16,7 @@ struct symbol_place {
 	uint64_t offset;      /* of the address in the function */
 	const char *file;     /* as in the debug information; "?" if unknown */
 	int line;             /* 0 if unknown */
+	bool exported;        /* other files may call the function by its name */
 };
 
 /*

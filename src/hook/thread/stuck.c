@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -51,9 +52,25 @@ static void list_unlock(void)
 	__atomic_store_n(&locked, 0, __ATOMIC_RELEASE);
 }
 
+/* The front may look at the list when we no longer answer. */
+static void show_list(void)
+{
+	_Static_assert(sizeof(first->name) <= REPLAY_NAME_BYTES, "names fit");
+	if (hook_process.mode == HOOK_REPLAY && hook_slot->pid == hook_process.pid)
+		hook_slot->threads = (struct replay_threads){
+			.first = (uintptr_t)&first,
+			.next = offsetof(struct hook_thread, next_thread),
+			.name = offsetof(struct hook_thread, name),
+			.tid = offsetof(struct hook_thread, tid),
+			.call = offsetof(struct hook_thread, waits_in),
+		};
+}
+
 void hook_sync_list_add(struct hook_thread *t)
 {
 	list_lock();
+	if (!first)
+		show_list();
 	t->next_thread = first;
 	t->link = &first;
 	if (first)

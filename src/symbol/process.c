@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "symbol/process.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <elfutils/libdwfl.h>
+
+#include "base/mem.h"
+#include "symbol/symbol.h"
+
+#define MAX_FRAMES 512
+
+struct symbol_process {
+	Dwfl *dwfl;
+};
+
+static const Dwfl_Callbacks callbacks = {
+	.find_elf = dwfl_linux_proc_find_elf,
+	.find_debuginfo = dwfl_standard_find_debuginfo,
+};
+
+struct symbol_process *symbol_process_open(int pid)
+{
+	struct symbol_process *p = rp_alloc(1, sizeof(*p));
+
+	p->dwfl = dwfl_begin(&callbacks);
+	if (p->dwfl && dwfl_linux_proc_report(p->dwfl, pid) == 0 &&
+	    dwfl_report_end(p->dwfl, NULL, NULL) == 0 &&
+	    dwfl_linux_proc_attach(p->dwfl, pid, false) == 0)
+		return p;
+	symbol_process_close(p);
+	return NULL;
+}
+
+void symbol_process_close(struct symbol_process *p)
+{
+	if (!p)
+		return;
+	if (p->dwfl)
+		dwfl_end(p->dwfl);
+	free(p);
+}
+
+struct walk {
+	const struct symbol_process *process;
+	struct symbol_standing *out;
+	size_t frames;
+};
+
+/* Second names of MPI's and libc's functions. */
+static const char *usual_name(const char *name)
+{
+	if (strncmp(name, "PMPI_", 5) == 0 || strncmp(name, "pmpi_", 5) == 0)
+		return name + 1;
+	return name + (strncmp(name, "__", 2) == 0 ? 2 : 0);
+}
+
+static int look_at_frame(Dwfl_Frame *frame, void *data)
+{
+	struct walk *w = data;
+	const char *path = NULL;
+	struct symbol_place place;
+	Dwfl_Module *module;
+	Dwarf_Addr pc, bias;
+	bool active;
+
+	if (++w->frames > MAX_FRAMES || !dwfl_frame_pc(frame, &pc, &active))
+		return DWARF_CB_ABORT;
+	module = dwfl_addrmodule(w->process->dwfl, pc - !active);
+	if (module && dwfl_module_getelf(module, &bias))
+		dwfl_module_info(module, NULL, NULL, NULL, NULL, NULL, &path, NULL);
+	if (!path || path[0] != '/')
+		return DWARF_CB_OK;
+	if (!symbol_is_foreign(path)) {
+		char *where = rp_format("%s+0x%lx", path, (unsigned long)(pc + active - bias));
+
+		w->out->place = symbol_text(where);
+		free(where);
+		return DWARF_CB_ABORT;
+	}
+	if (symbol_find(path, pc - bias, !active, &place)) {
+		free(w->out->call);
+		w->out->call = rp_strdup(usual_name(place.function));
+		w->out->sure = place.exported;
+	}
+	return DWARF_CB_OK;
+}
+
+int symbol_process_look(struct symbol_process *p, int tid, struct symbol_standing *out)
+{
+	struct symbol_standing standing = {0};
+	struct walk w = {p, &standing, 0};
+
+	dwfl_getthread_frames(p->dwfl, tid, look_at_frame, &w);
+	if (!w.frames)
+		return -EPERM;
+	if (!standing.place)
+		standing.place = rp_strdup("");
+	*out = standing;
+	return 0;
+}

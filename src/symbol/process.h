@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where the threads of a living process are, by their stacks: each is stopped for as long as
+ * that takes. It needs the right to trace the process, and nobody else who does.
+ */
+#ifndef SYMBOL_PROCESS_H
+#define SYMBOL_PROCESS_H
+
+#include <stdbool.h>
+
+struct symbol_process;
+
+struct symbol_standing {
+	char *call;  /* of a library, that the program is in; NULL if it is in none */
+	bool sure;   /* that is its name, and not that of a function behind it */
+	char *place; /* " at file.c:12 (function)": the innermost frame of the program's; or "" */
+};
+
+/* NULL if it cannot be looked at. */
+struct symbol_process *symbol_process_open(int pid);
+void symbol_process_close(struct symbol_process *p);
+
+/* 0 or -errno; the caller frees both strings. */
+int symbol_process_look(struct symbol_process *p, int tid, struct symbol_standing *out)
+	__attribute__((warn_unused_result));
+
+#endif
