@@ -26,6 +26,7 @@ static void ask_terminal(void)
 	raw = state;
 	raw.c_lflag &= ~(tcflag_t)ECHO;
 	printf("set %d, ", tcsetattr(0, TCSANOW, &raw));
+	printf("flush %d, drain %d, ", tcflush(0, TCOFLUSH), tcdrain(0));
 	printf("size %d ", ioctl(0, TIOCGWINSZ, &size));
 	printf("%d x %d, ", size.ws_row, size.ws_col);
 	printf("name %s, typed on one: %d, the other %d\n",
@@ -73,6 +74,10 @@ int main(int argc, char **argv)
 	pthread_t thread;
 
 	ask_terminal();
+	if (argc > 1 && strcmp(argv[1], "password") == 0) {
+		show("password", getpass("password? "));
+		return 0;
+	}
 	if (argc > 1) {
 		pthread_create(&thread, NULL, read_lines, "a thread");
 		pthread_join(thread, NULL);

@@ -145,6 +145,22 @@ static void futex(void)
 	pthread_join(thread, NULL);
 }
 
+static void *inherits(void *word)
+{
+	if (syscall(SYS_futex, word, FUTEX_LOCK_PI, 0, NULL, NULL, 0) == 0)
+		syscall(SYS_futex, word, FUTEX_UNLOCK_PI, 0, NULL, NULL, 0);
+	return NULL;
+}
+
+static void heirs(void)
+{
+	static int word;
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, inherits, &word);
+	pthread_join(thread, NULL);
+}
+
 static void calls(void)
 {
 	static const char text[] = "written by number\n";
@@ -175,7 +191,7 @@ int main(int argc, char **argv)
 	} ways[] = {{"aio", aio},           {"timer", timer},     {"queue", queue},
 		    {"children", children}, {"segment", segment}, {"ring", ring},
 		    {"pipe", named_pipe},   {"device", device},   {"futex", futex},
-		    {"calls", calls}};
+		    {"heirs", heirs},       {"calls", calls}};
 
 	sem_init(&done, 0, 0);
 	for (size_t i = 0; argc > 1 && i < sizeof(ways) / sizeof(ways[0]); i++) {

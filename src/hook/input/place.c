@@ -6,6 +6,7 @@
 #undef _FORTIFY_SOURCE
 #include <errno.h>
 #include <limits.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "hook/common/moved.h"
@@ -150,22 +151,43 @@ HOOK_EXPORT ssize_t __readlinkat_chk(int dir, const char *path, char *buffer, si
 	return read_link(dir, path, buffer, n, SITE);
 }
 
+/*
+ * What realpath tells: errno, or 0, and a path. If it fails, libc leaves in the buffer of the
+ * program how far it came.
+ */
+struct resolved {
+	int32_t error;
+	char path[PATH_MAX];
+};
+
 static ssize_t fetch_real(void *ctx, void *buffer, size_t size)
 {
+	struct resolved *r = buffer;
+
 	(void)size;
-	return path_bytes(REAL(realpath)(place_of(ctx), buffer));
+	r->path[0] = 0;
+	r->error = REAL(realpath)(place_of(ctx), r->path) ? 0 : errno;
+	return (ssize_t)(offsetof(struct resolved, path) + strlen(r->path) + 1);
 }
 
 static char *real_path(const char *path, char *resolved, const void *site)
 {
 	struct question q = question(AT_FDCWD, path);
-	char told[PATH_MAX];
+	struct resolved told;
 	ssize_t n;
 
 	if (!hook_io_is_programs(site) || !path)
 		return REAL(realpath)(path, resolved);
-	n = hook_io_told("realpath", site, fetch_real, &q, told, sizeof(told));
-	return n < 0 ? NULL : place(resolved, 0, told, (size_t)n);
+	n = hook_io_told("realpath", site, fetch_real, &q, &told, sizeof(told)) -
+	    (ssize_t)offsetof(struct resolved, path);
+	if (n <= 0)
+		return NULL;
+	if (!told.error)
+		return place(resolved, 0, told.path, (size_t)n);
+	if (resolved && told.path[0])
+		memcpy(resolved, told.path, (size_t)n);
+	errno = told.error;
+	return NULL;
 }
 
 HOOK_EXPORT char *realpath(const char *restrict path, char *restrict resolved)

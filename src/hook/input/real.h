@@ -81,8 +81,8 @@ int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout, co
 	X(mkostemps) X(mkdtemp) X(mktemp) X(tmpnam) X(tempnam) \
 	X(mkdir) X(mkdirat) X(unlink) X(unlinkat) X(rmdir) X(remove) X(link) X(linkat) X(symlink) X(symlinkat) X(renameat) X(renameat2) \
 	X(readdir) X(telldir) X(glob) X(nftw) X(ftw) X(fts_read) X(getdents64) \
-	X(getcwd) X(get_current_dir_name) X(readlinkat) X(realpath) \
-	X(tcgetattr) X(tcsetattr) X(tcgetpgrp) X(ttyname_r) X(sched_getcpu) X(getcpu) X(get_nprocs) X(get_nprocs_conf) \
+	X(getcwd) X(get_current_dir_name) X(readlinkat) X(realpath) X(faccessat) X(getpass) \
+	X(tcgetattr) X(tcsetattr) X(tcflush) X(tcdrain) X(tcflow) X(tcsendbreak) X(tcgetpgrp) X(ttyname_r) X(sched_getcpu) X(getcpu) X(get_nprocs) X(get_nprocs_conf) \
 	X(statfs) X(fstatfs) X(statvfs) X(fstatvfs) X(uname) X(gethostname) X(sysinfo) X(getloadavg) X(sysconf) \
 	X(fopen) X(fdopen) X(tmpfile) X(popen) X(fclose) X(opendir) X(closedir) \
 	X(read) X(__read_chk) X(readv) X(pread) X(pread64) X(__pread_chk) X(__pread64_chk) \

@@ -166,6 +166,15 @@ static bool path_call(long number, const long arg[6], long *result)
 	case SYS_readlinkat:
 		*result = readlinkat(D(0), P(1), P(2), N(3));
 		return true;
+	case SYS_access:
+		*result = access(P(0), D(1));
+		return true;
+	case SYS_faccessat:
+		*result = faccessat(D(0), P(1), D(2), 0);
+		return true;
+	case SYS_faccessat2:
+		*result = faccessat(D(0), P(1), D(2), D(3));
+		return true;
 	case SYS_getcpu:
 		*result = getcpu(P(0), P(1));
 		return true;
@@ -249,18 +258,23 @@ static void note_futex(long operation)
 		.what = "the order of threads that wait for each other by the futex system call",
 		.remedy = "record with --threads=serial"};
 
+	/* The kernel writes numbers of threads in these, which are others in replay. */
+	static struct hook_unseen heirs = {
+		.key = "futex-pi",
+		.what = "locks that inherit priorities, made by the futex system call"};
+
 	operation &= FUTEX_CMD_MASK;
-	if (hook_sync_mode && !hook_baton_on &&
-	    (operation == FUTEX_WAIT || operation == FUTEX_WAIT_BITSET))
+	if (hook_sync_mode && (operation == FUTEX_LOCK_PI || operation == FUTEX_LOCK_PI2 ||
+			       operation == FUTEX_TRYLOCK_PI || operation == FUTEX_UNLOCK_PI ||
+			       operation == FUTEX_WAIT_REQUEUE_PI))
+		hook_unseen(&heirs);
+	else if (hook_sync_mode && !hook_baton_on &&
+		 (operation == FUTEX_WAIT || operation == FUTEX_WAIT_BITSET))
 		hook_unseen(&futex);
 }
 
-static void note_unseen(long number, const long arg[6])
+static void note_unseen(long number)
 {
-	if (number == SYS_futex) {
-		note_futex(arg[1]);
-		return;
-	}
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
 		if (calls[i].number == number)
 			hook_unseen(&calls[i].unseen);
@@ -319,13 +333,15 @@ bool hook_syscall(long number, const long arg[6], long *result)
 	    data_call(number, arg, result) || descriptor_call(number, arg, result) ||
 	    path_call(number, arg, result) || pid_call(number, arg, result))
 		return true;
-	if (number == SYS_futex && hook_serial_futex(arg, result))
-		return true;
+	if (number == SYS_futex) {
+		note_futex(arg[1]);
+		return hook_serial_futex(arg, result);
+	}
 	if (number == SYS_seccomp)
 		hook_filter_seccomp((unsigned int)arg[0], (unsigned long)arg[2]);
 	else if (number == SYS_prctl)
 		hook_filter_prctl(D(0), (unsigned long)arg[1], (unsigned long)arg[2]);
-	note_unseen(number, arg);
+	note_unseen(number);
 	return false;
 }
 

@@ -16,6 +16,7 @@
 #define SITE __builtin_return_address(0)
 #define KERNEL_TERMIOS 36 /* what the kernel's own struct has */
 #define NAME_BYTES 64
+#define PASSWORD_BYTES 4096
 
 static bool is_asked(int fd, const void *site)
 {
@@ -39,6 +40,10 @@ static int brings(unsigned long request)
 	case TCSETSF:
 	case TIOCSWINSZ:
 	case TIOCSPGRP:
+	case TCFLSH:
+	case TCSBRK:
+	case TCSBRKP:
+	case TCXONC:
 		return 0;
 	default:
 		return -1;
@@ -84,6 +89,64 @@ HOOK_EXPORT int tcsetattr(int fd, int when, const struct termios *state)
 	if (io.live)
 		hook_io_did(&io, REAL(tcsetattr)(fd, when, state));
 	return (int)hook_io_result(&io);
+}
+
+/* What is done to the terminal itself, and not to what was read from it. */
+#define ORDER(name)                                                                                \
+	HOOK_EXPORT int name(int fd, int how)                                                      \
+	{                                                                                          \
+		if (!is_asked(fd, SITE))                                                           \
+			return REAL(name)(fd, how);                                                \
+		HOOK_IO(io, #name, HOOK_IO_GIVES);                                                 \
+		if (io.live)                                                                       \
+			hook_io_did(&io, REAL(name)(fd, how));                                     \
+		return (int)hook_io_result(&io);                                                   \
+	}
+
+ORDER(tcflush)
+ORDER(tcflow)
+ORDER(tcsendbreak)
+
+HOOK_EXPORT int tcdrain(int fd)
+{
+	if (!is_asked(fd, SITE))
+		return REAL(tcdrain)(fd);
+	HOOK_IO(io, "tcdrain", HOOK_IO_GIVES);
+	if (io.live)
+		hook_io_did(&io, REAL(tcdrain)(fd));
+	return (int)hook_io_result(&io);
+}
+
+/*
+ * libc reads a password from the terminal by itself, where no wrapper comes, or, without one, from
+ * standard input, where one does.
+ */
+static ssize_t fetch_password(void *ctx, void *buffer, size_t size)
+{
+	int terminal = open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
+	char *word;
+
+	if (terminal < 0)
+		return 0;
+	close(terminal);
+	word = REAL(getpass)(ctx);
+	if (!word)
+		return -errno;
+	strncpy(buffer, word, size - 1);
+	return (ssize_t)strlen(buffer) + 1;
+}
+
+HOOK_EXPORT char *getpass(const char *prompt)
+{
+	static char word[PASSWORD_BYTES];
+	ssize_t n = 0;
+
+	if (hook_io_is_programs(SITE))
+		n = hook_io_told("getpass", SITE, fetch_password, (void *)prompt, word,
+				 sizeof(word));
+	if (n < 0)
+		return NULL;
+	return n ? word : REAL(getpass)(prompt);
 }
 
 HOOK_EXPORT pid_t tcgetpgrp(int fd)
