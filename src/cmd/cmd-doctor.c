@@ -10,7 +10,6 @@
 #include <elfutils/libdwfl.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -370,36 +369,22 @@ static void check_cores(struct report *report)
 	      n);
 }
 
-static int parse(int argc, char **argv, bool *json)
-{
-	static const struct option options[] = {
-		{"format", required_argument, NULL, 'f'},
-		{NULL, 0, NULL, 0},
-	};
-	int c;
+struct wanted {
+	unsigned format;
+};
 
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, "+:", options, NULL)) != -1) {
-		if (c != 'f')
-			return cmd_bad_option(&cmd_doctor, c, argv);
-		*json = !strcmp(optarg, "json");
-		if (!*json && strcmp(optarg, "text")) {
-			rp_say("--format is text or json, not '%s'", optarg);
-			return RP_EXIT_BAD_INPUT;
-		}
-	}
-	if (argv[optind]) {
-		rp_say("doctor takes no arguments; see 'reprise help doctor'");
-		return RP_EXIT_BAD_INPUT;
-	}
-	return 0;
-}
+static const struct cmd_option options[] = {
+	CMD_OPTION_FORMAT(struct wanted, format),
+	CMD_OPTION_END,
+};
 
 static int run(int argc, char **argv)
 {
 	struct report report = {0};
-	bool json = false;
-	int code = parse(argc, argv, &json);
+	struct wanted w = {0};
+	struct cmd_operands operands;
+	int code = cmd_options_read(&cmd_doctor, argc, argv, &w, &operands);
+	bool json = w.format == CMD_FORMAT_JSON;
 	char *openmpi, *mpich;
 
 	if (code)
@@ -432,9 +417,10 @@ static int run(int argc, char **argv)
 
 const struct cmd_verb cmd_doctor = {
 	.name = "doctor",
-	.args = "[--format=text|json]",
+	.takes = CMD_TAKES_NOTHING,
 	.summary = "Checks this machine and says what will not work and why",
-	.details = "Each line is a check: ok, warn (works less well) or FAIL (does not work).\n"
-		   "The exit status is 1 if something FAILs.\n",
+	.about = "Each line is a check: ok, warn (works less well) or FAIL (does not work). The "
+		 "exit status is 1 if something FAILs.\n",
+	.options = options,
 	.run = run,
 };

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * reprise dump: the records of a trace, a line each, in the words of trace/words.h or as JSON. A
- * damaged stream is refused as a whole, since any part of it may be wrong; with --force whatever
+ * damaged stream is refused as a whole, since any part of it may be wrong; with --damaged whatever
  * can be decoded is shown.
  */
 #include "cmd/cmd.h"
 
-#include <getopt.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
@@ -33,8 +32,9 @@ struct dump {
 	long rank;          /* -1 for all */
 	bool input, sync;   /* instead of the order of events */
 	bool events;
+	bool damaged; /* what is left of such streams */
+	unsigned format;
 	bool json;
-	bool force;
 };
 
 /* The stream at work. */
@@ -241,7 +241,7 @@ static int say_damaged(const struct dump *d, const struct source *from, const ch
 	trace_dir_rank_name(from->rank, name);
 	fflush(stdout);
 	rp_say("%s/%s of the trace %s %s%s", name, from->name->name, d->dir.show, why,
-	       d->force ? "" : "; --force shows what is left");
+	       d->damaged ? "" : "; --force shows what is left");
 	return RP_EXIT_BAD_INPUT;
 }
 
@@ -249,8 +249,8 @@ static int dump_stream(const struct dump *d, const struct source *from, int rank
 {
 	const char *why;
 	struct trace_view view;
-	int rc = d->force ? trace_view_open_damaged(&view, rankfd, from->name->name, &why)
-			  : trace_view_open(&view, rankfd, from->name->name, &why);
+	int rc = d->damaged ? trace_view_open_damaged(&view, rankfd, from->name->name, &why)
+			    : trace_view_open(&view, rankfd, from->name->name, &why);
 	int code = 0;
 
 	if (rc)
@@ -330,8 +330,9 @@ static int dump_all(const struct dump *d)
 	return RP_EXIT_BAD_INPUT;
 }
 
-static int parse_rank(const char *text, long *rank)
+static int read_rank(void *target, const char *text)
 {
+	long *rank = target;
 	char *end;
 
 	*rank = strtol(text, &end, 10);
@@ -341,56 +342,56 @@ static int parse_rank(const char *text, long *rank)
 	return RP_EXIT_BAD_INPUT;
 }
 
-static int parse(int argc, char **argv, struct dump *d)
-{
-	static const struct option options[] = {
-		{"rank", required_argument, NULL, 'r'},   {"thread", required_argument, NULL, 't'},
-		{"format", required_argument, NULL, 'f'}, {"input", no_argument, NULL, 'i'},
-		{"force", no_argument, NULL, 'F'},        {"events", no_argument, NULL, 'e'},
-		{"sync", no_argument, NULL, 's'},         {0}};
-	int c, code = 0;
-
-	opterr = 0;
-	optind = 1;
-	while (!code && (c = getopt_long(argc, argv, ":", options, NULL)) != -1) {
-		if (c == 'r')
-			code = parse_rank(optarg, &d->rank);
-		else if (c == 't')
-			d->thread = optarg;
-		else if (c == 'f')
-			code = cmd_show_format(optarg, &d->json);
-		else if (c == 'i')
-			d->input = true;
-		else if (c == 'e')
-			d->events = true;
-		else if (c == 's')
-			d->sync = true;
-		else if (c == 'F')
-			d->force = true;
-		else
-			code = cmd_bad_option(&cmd_dump, c, argv);
-	}
-	if (!code && d->events && (d->input || d->force)) {
-		rp_say("--events goes without --input and --force");
-		code = RP_EXIT_BAD_INPUT;
-	}
-	if (!code && argc - optind > 1) {
-		rp_say("dump takes one trace; see 'reprise help dump'");
-		code = RP_EXIT_BAD_INPUT;
-	}
-	return code;
-}
+static const struct cmd_option options[] = {
+	{.name = "rank",
+	 .value = "R",
+	 .kind = CMD_OWN,
+	 .read = read_rank,
+	 .target = offsetof(struct dump, rank),
+	 .help = "only this rank"},
+	{.name = "thread",
+	 .value = "T",
+	 .kind = CMD_TEXT,
+	 .target = offsetof(struct dump, thread),
+	 .help = "only this thread: 0 is the main one, 0.1 its first child"},
+	{.name = "input",
+	 .kind = CMD_FLAG,
+	 .target = offsetof(struct dump, input),
+	 .help = "what the outside world gave (clocks, random numbers, pids) instead of the order "
+		 "of events"},
+	{.name = "events",
+	 .kind = CMD_FLAG,
+	 .target = offsetof(struct dump, events),
+	 .help = "what an evaluation saw: every message and collective operation, with the place "
+		 "in the program (see 'reprise help evaluate')"},
+	{.name = "sync",
+	 .kind = CMD_FLAG,
+	 .target = offsetof(struct dump, sync),
+	 .help = "the order of the threads' synchronisation instead"},
+	{.name = "damaged",
+	 .kind = CMD_FLAG,
+	 .target = offsetof(struct dump, damaged),
+	 .help = "show what is left of a damaged stream"},
+	CMD_OPTION_FORMAT(struct dump, format),
+	CMD_OPTION_END,
+};
 
 static int run(int argc, char **argv)
 {
 	struct dump d = {.rank = -1};
-	int code = parse(argc, argv, &d);
+	struct cmd_operands operands;
+	int code = cmd_options_read(&cmd_dump, argc, argv, &d, &operands);
 
+	if (!code && d.events && (d.input || d.damaged)) {
+		rp_say("--events goes without --input and --damaged");
+		code = RP_EXIT_BAD_INPUT;
+	}
 	if (code)
 		return code;
+	d.json = d.format == CMD_FORMAT_JSON;
 	/* Whoever reads only the beginning wants no words about it. */
 	signal(SIGPIPE, SIG_DFL);
-	code = trace_dir_open(&d.dir, argv[optind]);
+	code = trace_dir_open(&d.dir, operands.first);
 	if (code)
 		return code;
 	code = d.events ? cmd_dump_events(&d.dir, d.rank, d.thread, d.json) : dump_all(&d);
@@ -400,22 +401,12 @@ static int run(int argc, char **argv)
 
 const struct cmd_verb cmd_dump = {
 	.name = "dump",
-	.args = "[--rank R] [--thread T] [--input | --events | --sync] [--force] [--format=json] "
-		"[TRACE]",
+	.takes = CMD_TAKES_TRACE,
 	.summary = "Prints every record of a trace, a line each",
-	.details =
-		"  --rank R       only this rank\n"
-		"  --thread T     only this thread: 0 is the main one, 0.1 its first child\n"
-		"  --input        what the outside world gave (clocks, random numbers, pids)\n"
-		"                 instead of the order of events\n"
-		"  --events       what an evaluation saw: every message and collective operation,\n"
-		"                 with the place in the program (see 'reprise help evaluate')\n"
-		"  --sync         the order of the threads' synchronisation instead\n"
-		"  --force        show what is left of a damaged stream\n"
-		"  --format=json  for scripts: one object per line\n\n"
-		"A line begins with its position R@E: just before event E of rank R; R.T@E for\n"
-		"thread T, R/P for another process of the rank. With --input E counts the values,\n"
-		"with --sync the operations; those that came as predicted are only counted.\n"
-		"Without TRACE it is the latest one.\n",
+	.options = options,
+	.notes = "A line begins with its position R@E: just before event E of rank R; R.T@E for "
+		 "thread T, R/P for another process of the rank. With --input E counts the values, "
+		 "with --sync the operations; those that came as predicted are only counted. "
+		 "Without TRACE it is the latest one.\n",
 	.run = run,
 };

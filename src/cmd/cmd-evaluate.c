@@ -5,63 +5,28 @@
  */
 #include "cmd/cmd.h"
 
-#include <getopt.h>
-#include <inttypes.h>
-#include <stdlib.h>
-
 #include "base/log.h"
 #include "launch/job.h"
-#include "launch/moved.h"
 #include "replay/evaluate.h"
-#include "replay/trust.h"
 
-static int parse_patience(const char *text, double *patience)
-{
-	char *end;
-
-	*patience = strtod(text, &end);
-	if (*text && !*end && *patience > 0 && *patience < 1e9)
-		return 0;
-	rp_say("--patience takes a number of seconds, not '%s'", text);
-	return RP_EXIT_BAD_INPUT;
-}
-
-static int parse(int argc, char **argv, struct replay_evaluate *how)
-{
-	static const struct option options[] = {
-		{"again", no_argument, NULL, 'a'},          {"force", no_argument, NULL, 'f'},
-		{"patience", required_argument, NULL, 'p'}, {"map", required_argument, NULL, 'M'},
-		{"trust", no_argument, NULL, 'T'},          {0},
-	};
-	int c, code = 0;
-
-	opterr = 0;
-	while (!code && (c = getopt_long(argc, argv, ":", options, NULL)) != -1) {
-		if (c == 'T')
-			replay_trust_given();
-		else if (c == 'a')
-			how->again = true;
-		else if (c == 'f')
-			how->force = true;
-		else if (c == 'M')
-			code = launch_moved_add(optarg);
-		else if (c == 'p')
-			code = parse_patience(optarg, &how->patience);
-		else
-			code = cmd_bad_option(&cmd_evaluate, c, argv);
-	}
-	if (!code && argc - optind > 1) {
-		rp_say("evaluate takes one trace; see 'reprise help evaluate'");
-		code = RP_EXIT_BAD_INPUT;
-	}
-	return code;
-}
+static const struct cmd_option options[] = {
+	{.name = "again",
+	 .kind = CMD_FLAG,
+	 .target = offsetof(struct replay_evaluate, again),
+	 .help = "evaluate it anew"},
+	CMD_OPTION_FORCE(struct replay_evaluate, force),
+	CMD_OPTION_MAP,
+	CMD_OPTION_TRUST,
+	CMD_OPTION_PATIENCE(struct replay_evaluate, patience, "30"),
+	CMD_OPTION_END,
+};
 
 static int run(int argc, char **argv)
 {
 	struct replay_evaluate how = {.or_force = ", or use --force"};
+	struct cmd_operands operands;
 	unsigned rank;
-	int code = parse(argc, argv, &how);
+	int code = cmd_options_read(&cmd_evaluate, argc, argv, &how, &operands);
 
 	if (code)
 		return code;
@@ -70,27 +35,19 @@ static int run(int argc, char **argv)
 		       "mpirun");
 		return RP_EXIT_BAD_INPUT;
 	}
-	return replay_evaluate(argv[optind], &how);
+	return replay_evaluate(operands.first, &how);
 }
 
 const struct cmd_verb cmd_evaluate = {
 	.name = "evaluate",
-	.args = "[--again] [--force] [--patience=SECONDS] [--map OLD=NEW] [--trust] [TRACE]",
+	.takes = CMD_TAKES_TRACE,
 	.summary = "Replays a run once and writes down every communication event",
-	.details =
-		"Of threads it keeps how often they synchronised on what ('reprise stats').\n"
-		"The result is kept in the trace, below graph/; what the program prints is\n"
-		"discarded. Verbs that need it do this by themselves. A trace that is evaluated\n"
-		"already is left as it is. 'reprise dump --events' shows the events.\n\n"
-		"  --again             evaluate it anew\n"
-		"  --force             although the program or a library has changed\n"
-		"  --map OLD=NEW       the directory OLD lies at NEW now; may be given several "
-		"times\n"
-		"  --trust             run what the trace says, although you did not record it "
-		"here\n"
-		"  --patience=SECONDS  how long nothing may happen before it is called a hang "
-		"(30)\n\n"
-		"Without TRACE it is the latest one. Exit status 0; 120 if the program did not do\n"
-		"what it did when it was recorded.\n",
+	.about = "Of threads it keeps how often they synchronised on what ('reprise stats'). The "
+		 "result is kept in the trace, below graph/; what the program prints is "
+		 "discarded. Verbs that need it do this by themselves. A trace that is evaluated "
+		 "already is left as it is. 'reprise dump --events' shows the events.\n",
+	.options = options,
+	.notes = "Without TRACE it is the latest one. Exit status 0; 120 if the program did not do "
+		 "what it did when it was recorded.\n",
 	.run = run,
 };

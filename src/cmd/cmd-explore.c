@@ -6,7 +6,6 @@
 #include "cmd/cmd.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,11 +19,9 @@
 #include "cmd/reduced.h"
 #include "cmd/show.h"
 #include "launch/job.h"
-#include "launch/moved.h"
 #include "replay/evaluate.h"
 #include "replay/explore.h"
 #include "replay/front.h"
-#include "replay/trust.h"
 
 #define PATIENCE 15.0
 /* How long a run may take: threads that wait for each other are no deadlock that MPI shows. */
@@ -34,107 +31,66 @@
 struct options {
 	struct replay_explore x;
 	const struct trace_run *recorded; /* as the user gave it */
-	const char *trace;
-	const char *force;
+	const char *outcome;
 	struct replay_cut cut;
 	struct cmd_alternatives_wanted wanted;
-	bool json;
+	unsigned format;
 };
 
-static int parse_seconds(const char *option, const char *text, double *seconds)
+static int read_cut(void *target, const char *text)
 {
-	char *end;
-
-	*seconds = strtod(text, &end);
-	if (*text && !*end && *seconds > 0 && *seconds < 1e9)
-		return 0;
-	rp_say("--%s takes a number of seconds, not '%s'", option, text);
-	return RP_EXIT_BAD_INPUT;
+	return cmd_parse_cut(text, target);
 }
 
-static int parse_count(const char *option, const char *text, size_t *count)
-{
-	char *end;
-	unsigned long n;
-
-	errno = 0;
-	n = strtoul(text, &end, 10);
-	if (*text >= '0' && *text <= '9' && !*end && n && !errno) {
-		*count = n;
-		return 0;
-	}
-	rp_say("--%s takes a number from 1 on, not '%s'", option, text);
-	return RP_EXIT_BAD_INPUT;
-}
-
-static int parse_option(struct options *o, int c, char **argv)
-{
-	switch (c) {
-	case 'o':
-		o->x.place = optarg;
-		return 0;
-	case 'F':
-		o->force = optarg;
-		return 0;
-	case 'c':
-		return cmd_parse_cut(optarg, &o->cut);
-	case 'a':
-		o->wanted.all = true;
-		return 0;
-	case 'A':
-		o->wanted.at = optarg;
-		return 0;
-	case 'l':
-		return parse_count("limit", optarg, &o->wanted.limit);
-	case 'r':
-		return parse_count("race", optarg, &o->wanted.race);
-	case 'p':
-		return parse_seconds("patience", optarg, &o->x.patience);
-	case 't':
-		return parse_seconds("timeout", optarg, &o->x.timeout);
-	case 'M':
-		return launch_moved_add(optarg);
-	case 'T':
-		replay_trust_given();
-		return 0;
-	case 'j':
-		return cmd_show_format(optarg, &o->json);
-	default:
-		return cmd_bad_option(&cmd_explore, c, argv);
-	}
-}
-
-static int parse(int argc, char **argv, struct options *o)
-{
-	static const struct option options[] = {
-		{"all", no_argument, NULL, 'a'},
-		{"at", required_argument, NULL, 'A'},
-		{"limit", required_argument, NULL, 'l'},
-		{"race", required_argument, NULL, 'r'},
-		{"output", required_argument, NULL, 'o'},
-		{"force", required_argument, NULL, 'F'},
-		{"cut", required_argument, NULL, 'c'},
-		{"patience", required_argument, NULL, 'p'},
-		{"timeout", required_argument, NULL, 't'},
-		{"format", required_argument, NULL, 'j'},
-		{"map", required_argument, NULL, 'M'},
-		{"trust", no_argument, NULL, 'T'},
-		{NULL, 0, NULL, 0},
-	};
-	int c, code = 0;
-
-	opterr = 0;
-	while (!code && (c = getopt_long(argc, argv, ":o:", options, NULL)) != -1)
-		code = parse_option(o, c, argv);
-	if (code)
-		return code;
-	o->trace = argv[optind];
-	if (o->trace && argv[optind + 1]) {
-		rp_say("'%s' is too much: give one trace", argv[optind + 1]);
-		return RP_EXIT_BAD_INPUT;
-	}
-	return 0;
-}
+static const struct cmd_option options[] = {
+	{.name = "all",
+	 .kind = CMD_FLAG,
+	 .target = offsetof(struct options, wanted.all),
+	 .help = "every alternative of every race"},
+	{.name = "race",
+	 .value = "N",
+	 .kind = CMD_COUNT,
+	 .target = offsetof(struct options, wanted.race),
+	 .help = "only race N of those that 'reprise races' shows"},
+	{.name = "at",
+	 .value = "FILE:LINE",
+	 .kind = CMD_TEXT,
+	 .target = offsetof(struct options, wanted.at),
+	 .help = "only receives there"},
+	{.name = "limit",
+	 .value = "N",
+	 .kind = CMD_COUNT,
+	 .target = offsetof(struct options, wanted.limit),
+	 .help = "at most N alternatives"},
+	{.name = "outcome",
+	 .value = "R@E=SOURCE",
+	 .kind = CMD_TEXT,
+	 .target = offsetof(struct options, outcome),
+	 .help = "only this one: at event E of rank R receive from SOURCE, or complete that index; "
+		 "R@E#N=SOURCE for posted wildcard N, of which event E tells"},
+	{.name = "cut",
+	 .value = "R@E,…",
+	 .kind = CMD_OWN,
+	 .read = read_cut,
+	 .target = offsetof(struct options, cut),
+	 .help = "where ranks leave the recorded path"},
+	CMD_OPTION_PATIENCE(struct options, x.patience, "15"),
+	{.name = "timeout",
+	 .value = "SECONDS",
+	 .kind = CMD_SECONDS,
+	 .target = offsetof(struct options, x.timeout),
+	 .help = "how long one run may take (60, and 20 times the recorded run)"},
+	{.name = "output",
+	 .letter = 'o',
+	 .value = "DIR",
+	 .kind = CMD_TEXT,
+	 .target = offsetof(struct options, x.place),
+	 .help = "the directory for the new traces"},
+	CMD_OPTION_MAP,
+	CMD_OPTION_FORMAT(struct options, format),
+	CMD_OPTION_TRUST,
+	CMD_OPTION_END,
+};
 
 /* One alternative, as the user wrote it. */
 static int by_hand(const struct options *o, const struct trace_run *run,
@@ -145,20 +101,20 @@ static int by_hand(const struct options *o, const struct trace_run *run,
 
 	*list = (struct cmd_alternatives){.item = a, .n = 1};
 	a->cut = o->cut;
-	if (!o->force)
+	if (!o->outcome)
 		return 0;
 	a->forced = true;
-	code = cmd_parse_force(o->force, &a->force);
+	code = cmd_parse_force(o->outcome, &a->force);
 	if (code)
 		return code;
 	rc = replay_outcome_find(run, &a->force, &a->recorded);
 	if (!rc)
 		return 0;
 	if (rc == -ENOENT)
-		rp_say("there is no %s in %s; 'reprise dump' shows what there is", o->force,
+		rp_say("there is no %s in %s; 'reprise dump' shows what there is", o->outcome,
 		       run->dir.show);
 	else if (rc == -EINVAL)
-		rp_say("MPI had no choice at %s: no outcome is recorded there", o->force);
+		rp_say("MPI had no choice at %s: no outcome is recorded there", o->outcome);
 	else
 		rp_say("cannot read %s: %s", run->dir.show, strerror(-rc));
 	return RP_EXIT_BAD_INPUT;
@@ -236,7 +192,7 @@ static int explore_all(struct options *o, const struct cmd_alternatives *list)
 		clear_progress();
 		if (!code) {
 			changed += f.change != REPLAY_SAME;
-			if (o->json)
+			if (o->format == CMD_FORMAT_JSON)
 				json_array_append_new(array, json_of(a, &f));
 			else
 				print_text(what, &f);
@@ -246,14 +202,14 @@ static int explore_all(struct options *o, const struct cmd_alternatives *list)
 		free(origin);
 		free(what);
 	}
-	if (o->json)
+	if (o->format == CMD_FORMAT_JSON)
 		cmd_show_json_line(json_pack("{s:o, s:o, s:I}", "trace",
 					     cmd_show_json(o->recorded->dir.path), "alternatives",
 					     array, "changed", (json_int_t)changed),
 				   JSON_INDENT(1));
 	else
 		json_decref(array);
-	if (!code && list->left_out && !o->json)
+	if (!code && list->left_out && o->format != CMD_FORMAT_JSON)
 		rp_say("%" PRIu64 " more alternatives were not tried%s", list->left_out,
 		       o->wanted.all || o->wanted.limit
 			       ? ""
@@ -314,7 +270,7 @@ static int make_whole(struct options *o, struct trace_run *whole)
 
 static void tell_none(const struct options *o)
 {
-	if (o->json)
+	if (o->format == CMD_FORMAT_JSON)
 		cmd_show_json_line(json_pack("{s:o, s:[], s:i}", "trace",
 					     cmd_show_json(o->recorded->dir.path), "alternatives",
 					     "changed", 0),
@@ -330,7 +286,7 @@ static int explore_run(struct options *o)
 	struct cmd_alternatives list = {0};
 	int code;
 
-	if (o->force || o->cut.n)
+	if (o->outcome || o->cut.n)
 		code = by_hand(o, run, &list);
 	else if (!(code = cmd_graph_check_messages(run, o->recorded->dir.show)))
 		code = cmd_find_alternatives(o->recorded->dir.path, run, &o->wanted, &list);
@@ -373,9 +329,10 @@ static int explore(struct options *o, const struct trace_run *run)
 static int run(int argc, char **argv)
 {
 	struct options o = {.x = {.patience = PATIENCE, .fd = -1}};
+	struct cmd_operands operands;
 	struct trace_run trace;
 	unsigned rank;
-	int code = parse(argc, argv, &o);
+	int code = cmd_options_read(&cmd_explore, argc, argv, &o, &operands);
 
 	if (code)
 		return code;
@@ -383,7 +340,7 @@ static int run(int argc, char **argv)
 		rp_say("explore starts the launcher itself: run 'reprise explore' without mpirun");
 		return RP_EXIT_BAD_INPUT;
 	}
-	code = trace_run_open(&trace, o.trace);
+	code = trace_run_open(&trace, operands.first);
 	if (code)
 		return code;
 	code = explore(&o, &trace);
@@ -393,34 +350,12 @@ static int run(int argc, char **argv)
 
 const struct cmd_verb cmd_explore = {
 	.name = "explore",
-	.args = "[OPTION …] [TRACE]",
+	.takes = CMD_TAKES_TRACE,
 	.summary = "Makes the other outcomes of races happen and says what changes",
-	.details =
-		"Repeats the run up to a race, delivers the other message, lets the program run on "
-		"by\n"
-		"itself and records it. The new runs are traces in TRACE/explore: replay them as "
-		"any\n"
-		"other. One alternative is tried for each place in the program and pair of "
-		"senders.\n"
-		"Exit status 0 if nothing changed, 1 if something did.\n\n"
-		"  --all                every alternative of every race\n"
-		"  --race=N             only race N of those that 'reprise races' shows\n"
-		"  --at FILE:LINE       only receives there\n"
-		"  --limit=N            at most N alternatives\n"
-		"  --force R@E=SOURCE   only this one: at event E of rank R receive from SOURCE, "
-		"or\n"
-		"                       complete that index; R@E#N=SOURCE for posted wildcard N, "
-		"of\n"
-		"                       which event E tells\n"
-		"  --cut R@E,…          where ranks leave the recorded path\n"
-		"  --patience=SECONDS   how long nothing may happen before the run is ended (15);\n"
-		"                       deadlocks are mostly found sooner\n"
-		"  --timeout=SECONDS    how long one run may take (60, and 20 times the\n"
-		"                       recorded run)\n"
-		"  -o, --output DIR     where the new traces go\n"
-		"  --map OLD=NEW        the directory OLD lies at NEW now\n"
-		"  --format=json        for scripts: one object\n"
-		"  --trust              run what the trace says, although you did not record it "
-		"here\n",
+	.about = "Repeats the run up to a race, delivers the other message, lets the program run "
+		 "on by itself and records it. The new runs are traces in TRACE/explore: replay "
+		 "them as any other. One alternative is tried for each place in the program and "
+		 "pair of senders. Exit status 0 if nothing changed, 1 if something did.\n",
+	.options = options,
 	.run = run,
 };

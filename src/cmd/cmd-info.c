@@ -5,7 +5,6 @@
  */
 #include "cmd/cmd.h"
 
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -374,41 +373,35 @@ static int show(const char *trace, bool json, bool all)
 	return code;
 }
 
+struct wanted {
+	bool all;
+	unsigned format;
+};
+
+static const struct cmd_option options[] = {
+	{.name = "all",
+	 .kind = CMD_FLAG,
+	 .target = offsetof(struct wanted, all),
+	 .help = "a line for each rank, however many there are"},
+	CMD_OPTION_FORMAT(struct wanted, format),
+	CMD_OPTION_END,
+};
+
 static int run(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{"format", required_argument, NULL, 'f'}, {"all", no_argument, NULL, 'a'}, {0}};
-	bool json = false, all = false;
-	int c, code;
+	struct wanted w = {0};
+	struct cmd_operands operands;
+	int code = cmd_options_read(&cmd_info, argc, argv, &w, &operands);
 
-	opterr = 0;
-	optind = 1;
-	while ((c = getopt_long(argc, argv, ":", options, NULL)) != -1) {
-		if (c == 'a') {
-			all = true;
-		} else if (c == 'f') {
-			code = cmd_show_format(optarg, &json);
-			if (code)
-				return code;
-		} else {
-			return cmd_bad_option(&cmd_info, c, argv);
-		}
-	}
-	if (argc - optind > 1) {
-		rp_say("info takes one trace; see 'reprise help info'");
-		return RP_EXIT_BAD_INPUT;
-	}
-	return show(argv[optind], json, all);
+	return code ? code : show(operands.first, w.format == CMD_FORMAT_JSON, w.all);
 }
 
 const struct cmd_verb cmd_info = {
 	.name = "info",
-	.args = "[--all] [--format=json] [TRACE]",
+	.takes = CMD_TAKES_TRACE,
 	.summary = "Says what a trace holds, how the run ended and if it can be replayed",
-	.details =
-		"  --all          a line for each rank, however many there are\n"
-		"  --format=json  for scripts: one object, with every stream of every rank\n\n"
-		"Without TRACE it is the latest one. Damaged files are named, the rest is shown,\n"
-		"and the exit code is 2.\n",
+	.options = options,
+	.notes = "Without TRACE it is the latest one. Damaged files are named, the rest is shown, "
+		 "and the exit code is 2.\n",
 	.run = run,
 };

@@ -8,7 +8,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
@@ -226,34 +225,30 @@ static int list(bool json)
 	return 0;
 }
 
+struct wanted {
+	unsigned format;
+};
+
+static const struct cmd_option options[] = {
+	CMD_OPTION_FORMAT(struct wanted, format),
+	CMD_OPTION_END,
+};
+
 static int run(int argc, char **argv)
 {
-	static const struct option options[] = {{"format", required_argument, NULL, 'f'}, {0}};
-	bool json = false;
-	int c, code;
+	struct wanted w = {0};
+	struct cmd_operands operands;
+	int code = cmd_options_read(&cmd_ls, argc, argv, &w, &operands);
 
-	opterr = 0;
-	optind = 1;
-	while ((c = getopt_long(argc, argv, ":", options, NULL)) != -1) {
-		if (c != 'f')
-			return cmd_bad_option(&cmd_ls, c, argv);
-		code = cmd_show_format(optarg, &json);
-		if (code)
-			return code;
-	}
-	if (optind < argc) {
-		rp_say("ls takes no argument; REPRISE_TRACE_DIR says where traces are");
-		return RP_EXIT_BAD_INPUT;
-	}
-	return list(json);
+	return code ? code : list(w.format == CMD_FORMAT_JSON);
 }
 
 const struct cmd_verb cmd_ls = {
 	.name = "ls",
-	.args = "[--format=json]",
+	.takes = CMD_TAKES_NOTHING,
 	.summary = "Lists the traces here, or in REPRISE_TRACE_DIR",
-	.details = "  --format=json  for scripts: an array, one object per trace\n\n"
-		   "Traces are shown oldest first. One that is damaged is listed too; so are\n"
-		   "those that 'reprise explore' made, in TRACE/explore.\n",
+	.options = options,
+	.notes = "Traces are shown oldest first. One that is damaged is listed too; so are those "
+		 "that 'reprise explore' made, in TRACE/explore.\n",
 	.run = run,
 };

@@ -5,14 +5,9 @@
  */
 #include "cmd/cmd.h"
 
-#include <getopt.h>
 #include <stdio.h>
 
-#include "base/log.h"
 #include "cmd/races.h"
-#include "cmd/show.h"
-#include "launch/moved.h"
-#include "replay/trust.h"
 #include "trace/run.h"
 
 #define TOP 10
@@ -61,56 +56,49 @@ static int show(const char *trace, bool json, size_t top)
 	return code;
 }
 
+struct wanted {
+	bool all;
+	size_t top;
+	unsigned format;
+};
+
+static const struct cmd_option options[] = {
+	{.name = "all",
+	 .kind = CMD_FLAG,
+	 .target = offsetof(struct wanted, all),
+	 .help = "every place, and those that poll (Test, Iprobe), which do not count"},
+	{.name = "top",
+	 .value = "N",
+	 .kind = CMD_COUNT,
+	 .target = offsetof(struct wanted, top),
+	 .help = "the N worst places (10)"},
+	CMD_OPTION_FORMAT(struct wanted, format),
+	CMD_OPTION_MAP,
+	CMD_OPTION_TRUST,
+	CMD_OPTION_END,
+};
+
 static int run(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{"all", no_argument, NULL, 'a'},          {"top", required_argument, NULL, 't'},
-		{"format", required_argument, NULL, 'f'}, {"map", required_argument, NULL, 'M'},
-		{"trust", no_argument, NULL, 'T'},        {0}};
-	bool json = false;
-	size_t top = TOP;
-	int c, code = 0;
+	struct wanted w = {.top = TOP};
+	struct cmd_operands operands;
+	int code = cmd_options_read(&cmd_races, argc, argv, &w, &operands);
 
-	opterr = 0;
-	optind = 1;
-	while (!code && (c = getopt_long(argc, argv, ":", options, NULL)) != -1) {
-		if (c == 'T')
-			replay_trust_given();
-		else if (c == 'a')
-			top = 0;
-		else if (c == 't')
-			code = cmd_show_top(optarg, "places", &top);
-		else if (c == 'M')
-			code = launch_moved_add(optarg);
-		else if (c == 'f')
-			code = cmd_show_format(optarg, &json);
-		else
-			code = cmd_bad_option(&cmd_races, c, argv);
-	}
-	if (!code && argc - optind > 1) {
-		rp_say("races takes one trace; see 'reprise help races'");
-		code = RP_EXIT_BAD_INPUT;
-	}
-	return code ? code : show(argv[optind], json, top);
+	if (code)
+		return code;
+	return show(operands.first, w.format == CMD_FORMAT_JSON, w.all ? 0 : w.top);
 }
 
 const struct cmd_verb cmd_races = {
 	.name = "races",
-	.args = "[--all | --top N] [--format=json] [--map OLD=NEW] [--trust] [TRACE]",
+	.takes = CMD_TAKES_TRACE,
 	.summary = "Says which receives could have got another message, and where",
-	.details =
-		"A race is a receive, a probe or a completion that could have had another outcome\n"
-		"in the same run up to there: it is chance, and may be meant. Places come worst\n"
-		"first, with an example. Data that threads share without locks is not looked at.\n"
-		"The trace is evaluated if it is not yet.\n\n"
-		"  --all          every place, and those that poll (Test, Iprobe), which do not "
-		"count\n"
-		"  --top N        the N worst places (10)\n"
-		"  --format=json  for scripts: all of it\n"
-		"  --map OLD=NEW  the directory OLD lies at NEW now, for the evaluation\n"
-		"  --trust        run what the trace says, although you did not record it here\n\n"
-		"Without TRACE it is the latest one. Exit status 0 without races, 1 with, 2 if "
-		"the\n"
-		"trace cannot be read.\n",
+	.about = "A race is a receive, a probe or a completion that could have had another outcome "
+		 "in the same run up to there: it is chance, and may be meant. Places come worst "
+		 "first, with an example. Data that threads share without locks is not looked at. "
+		 "The trace is evaluated if it is not yet.\n",
+	.options = options,
+	.notes = "Without TRACE it is the latest one. Exit status 0 without races, 1 with, 2 if "
+		 "the trace cannot be read.\n",
 	.run = run,
 };

@@ -5,81 +5,89 @@
  */
 #include "cmd/cmd.h"
 
-#include <errno.h>
-#include <getopt.h>
-#include <stdlib.h>
-
 #include "base/log.h"
 #include "launch/job.h"
-#include "launch/moved.h"
 #include "launch/rank.h"
+
+struct wanted {
+	struct launch_rank how;
+	struct cmd_noise noise;
+	uint64_t tracing, threads;
+};
+
+static const struct cmd_option options[] = {
+	{.name = "dir",
+	 .value = "DIR",
+	 .kind = CMD_TEXT,
+	 .target = offsetof(struct wanted, how.trace),
+	 .help = "the trace"},
+	{.name = "session",
+	 .value = "DIR",
+	 .kind = CMD_TEXT,
+	 .target = offsetof(struct wanted, how.session),
+	 .help = "that of the replay"},
+	{.name = "varied",
+	 .kind = CMD_FLAG,
+	 .target = offsetof(struct wanted, how.varied),
+	 .help = "record along the prelude in the trace"},
+	{.name = "printed",
+	 .value = "DIR",
+	 .kind = CMD_TEXT,
+	 .target = offsetof(struct wanted, how.output),
+	 .help = "for what the rank prints"},
+	CMD_OPTION_MAP,
+	CMD_OPTION_FORCE(struct wanted, how.force),
+	CMD_OPTION_NOISE(struct wanted, noise),
+	CMD_OPTION_MPI(struct wanted, how.mpi),
+	{.name = "system-heap",
+	 .kind = CMD_FLAG,
+	 .target = offsetof(struct wanted, how.system_heap),
+	 .help = "malloc is libc's"},
+	{.name = "trace-mode",
+	 .value = "N",
+	 .kind = CMD_NUMBER,
+	 .target = offsetof(struct wanted, tracing),
+	 .help = "enum trace_mode"},
+	{.name = "thread-mode",
+	 .value = "N",
+	 .kind = CMD_NUMBER,
+	 .target = offsetof(struct wanted, threads),
+	 .help = "enum trace_threads"},
+	{.name = "snapshot",
+	 .value = "BYTES",
+	 .kind = CMD_NUMBER,
+	 .target = offsetof(struct wanted, how.snapshot),
+	 .help = "so much of what it reads is copied"},
+	CMD_OPTION_END,
+};
 
 static int run(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{"trace", required_argument, NULL, 't'},
-		{"session", required_argument, NULL, 's'},
-		{"noise", required_argument, NULL, 'n'},
-		{"mpi", required_argument, NULL, 'm'},
-		{"force", no_argument, NULL, 'f'},
-		{"varied", no_argument, NULL, 'g'},
-		{"output", required_argument, NULL, 'o'},
-		{"tracing", required_argument, NULL, 'c'},
-		{"system-heap", no_argument, NULL, 'h'},
-		{"threads", required_argument, NULL, '1'},
-		{"snapshot", required_argument, NULL, 'k'},
-		{"map", required_argument, NULL, 'M'},
-		{NULL, 0, NULL, 0},
-	};
-	struct launch_rank how = {0};
-	int c;
+	struct wanted w = {0};
+	struct cmd_operands operands;
+	int code = cmd_options_read(&cmd_rank, argc, argv, &w, &operands);
 
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, "+:", options, NULL)) != -1) {
-		if (c == 't') {
-			how.trace = optarg;
-		} else if (c == 's') {
-			how.session = optarg;
-		} else if (c == 'n') {
-			how.noisy = true;
-			how.noise = strtoull(optarg, NULL, 10);
-		} else if (c == 'f') {
-			how.force = true;
-		} else if (c == 'h') {
-			how.system_heap = true;
-		} else if (c == '1') {
-			how.threads = (unsigned)strtoul(optarg, NULL, 10);
-		} else if (c == 'M') {
-			if (launch_moved_add(optarg))
-				return RP_EXIT_BAD_INPUT;
-		} else if (c == 'k') {
-			how.snapshot = strtoull(optarg, NULL, 10);
-		} else if (c == 'c') {
-			how.tracing = (unsigned)strtoul(optarg, NULL, 10);
-		} else if (c == 'g') {
-			how.varied = true;
-		} else if (c == 'o') {
-			how.output = optarg;
-		} else if (c != 'm' || !launch_mpi_parse(optarg, &how.mpi)) {
-			return cmd_bad_option(&cmd_rank, c, argv);
-		}
-	}
-	how.argv = argv + optind;
-	if (!how.trace || !how.argv[0]) {
-		rp_say("rank needs --trace and a program; it is meant for 'reprise record'");
+	if (code)
+		return code;
+	if (!w.how.trace || !operands.command) {
+		rp_say("rank needs --dir and a program; it is meant for 'reprise record'");
 		return RP_EXIT_BAD_INPUT;
 	}
-	if (!launch_job_rank(&how.rank))
-		how.rank = 0;
-	return launch_rank_run(&how);
+	w.how.noisy = w.noise.given;
+	w.how.noise = w.noise.seed;
+	w.how.tracing = (unsigned)w.tracing;
+	w.how.threads = (unsigned)w.threads;
+	w.how.argv = operands.command;
+	if (!launch_job_rank(&w.how.rank))
+		w.how.rank = 0;
+	return launch_rank_run(&w.how);
 }
 
 const struct cmd_verb cmd_rank = {
 	.name = "rank",
-	.args = "--trace DIR [--session DIR [--varied] [--output DIR] [--map OLD=NEW]] "
-		"[--noise=SEED] [--mpi=MPI]"
-		" [--force] [--tracing=N] [--threads=N] [--snapshot=BYTES] -- PROGRAM [ARG …]",
+	.takes = CMD_TAKES_COMMAND,
 	.summary = "Becomes one rank of a recorded or replayed run",
+	.options = options,
 	.run = run,
 	.hidden = true,
 };

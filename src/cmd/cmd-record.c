@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,55 +44,39 @@
 struct options {
 	const char *output;
 	bool discard;
-	bool noisy, seeded;
-	uint64_t noise;
-	bool system_heap;
-	uint32_t threads;
+	struct cmd_noise noise;
+	unsigned heap; /* own, system */
+	unsigned threads;
+	bool serial;
 	uint64_t snapshot;
 	enum launch_mpi mpi;
-	const char *trace, *clocks;
+	unsigned trace, clocks;
 	enum trace_mode tracing;
 	char **argv;
 };
 
+/* In the order of the words of the options. */
+enum { TRACE_ORDER, TRACE_RACING, TRACE_ALL };
+enum { HEAP_OWN, HEAP_SYSTEM };
+
 /* --trace and --clocks make one mode. */
 static int choose_tracing(struct options *o)
 {
-	static const char *const clocks[] = {"fixed", "incremental", "full"};
-	unsigned i = 0;
-
-	if (!o->trace || !strcmp(o->trace, "order")) {
-		o->tracing = TRACE_MODE_ORDER;
-	} else if (!strcmp(o->trace, "all")) {
-		o->tracing = TRACE_MODE_ALL;
-	} else if (strcmp(o->trace, "racing")) {
-		rp_say("--trace is order, racing or all, not '%s'", o->trace);
-		return RP_EXIT_BAD_INPUT;
-	} else {
-		while (o->clocks && i < 3 && strcmp(o->clocks, clocks[i]))
-			i++;
-		o->tracing = TRACE_MODE_RACING_FIXED + i;
-		if (i == 3)
-			rp_say("--clocks is fixed, incremental or full, not '%s'", o->clocks);
-		return i == 3 ? RP_EXIT_BAD_INPUT : 0;
-	}
-	if (o->clocks)
+	if (o->trace != TRACE_RACING && o->clocks != CMD_NO_CHOICE) {
 		rp_say("--clocks goes with --trace=racing: otherwise no clocks are used");
-	return o->clocks ? RP_EXIT_BAD_INPUT : 0;
-}
-
-static int parse_heap(const char *text, bool *system_heap)
-{
-	*system_heap = strcmp(text, "system") == 0;
-	if (*system_heap || strcmp(text, "own") == 0)
-		return 0;
-	rp_say("--heap is own or system, not '%s'", text);
-	return RP_EXIT_BAD_INPUT;
+		return RP_EXIT_BAD_INPUT;
+	}
+	if (o->trace == TRACE_RACING)
+		o->tracing = TRACE_MODE_RACING_FIXED + (o->clocks == CMD_NO_CHOICE ? 0 : o->clocks);
+	else
+		o->tracing = o->trace == TRACE_ALL ? TRACE_MODE_ALL : TRACE_MODE_ORDER;
+	return 0;
 }
 
 /* "200M": a number of bytes. */
-static int parse_snapshot(const char *text, uint64_t *budget)
+static int read_snapshot(void *target, const char *text)
 {
+	uint64_t *budget = target;
 	static const char units[] = "KMGT";
 	const char *unit;
 	char *end;
@@ -113,64 +96,73 @@ static int parse_snapshot(const char *text, uint64_t *budget)
 	return RP_EXIT_BAD_INPUT;
 }
 
+static const struct cmd_option options[] = {
+	{.name = "output",
+	 .letter = 'o',
+	 .value = "DIR",
+	 .kind = CMD_TEXT,
+	 .target = offsetof(struct options, output),
+	 .help = "the new trace directory; it must not exist"},
+	{.name = "discard-on-success",
+	 .kind = CMD_FLAG,
+	 .target = offsetof(struct options, discard),
+	 .help = "remove the trace if the command and all ranks end with status 0"},
+	CMD_OPTION_NOISE(struct options, noise),
+	{.name = "trace",
+	 .value = "order|racing|all",
+	 .kind = CMD_CHOICE,
+	 .target = offsetof(struct options, trace),
+	 .help = "what is written of messages: all choices (order, the default), only those that "
+		 "could have differed (racing), or every receive (all)"},
+	{.name = "clocks",
+	 .value = "fixed|incremental|full",
+	 .kind = CMD_CHOICE,
+	 .target = offsetof(struct options, clocks),
+	 .help = "with --trace=racing; fixed is the default"},
+	{.name = "threads",
+	 .value = "parallel|serial|auto",
+	 .kind = CMD_CHOICE,
+	 .target = offsetof(struct options, threads),
+	 .help = "parallel is the default; serial: one thread of a process at a time, so that what "
+		 "they share by atomic operations or without locks has an order, too; auto: serial "
+		 "if the code orders threads by atomic operations"},
+	{.name = "serial",
+	 .kind = CMD_FLAG,
+	 .target = offsetof(struct options, serial),
+	 .help = "the same as --threads=serial"},
+	{.name = "snapshot-inputs",
+	 .value = "SIZE",
+	 .optional = true,
+	 .kind = CMD_OWN,
+	 .read = read_snapshot,
+	 .target = offsetof(struct options, snapshot),
+	 .help = "keep copies of the files that the program reads, SIZE at most (1G): a replay "
+		 "then reads those that have changed or vanished as they were"},
+	{.name = "heap",
+	 .value = "own|system",
+	 .kind = CMD_CHOICE,
+	 .target = offsetof(struct options, heap),
+	 .help = "own: pointers are the same in every replay (default); system: malloc is libc's"},
+	CMD_OPTION_MPI(struct options, mpi),
+	CMD_OPTION_END,
+};
+
 static int parse(int argc, char **argv, struct options *o)
 {
-	static const struct option options[] = {
-		{"output", required_argument, NULL, 'o'},
-		{"discard-on-success", no_argument, NULL, 'd'},
-		{"noise", optional_argument, NULL, 'n'},
-		{"mpi", required_argument, NULL, 'm'},
-		{"heap", required_argument, NULL, 'h'},
-		{"serial", no_argument, NULL, '1'},
-		{"threads", required_argument, NULL, 'T'},
-		{"snapshot-inputs", optional_argument, NULL, 's'},
-		{"trace", required_argument, NULL, 't'},
-		{"clocks", required_argument, NULL, 'c'},
-		{NULL, 0, NULL, 0},
-	};
-	int c;
+	struct cmd_operands operands;
+	int code;
 
-	opterr = 0;
-	while ((c = getopt_long(argc, argv, "+:o:", options, NULL)) != -1) {
-		if (c == 'o') {
-			o->output = optarg;
-		} else if (c == 'd') {
-			o->discard = true;
-		} else if (c == 'n') {
-			o->noisy = true;
-			o->seeded = optarg != NULL;
-			if (optarg && cmd_show_seed(optarg, &o->noise))
-				return RP_EXIT_BAD_INPUT;
-		} else if (c == '1') {
-			o->threads = TRACE_THREADS_SERIAL;
-		} else if (c == 'T') {
-			if (!trace_threads_parse(optarg, &o->threads)) {
-				rp_say("--threads is parallel, serial or auto, not '%s'", optarg);
-				return RP_EXIT_BAD_INPUT;
-			}
-		} else if (c == 's') {
-			if (parse_snapshot(optarg, &o->snapshot))
-				return RP_EXIT_BAD_INPUT;
-		} else if (c == 't') {
-			o->trace = optarg;
-		} else if (c == 'c') {
-			o->clocks = optarg;
-		} else if (c == 'h') {
-			if (parse_heap(optarg, &o->system_heap))
-				return RP_EXIT_BAD_INPUT;
-		} else if (c != 'm') {
-			return cmd_bad_option(&cmd_record, c, argv);
-		} else if (!launch_mpi_parse(optarg, &o->mpi)) {
-			rp_say("--mpi is openmpi, mpich or none, not '%s'", optarg);
-			return RP_EXIT_BAD_INPUT;
-		}
-	}
-	o->argv = argv + optind;
-	if (!o->argv[0] || (o->output && !*o->output)) {
-		rp_say(o->argv[0] ? "-o needs the name of a directory"
-				  : "record what? For example: reprise record mpirun -n 4 ./app");
+	o->clocks = CMD_NO_CHOICE;
+	code = cmd_options_read(&cmd_record, argc, argv, o, &operands);
+	if (code)
+		return code;
+	if (!operands.command) {
+		rp_say("record what? For example: reprise record mpirun -n 4 ./app");
 		return RP_EXIT_BAD_INPUT;
 	}
+	o->argv = operands.command;
+	if (o->serial)
+		o->threads = TRACE_THREADS_SERIAL;
 	return choose_tracing(o);
 }
 
@@ -211,9 +203,9 @@ static void fill_meta(struct trace_meta *meta, const struct options *o,
 		.host = launch_host(),
 		.place = rp_strdup(dir->path),
 		.start = time_text(),
-		.noisy = o->noisy,
-		.noise = o->noise,
-		.system_heap = o->system_heap,
+		.noisy = o->noise.given,
+		.noise = o->noise.seed,
+		.system_heap = o->heap == HEAP_SYSTEM,
 		.threads = o->threads,
 		.tracing = o->tracing,
 	};
@@ -291,19 +283,19 @@ static int check_programs(const struct options *o, const struct launch_command *
 static char **rank_command(const struct options *o, const struct launch_command *command,
 			   const struct trace_dir *dir)
 {
-	char *prefix[12] = {launch_self(), "rank", "--trace", dir->path};
+	char *prefix[12] = {launch_self(), "rank", "--dir", dir->path};
 	size_t n = 4;
 
-	if (o->noisy)
-		prefix[n++] = rp_format("--noise=%" PRIu64, o->noise);
+	if (o->noise.given)
+		prefix[n++] = rp_format("--noise=%" PRIu64, o->noise.seed);
 	if (o->mpi)
 		prefix[n++] = rp_format("--mpi=%s", launch_mpi_name(o->mpi));
 	if (o->tracing)
-		prefix[n++] = rp_format("--tracing=%d", (int)o->tracing);
-	if (o->system_heap)
+		prefix[n++] = rp_format("--trace-mode=%d", (int)o->tracing);
+	if (o->heap == HEAP_SYSTEM)
 		prefix[n++] = "--system-heap";
 	if (o->threads)
-		prefix[n++] = rp_format("--threads=%" PRIu32, o->threads);
+		prefix[n++] = rp_format("--thread-mode=%u", o->threads);
 	if (o->snapshot)
 		prefix[n++] = rp_format("--snapshot=%" PRIu64, o->snapshot);
 	prefix[n++] = "--";
@@ -320,9 +312,9 @@ static int run_command(const struct options *o, const struct launch_command *com
 {
 	struct launch_rank how = {
 		.trace = dir->path,
-		.noisy = o->noisy,
-		.noise = o->noise,
-		.system_heap = o->system_heap,
+		.noisy = o->noise.given,
+		.noise = o->noise.seed,
+		.system_heap = o->heap == HEAP_SYSTEM,
 		.threads = o->threads,
 		.snapshot = o->snapshot,
 		.tracing = o->tracing,
@@ -529,8 +521,8 @@ static int run_front(struct options *o, const struct launch_command *command)
 
 	if (rc)
 		return rc;
-	if (o->noisy && !o->seeded && getrandom(&o->noise, 4, 0) != 4)
-		o->noise = (uint64_t)getpid();
+	if (o->noise.given && !o->noise.seeded && getrandom(&o->noise.seed, 4, 0) != 4)
+		o->noise.seed = (uint64_t)getpid();
 	rc = trace_dir_create(&dir, o->output, o->argv[command->segment[0].program]);
 	if (rc)
 		return rc;
@@ -561,8 +553,8 @@ static int run_behind(struct options *o, const struct launch_command *command, u
 		.rank = rank,
 		.claimed = true,
 		.discard = o->discard,
-		.noisy = o->noisy,
-		.system_heap = o->system_heap,
+		.noisy = o->noise.given,
+		.system_heap = o->heap == HEAP_SYSTEM,
 		.threads = o->threads,
 		.snapshot = o->snapshot,
 		.tracing = o->tracing,
@@ -577,9 +569,9 @@ static int run_behind(struct options *o, const struct launch_command *command, u
 	rc = check_programs(o, command);
 	if (rc)
 		return rc;
-	if (o->noisy && !o->seeded)
-		o->noise = XXH64(key, strlen(key), 0);
-	how.noise = o->noise;
+	if (o->noise.given && !o->noise.seeded)
+		o->noise.seed = XXH64(key, strlen(key), 0);
+	how.noise = o->noise.seed;
 	rc = trace_dir_join(&dir, o->output, o->argv[0], key, rank, &first);
 	if (rc)
 		return rc;
@@ -623,42 +615,15 @@ static int run(int argc, char **argv)
 
 const struct cmd_verb cmd_record = {
 	.name = "record",
-	.args = "[OPTION …] [--] COMMAND [ARG …]",
+	.takes = CMD_TAKES_COMMAND,
 	.summary = "Runs a command and records it",
-	.details =
-		"COMMAND is a launcher with its program, or a program:\n\n"
-		"  reprise record mpirun -n 4 ./app args\n"
-		"  reprise record ./app args\n"
-		"  mpirun -n 4 reprise record ./app args\n\n"
-		"The trace goes to ./reprise-PROGRAM-N, or below $REPRISE_TRACE_DIR if that is "
-		"set;\n"
-		"reprise-latest there points to the newest. The exit status is the command's.\n\n"
-		"  -o, --output DIR        name the trace directory; it must not exist\n"
-		"  --discard-on-success    remove the trace if the command and all ranks end with "
-		"status 0\n"
-		"  --noise[=SEED]          delay events at random, so that rare orders show up\n"
-		"  --trace=MODE            what is written of messages: order (the default: all "
-		"choices),\n"
-		"                          racing (only those that could have differed), all "
-		"(every "
-		"receive)\n"
-		"  --clocks=KIND           with --trace=racing: fixed (the default), incremental "
-		"or "
-		"full\n"
-		"  --threads=HOW           parallel (the default); serial: one thread of a process "
-		"at a\n"
-		"                          time, what they share by atomic operations or without "
-		"locks\n"
-		"                          has an order then, too; auto: serial if the code "
-		"orders\n"
-		"                          threads by atomic operations\n"
-		"  --serial                the same as --threads=serial\n"
-		"  --snapshot-inputs[=SIZE]  keep copies of the files that the program reads, SIZE "
-		"at\n"
-		"                          most (1G): a replay then reads those that have changed\n"
-		"                          or vanished as they were\n"
-		"  --heap=HEAP             own: pointers are the same in every replay (default);\n"
-		"                          system: malloc is libc's\n"
-		"  --mpi=MPI               openmpi, mpich or none, where it cannot be seen\n",
+	.about = "COMMAND is a launcher with its program, or a program:\n\n"
+		 "  reprise record mpirun -n 4 ./app args\n"
+		 "  reprise record ./app args\n"
+		 "  mpirun -n 4 reprise record ./app args\n\n"
+		 "The trace goes to ./reprise-PROGRAM-N, or below $REPRISE_TRACE_DIR if that is "
+		 "set; reprise-latest there points to the newest. The exit status is the "
+		 "command's.\n",
+	.options = options,
 	.run = run,
 };

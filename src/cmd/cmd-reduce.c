@@ -5,7 +5,6 @@
  */
 #include "cmd/cmd.h"
 
-#include <getopt.h>
 #include <inttypes.h>
 #include <libgen.h>
 #include <stdlib.h>
@@ -16,60 +15,37 @@
 #include "cmd/reduced.h"
 #include "cmd/show.h"
 #include "launch/job.h"
-#include "launch/moved.h"
 #include "replay/evaluate.h"
 #include "replay/front.h"
-#include "replay/trust.h"
 
 struct wanted {
-	enum graph_reduce_to to;
+	unsigned to; /* enum graph_reduce_to */
 	const char *output;
-	const char *trace;
-	bool json;
+	unsigned format;
 };
 
-static int parse_to(struct wanted *w, const char *text)
-{
-	if (!strcmp(text, "racing"))
-		w->to = GRAPH_REDUCE_RACING;
-	else if (!strcmp(text, "minimum"))
-		w->to = GRAPH_REDUCE_MINIMUM;
-	else
-		rp_say("--to is 'racing' or 'minimum', not '%s'", text);
-	return !strcmp(text, "racing") || !strcmp(text, "minimum") ? 0 : RP_EXIT_BAD_INPUT;
-}
+/* The words of --to are in the order of the enum. */
+_Static_assert(GRAPH_REDUCE_RACING == 0 && GRAPH_REDUCE_MINIMUM == 1, "--to=racing|minimum");
 
-static int parse(int argc, char **argv, struct wanted *w)
-{
-	static const struct option options[] = {
-		{"output", required_argument, NULL, 'o'}, {"to", required_argument, NULL, 't'},
-		{"format", required_argument, NULL, 'f'}, {"map", required_argument, NULL, 'M'},
-		{"trust", no_argument, NULL, 'T'},        {0},
-	};
-	int c, code = 0;
-
-	opterr = 0;
-	while (!code && (c = getopt_long(argc, argv, ":o:", options, NULL)) != -1) {
-		if (c == 'T')
-			replay_trust_given();
-		else if (c == 'o')
-			w->output = optarg;
-		else if (c == 't')
-			code = parse_to(w, optarg);
-		else if (c == 'M')
-			code = launch_moved_add(optarg);
-		else if (c == 'f')
-			code = cmd_show_format(optarg, &w->json);
-		else
-			code = cmd_bad_option(&cmd_reduce, c, argv);
-	}
-	if (!code && argc - optind > 1) {
-		rp_say("reduce takes one trace; see 'reprise help reduce'");
-		code = RP_EXIT_BAD_INPUT;
-	}
-	w->trace = argv[optind];
-	return code;
-}
+static const struct cmd_option options[] = {
+	{.name = "output",
+	 .letter = 'o',
+	 .value = "DIR",
+	 .kind = CMD_TEXT,
+	 .target = offsetof(struct wanted, output),
+	 .help = "the new trace directory; without it reprise-<program>-<n>"},
+	{.name = "to",
+	 .value = "racing|minimum",
+	 .kind = CMD_CHOICE,
+	 .target = offsetof(struct wanted, to),
+	 .help = "minimum: as few messages as possible, which are held back in replay until their "
+		 "receive (default); racing: the sources of all receives that could have got "
+		 "another message"},
+	CMD_OPTION_FORMAT(struct wanted, format),
+	CMD_OPTION_MAP,
+	CMD_OPTION_TRUST,
+	CMD_OPTION_END,
+};
 
 static void print_json(const struct wanted *w, const char *trace, const struct cmd_reduced *r)
 {
@@ -132,7 +108,7 @@ static int reduce(const struct trace_run *run, const struct wanted *w)
 	if (code) {
 		if (trace_dir_remove(&into))
 			rp_say("%s is not complete: remove it", into.show);
-	} else if (w->json) {
+	} else if (w->format == CMD_FORMAT_JSON) {
 		print_json(w, into.path, &result);
 	} else {
 		print(w, into.show, &result);
@@ -144,9 +120,10 @@ static int reduce(const struct trace_run *run, const struct wanted *w)
 static int run(int argc, char **argv)
 {
 	struct wanted w = {.to = GRAPH_REDUCE_MINIMUM};
+	struct cmd_operands operands;
 	struct trace_run trace;
 	unsigned rank;
-	int code = parse(argc, argv, &w);
+	int code = cmd_options_read(&cmd_reduce, argc, argv, &w, &operands);
 
 	if (code)
 		return code;
@@ -154,7 +131,7 @@ static int run(int argc, char **argv)
 		rp_say("reduce starts the launcher itself: run 'reprise reduce' without mpirun");
 		return RP_EXIT_BAD_INPUT;
 	}
-	code = trace_run_open(&trace, w.trace);
+	code = trace_run_open(&trace, operands.first);
 	if (code)
 		return code;
 	code = replay_check_trace(&trace);
@@ -170,22 +147,12 @@ static int run(int argc, char **argv)
 
 const struct cmd_verb cmd_reduce = {
 	.name = "reduce",
-	.args = "[-o DIR] [--to=racing|minimum] [--format=json] [--map OLD=NEW] [--trust] [TRACE]",
+	.takes = CMD_TAKES_TRACE,
 	.summary = "Makes a smaller trace of the same run",
-	.details = "Of the wildcard receives of a run many could not have got another message, and "
-		   "of\n"
-		   "two messages that race it suffices to trace one. The new trace replays as "
-		   "exactly\n"
-		   "as the old one, which is left as it is. The trace is evaluated first.\n\n"
-		   "  -o, --output=DIR  the new trace; without it reprise-<program>-<n>\n"
-		   "  --to=minimum      as few messages as possible: they are held back in replay\n"
-		   "                    until their receive (default)\n"
-		   "  --to=racing       the sources of all receives that could have got another "
-		   "message\n"
-		   "  --format=json     for scripts\n"
-		   "  --map OLD=NEW     the directory OLD lies at NEW now, for the evaluation\n"
-		   "  --trust           run what the trace says, although you did not record it "
-		   "here\n\n"
-		   "Without TRACE it is the latest one.\n",
+	.about = "Of the wildcard receives of a run many could not have got another message, and "
+		 "of two messages that race it suffices to trace one. The new trace replays as "
+		 "exactly as the old one, which is left as it is. The trace is evaluated first.\n",
+	.options = options,
+	.notes = "Without TRACE it is the latest one.\n",
 	.run = run,
 };

@@ -5,18 +5,14 @@
  */
 #include "cmd/cmd.h"
 
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "base/log.h"
 #include "cmd/graph.h"
 #include "cmd/show.h"
 #include "cmd/stats-threads.h"
 #include "graph/reduce.h"
 #include "graph/report.h"
-#include "launch/moved.h"
-#include "replay/trust.h"
 #include "trace/run.h"
 
 #define TOP 10
@@ -179,59 +175,51 @@ static int show(const char *trace, bool json, bool ranks, size_t top)
 	return code;
 }
 
+struct wanted {
+	bool ranks, all;
+	size_t top;
+	unsigned format;
+};
+
+static const struct cmd_option options[] = {
+	{.name = "ranks",
+	 .kind = CMD_FLAG,
+	 .target = offsetof(struct wanted, ranks),
+	 .help = "a line for each rank, too"},
+	{.name = "top",
+	 .value = "N",
+	 .kind = CMD_COUNT,
+	 .target = offsetof(struct wanted, top),
+	 .help = "the N worst objects (10), with five places each"},
+	{.name = "all",
+	 .kind = CMD_FLAG,
+	 .target = offsetof(struct wanted, all),
+	 .help = "all objects and places"},
+	CMD_OPTION_FORMAT(struct wanted, format),
+	CMD_OPTION_MAP,
+	CMD_OPTION_TRUST,
+	CMD_OPTION_END,
+};
+
 static int run(int argc, char **argv)
 {
-	static const struct option options[] = {{"ranks", no_argument, NULL, 'r'},
-						{"all", no_argument, NULL, 'a'},
-						{"top", required_argument, NULL, 't'},
-						{"format", required_argument, NULL, 'f'},
-						{"map", required_argument, NULL, 'M'},
-						{"trust", no_argument, NULL, 'T'},
-						{0}};
-	bool json = false, ranks = false;
-	size_t top = TOP;
-	int c, code = 0;
+	struct wanted w = {.top = TOP};
+	struct cmd_operands operands;
+	int code = cmd_options_read(&cmd_stats, argc, argv, &w, &operands);
 
-	opterr = 0;
-	optind = 1;
-	while (!code && (c = getopt_long(argc, argv, ":", options, NULL)) != -1) {
-		if (c == 'T')
-			replay_trust_given();
-		else if (c == 'r')
-			ranks = true;
-		else if (c == 'a')
-			top = 0;
-		else if (c == 't')
-			code = cmd_show_top(optarg, "objects", &top);
-		else if (c == 'M')
-			code = launch_moved_add(optarg);
-		else if (c == 'f')
-			code = cmd_show_format(optarg, &json);
-		else
-			code = cmd_bad_option(&cmd_stats, c, argv);
-	}
-	if (!code && argc - optind > 1) {
-		rp_say("stats takes one trace; see 'reprise help stats'");
-		code = RP_EXIT_BAD_INPUT;
-	}
-	return code ? code : show(argv[optind], json, ranks, top);
+	if (code)
+		return code;
+	return show(operands.first, w.format == CMD_FORMAT_JSON, w.ranks, w.all ? 0 : w.top);
 }
 
 const struct cmd_verb cmd_stats = {
 	.name = "stats",
-	.args = "[--ranks] [--all | --top N] [--format=json] [--map OLD=NEW] [--trust] [TRACE]",
+	.takes = CMD_TAKES_TRACE,
 	.summary = "Counts messages, chance outcomes, traced ones; what threads wait for",
-	.details =
-		"Of MPI: outcomes that are chance, those in the trace, and how few would do. Of\n"
-		"threads: the objects they synchronise on, with the places where they are made "
-		"and\n"
-		"used; first those that went from thread to thread most often.\n\n"
-		"  --ranks        a line for each rank, too\n"
-		"  --top N        the N worst objects (10), with five places each\n"
-		"  --all          all objects and places\n"
-		"  --format=json  for scripts: one object, with every rank, thread and object\n"
-		"  --map OLD=NEW  the directory OLD lies at NEW now, for the evaluation\n"
-		"  --trust        run what the trace says, although you did not record it here\n\n"
-		"The trace is evaluated if it is not yet. Without TRACE it is the latest one.\n",
+	.about = "Of MPI: outcomes that are chance, those in the trace, and how few would do. Of "
+		 "threads: the objects they synchronise on, with the places where they are made "
+		 "and used; first those that went from thread to thread most often.\n",
+	.options = options,
+	.notes = "The trace is evaluated if it is not yet. Without TRACE it is the latest one.\n",
 	.run = run,
 };

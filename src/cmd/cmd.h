@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The verbs. Each cmd-VERB.c exports one struct cmd_verb; main.c has the table. A verb gets argv
- * with argv[0] = its name, prints answers on stdout and words with rp_say(), and returns the exit
- * code. main() answers --help for it and checks stdout for write errors afterwards.
+ * The verbs. Each cmd-VERB.c exports one struct cmd_verb; verbs.c has the table. A verb gets argv
+ * with argv[0] = its name, reads it by cmd_options_read(), prints answers on stdout and words with
+ * rp_say(), and returns the exit code or CMD_HELPED. main() checks stdout for write errors
+ * afterwards.
  */
 #ifndef CMD_H
 #define CMD_H
@@ -10,16 +11,20 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "cmd/option.h"
+
 #ifndef REPRISE_VERSION
 #define REPRISE_VERSION "0.1.0"
 #endif
 
 struct cmd_verb {
 	const char *name;
-	const char *args;    /* "[-o DIR] [--] COMMAND …": follows the name in the usage line */
-	const char *summary; /* one line, no full stop */
-	const char *details; /* what it does and its options, whole lines; may be NULL */
+	const char *summary;              /* one line, no full stop */
+	const char *about;                /* what it does, before the options; may be NULL */
+	const struct cmd_option *options; /* ended by CMD_OPTION_END; may be NULL */
+	const char *notes;                /* what else is to be said, behind them; may be NULL */
 	int (*run)(int argc, char **argv);
+	enum cmd_takes takes;
 	bool hidden;
 };
 
@@ -34,6 +39,7 @@ extern const struct cmd_verb cmd_dump;
 extern const struct cmd_verb cmd_races;
 extern const struct cmd_verb cmd_stats;
 extern const struct cmd_verb cmd_doctor;
+extern const struct cmd_verb cmd_completion;
 extern const struct cmd_verb cmd_help;
 extern const struct cmd_verb cmd_rank;
 
@@ -45,13 +51,6 @@ const struct cmd_verb *cmd_find(const char *name);
 /* Says that there is no such verb, and which one may have been meant; returns the exit code 2. */
 int cmd_unknown(const char *name);
 
-void cmd_print_usage(FILE *out, const struct cmd_verb *verb);
 void cmd_print_overview(FILE *out);
-
-/*
- * After getopt_long (opterr = 0) returned '?' or ':': says what is wrong with the option and
- * returns the exit code 2.
- */
-int cmd_bad_option(const struct cmd_verb *verb, int c, char **argv);
 
 #endif

@@ -86,7 +86,7 @@ int cmd_parse_force(const char *text, struct replay_force *force)
 	force->value = (uint32_t)value;
 	return 0;
 wrong:
-	rp_say("--force takes RANK@EVENT=SOURCE, not '%s'; see 'reprise help explore'", text);
+	rp_say("--outcome takes RANK@EVENT=SOURCE, not '%s'; see 'reprise help explore'", text);
 	free((char *)force->at.thread);
 	*force = (struct replay_force){0};
 	return RP_EXIT_BAD_INPUT;

@@ -11,16 +11,11 @@
 #include "base/limit.h"
 #include "base/log.h"
 
-const struct cmd_verb *const cmd_verbs[] = {
-	&cmd_record, &cmd_replay, &cmd_races, &cmd_explore, &cmd_stats, &cmd_evaluate, &cmd_reduce,
-	&cmd_info,   &cmd_ls,     &cmd_dump,  &cmd_doctor,  &cmd_help,  &cmd_rank,     NULL,
-};
-
 static int finish(int code)
 {
 	errno = 0;
 	if (fflush(stdout) == 0 && !ferror(stdout))
-		return code;
+		return code == CMD_HELPED ? 0 : code;
 	rp_say("cannot write to standard output: %s", strerror(errno ? errno : EIO));
 	return RP_EXIT_FAILURE;
 }
@@ -41,9 +36,5 @@ int main(int argc, char **argv)
 	verb = cmd_find(argv[1]);
 	if (!verb)
 		return cmd_unknown(argv[1]);
-	if (argc > 2 && (!strcmp(argv[2], "--help") || !strcmp(argv[2], "-h"))) {
-		cmd_print_usage(stdout, verb);
-		return finish(0);
-	}
 	return finish(verb->run(argc - 1, argv + 1));
 }

@@ -120,37 +120,3 @@ void cmd_show_json_line(json_t *value, size_t flags)
 	free(text);
 	json_decref(value);
 }
-
-int cmd_show_format(const char *value, bool *json)
-{
-	*json = !strcmp(value, "json");
-	if (*json || !strcmp(value, "text"))
-		return 0;
-	rp_say("there is no format '%s'; there are text and json", value);
-	return RP_EXIT_BAD_INPUT;
-}
-
-int cmd_show_top(const char *value, const char *what, size_t *top)
-{
-	char *end;
-	long n = strtol(value, &end, 10);
-
-	if (*value && !*end && n > 0) {
-		*top = (size_t)n;
-		return 0;
-	}
-	rp_say("--top takes a number of %s, not '%s'", what, value);
-	return RP_EXIT_BAD_INPUT;
-}
-
-int cmd_show_seed(const char *value, uint64_t *seed)
-{
-	char *end;
-
-	errno = 0;
-	*seed = strtoull(value, &end, 10);
-	if (*value >= '0' && *value <= '9' && !*end && !errno)
-		return 0;
-	rp_say("--noise takes a number, not '%s'", value);
-	return RP_EXIT_BAD_INPUT;
-}

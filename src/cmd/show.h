@@ -31,14 +31,4 @@ json_t *cmd_show_json_list(char *const *list);
 /* Prints the value and a newline, and lets go of it. */
 void cmd_show_json_line(json_t *value, size_t flags);
 
-/* For --format=: 0, or the exit code after saying that there is no such format. */
-int cmd_show_format(const char *value, bool *json) __attribute__((warn_unused_result));
-
-/* For --top=, a number of `what`: 0, or the exit code after saying that it is none. */
-int cmd_show_top(const char *value, const char *what, size_t *top)
-	__attribute__((warn_unused_result));
-
-/* For --noise=: 0, or the exit code after saying that it is no number. */
-int cmd_show_seed(const char *value, uint64_t *seed) __attribute__((warn_unused_result));
-
 #endif

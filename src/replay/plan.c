@@ -25,14 +25,14 @@ static char **rank_prefix(const struct replay_front *f)
 
 	words[n++] = launch_self();
 	words[n++] = "rank";
-	words[n++] = "--trace";
+	words[n++] = "--dir";
 	words[n++] = f->run->dir.path;
 	words[n++] = "--session";
 	words[n++] = f->session;
 	if (f->varied)
 		words[n++] = "--varied";
 	if (f->output) {
-		words[n++] = "--output";
+		words[n++] = "--printed";
 		words[n++] = f->output;
 	}
 	/* What is guessed the ranks find out by themselves. */

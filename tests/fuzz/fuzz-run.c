@@ -199,7 +199,7 @@ static void sum_up(void)
 	run_verb(&cmd_dump, "--input");
 	run_verb(&cmd_dump, "--sync");
 	run_verb(&cmd_dump, "--events");
-	run_verb(&cmd_dump, "--force");
+	run_verb(&cmd_dump, "--damaged");
 	run_verb(&cmd_ls, NULL);
 }
 

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table of verbs. */
+#include <string.h>
+
+#include "base/log.h"
+#include "cmd/cmd.h"
+
+const struct cmd_verb *const cmd_verbs[] = {
+	&cmd_record,   &cmd_replay,     &cmd_races, &cmd_explore, &cmd_stats,
+	&cmd_evaluate, &cmd_reduce,     &cmd_info,  &cmd_ls,      &cmd_dump,
+	&cmd_doctor,   &cmd_completion, &cmd_help,  &cmd_rank,    NULL,
+};
+
+const struct cmd_verb *cmd_find(const char *name)
+{
+	for (int i = 0; cmd_verbs[i]; i++) {
+		if (!strcmp(cmd_verbs[i]->name, name))
+			return cmd_verbs[i];
+	}
+	return NULL;
+}
+
+int cmd_unknown(const char *name)
+{
+	const char *names[sizeof(cmd_verbs) / sizeof(cmd_verbs[0])], *near;
+	size_t n = 0;
+
+	for (size_t i = 0; cmd_verbs[i]; i++) {
+		if (!cmd_verbs[i]->hidden)
+			names[n++] = cmd_verbs[i]->name;
+	}
+	names[n] = NULL;
+	near = cmd_nearest(name, names);
+	if (near)
+		rp_say("there is no verb '%s'; did you mean '%s'?", name, near);
+	else
+		rp_say("there is no verb '%s'; 'reprise help' lists them", name);
+	return RP_EXIT_BAD_INPUT;
+}
