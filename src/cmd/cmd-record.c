@@ -413,7 +413,8 @@ static void say_recorded(const struct trace_dir *dir, const struct trace_ranks *
 
 	rp_say("recorded in %s (%zu %s, %.*f s, %s)%s", dir->show, n, n == 1 ? "rank" : "ranks",
 	       seconds < 10 ? 1 : 0, seconds, size,
-	       misses_something(dir, ranks) ? "; not all of it, see 'reprise info'" : "");
+	       n < ranks->n || misses_something(dir, ranks) ? "; not all of it, see 'reprise info'"
+							    : "");
 	free(size);
 }
 
@@ -505,8 +506,8 @@ static void finish(const struct options *o, const struct launch_command *command
 		if (recorded)
 			say_ends(dir, !command->has_launcher, ended);
 		else
-			rp_say("nothing was recorded in %s: no rank loaded the hook library, or "
-			       "none could write there; see 'reprise doctor'",
+			rp_say("nothing was recorded in %s: no rank came so far as to load the "
+			       "hook library, or none could write there; see 'reprise doctor'",
 			       dir->show);
 	}
 	trace_ranks_free(&ranks);

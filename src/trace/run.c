@@ -296,6 +296,16 @@ static const struct trace_run_stream *find_main(const struct trace_run_rank *ran
 	return NULL;
 }
 
+/* Standard input is kept before there is a process that could be recorded. */
+static bool has_begun(const struct trace_run_rank *rank)
+{
+	for (size_t i = 0; i < rank->streams; i++) {
+		if (rank->stream[i].kind != TRACE_STREAM_STDIN)
+			return true;
+	}
+	return false;
+}
+
 /*
  * A process makes its order stream first and then writes the names of its libraries to its input
  * stream, before anything else. It may have been killed, or the disk full, in between.
@@ -304,7 +314,7 @@ static const char *find_missing(const struct trace_run_rank *rank)
 {
 	const struct trace_run_stream *order = find_main(rank, 0, TRACE_STREAM_ORDER);
 
-	if (!rank->streams)
+	if (!has_begun(rank))
 		return NULL;
 	if (!order)
 		return "0.order";
@@ -532,6 +542,15 @@ static char *killed_words(const struct trace_run *run, const struct trace_run_st
 	return rp_format("%s %s event %" PRIu64, who, s->inside ? "inside" : "after", s->events);
 }
 
+static bool has_become_unseen(const struct trace_run_rank *rank)
+{
+	for (size_t i = 0; i < rank->unseens; i++) {
+		if (strcmp(rank->unseen[i].key, TRACE_UNSEEN_EXEC) == 0)
+			return true;
+	}
+	return false;
+}
+
 char *trace_run_rank_end(const struct trace_run *run, const struct trace_run_rank *rank, bool exact)
 {
 	char *words, *all;
@@ -546,6 +565,8 @@ char *trace_run_rank_end(const struct trace_run *run, const struct trace_run_ran
 	}
 	if (rank->last && rank->last->end)
 		return trace_end_words(rank->last->end, rank->last->end_value);
+	if (rank->last && has_become_unseen(rank))
+		return rp_strdup("became a program that is not recorded");
 	if (rank->last)
 		return killed_words(run, rank->last, exact);
 	return rp_strdup(rank->damaged ? "damaged" : "not recorded");

@@ -40,9 +40,9 @@ static uint64_t check_of(const struct trace_unseen *u)
 	return h > TAKEN ? h : TAKEN + 1;
 }
 
-struct trace_unseen *trace_unseen_map(int rankfd)
+struct trace_unseen *trace_unseen_map(int dirfd, const char *name)
 {
-	int fd = rp_fd_openat(rankfd, TRACE_UNSEEN_NAME, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	int fd = rp_fd_openat(dirfd, name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	struct head *head = MAP_FAILED;
 
 	if (fd < 0)
@@ -51,7 +51,7 @@ struct trace_unseen *trace_unseen_map(int rankfd)
 		head = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	close(fd);
 	if (head == MAP_FAILED) {
-		unlinkat(rankfd, TRACE_UNSEEN_NAME, 0);
+		unlinkat(dirfd, name, 0);
 		return NULL;
 	}
 	head->version = TRACE_VERSION;

@@ -17,6 +17,9 @@
 #define TRACE_UNSEEN_NAME "unseen"
 #define TRACE_UNSEEN_SLOTS 64
 
+/* The key of a program that a process became, and that could not be recorded. */
+#define TRACE_UNSEEN_EXEC "exec"
+
 struct trace_unseen {
 	uint64_t state; /* 0: free; 1: taken, not filled; else a check of what is below `count` */
 	uint64_t count;
@@ -31,7 +34,7 @@ struct trace_unseen {
 };
 
 /* The mapped slots, or NULL if the file cannot be made. No malloc. */
-struct trace_unseen *trace_unseen_map(int rankfd);
+struct trace_unseen *trace_unseen_map(int dirfd, const char *name);
 
 /* The slot of `fill->key`, a new one with what is filled in if there is none; NULL if all are
  * taken. */

@@ -25,7 +25,7 @@ static void test_comes_back(void **state)
 {
 	const struct scratch *dir = *state;
 	struct trace_unseen a = filled("a", 7), b = filled("b", 9), out[TRACE_UNSEEN_SLOTS];
-	struct trace_unseen *slots = trace_unseen_map(dir->fd), *again, *slot;
+	struct trace_unseen *slots = trace_unseen_map(dir->fd, TRACE_UNSEEN_NAME), *again, *slot;
 	const char *why = NULL;
 
 	assert_non_null(slots);
@@ -33,7 +33,7 @@ static void test_comes_back(void **state)
 	slot->count += 2;
 	trace_unseen_take(slots, &b)->count++;
 	/* another process of the rank, later in its own events */
-	again = trace_unseen_map(dir->fd);
+	again = trace_unseen_map(dir->fd, TRACE_UNSEEN_NAME);
 	a.event = 100;
 	trace_unseen_take(again, &a)->count += 3;
 	assert_int_equal(trace_unseen_read(dir->fd, out, &why), 2);
@@ -50,14 +50,15 @@ static void test_nothing(void **state)
 	const char *why = NULL;
 
 	assert_int_equal(trace_unseen_read(dir->fd, out, &why), 0);
-	assert_non_null(trace_unseen_map(dir->fd));
+	assert_non_null(trace_unseen_map(dir->fd, TRACE_UNSEEN_NAME));
 	assert_int_equal(trace_unseen_read(dir->fd, out, &why), 0);
 }
 
 static void test_full(void **state)
 {
 	const struct scratch *dir = *state;
-	struct trace_unseen *slots = trace_unseen_map(dir->fd), f, out[TRACE_UNSEEN_SLOTS];
+	struct trace_unseen *slots = trace_unseen_map(dir->fd, TRACE_UNSEEN_NAME), f,
+			    out[TRACE_UNSEEN_SLOTS];
 	const char *why = NULL;
 	char key[16];
 
@@ -73,7 +74,7 @@ static void test_damage(void **state)
 {
 	const struct scratch *dir = *state;
 	struct trace_unseen a = filled("a", 7), out[TRACE_UNSEEN_SLOTS];
-	struct trace_unseen *slots = trace_unseen_map(dir->fd);
+	struct trace_unseen *slots = trace_unseen_map(dir->fd, TRACE_UNSEEN_NAME);
 	const char *why;
 	struct stat st;
 	int fd;

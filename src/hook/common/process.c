@@ -24,6 +24,7 @@
 #include "hook/common/session.h"
 #include "hook/common/text.h"
 #include "hook/common/thread.h"
+#include "hook/common/unseen.h"
 #include "hook/heap/system.h"
 #include "hook/input/infile.h"
 #include "hook/input/input.h"
@@ -74,6 +75,18 @@ static bool copy_env(const char *name, char *out, size_t size)
 	return true;
 }
 
+struct hook_text hook_rank_path(char *out, size_t size, const char *name)
+{
+	struct hook_text text = hook_text_in(out, size);
+
+	hook_text_add(&text, hook_process.dir);
+	hook_text_add(&text, "/rank-");
+	hook_text_padded(&text, hook_process.rank, 4);
+	hook_text_add(&text, "/");
+	hook_text_add(&text, name);
+	return text;
+}
+
 int hook_high_fd(int fd)
 {
 	return rp_fd_lift(fd, NULL);
@@ -121,7 +134,6 @@ static bool read_environment(void)
 	const char *threads = getenv("REPRISE_THREADS");
 	const char *snapshot = getenv("REPRISE_SNAPSHOT");
 	char path[1100];
-	struct hook_text text = hook_text_in(path, sizeof(path));
 	int fd;
 
 	if (!mode || !rank || !copy_env("REPRISE_DIR", hook_process.dir, sizeof(hook_process.dir)))
@@ -137,9 +149,7 @@ static bool read_environment(void)
 	trace_stream_lets_go = true;
 	if (fault && strcmp(fault, "nospace") == 0)
 		trace_stream_limit = 0;
-	hook_text_add(&text, hook_process.dir);
-	hook_text_add(&text, "/rank-");
-	hook_text_padded(&text, hook_process.rank, 4);
+	hook_rank_path(path, sizeof(path), "");
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0) {
 		hook_say("rank ", rank, ": cannot open ", path, ": ", strerror(errno),
@@ -181,27 +191,44 @@ static bool is_of_another_launch(void)
 	return getenv("OMPI_COMM_WORLD_RANK") || getenv("PMI_RANK") || getenv("PMIX_RANK");
 }
 
+/* What was recorded, or is the same process after exec, is replayed or it is said why not. */
+static void check_replayable(int holder, bool same)
+{
+	if (same && holder == -ENOENT)
+		hook_failed(hook_thread_self(),
+			    "the program that it became (exec) is not recorded");
+	if ((same || holder == 0) && hook_process.rank_fd < 0)
+		hook_failed(hook_thread_self(), "there is no free descriptor to replay it with");
+}
+
 /*
  * Takes the next free number among the processes of this rank. The first process takes 0; later
  * ones only if they are the same process after exec, or programs of MPI, or `late` (in MPI_Init).
  */
 static bool claim(bool late)
 {
+	static struct hook_unseen became = {
+		.key = TRACE_UNSEEN_EXEC,
+		.what = "the program that a process became (exec)",
+		.remedy = "it needs a few free descriptors, and room for the trace",
+	};
 	bool may = late || mpi_is_linked(), same = false;
 
 	for (uint32_t k = 0; k < MAX_PROCESSES; k++) {
 		int holder = hook_session_claim(k);
 
+		if (hook_process.mode == HOOK_REPLAY)
+			check_replayable(holder, same);
 		if (holder == 0) {
 			hook_process.process = k;
 			hook_process.claimed = true;
 			return true;
 		}
-		if (holder == -ENOENT && same && hook_process.mode == HOOK_REPLAY)
-			hook_failed(hook_thread_self(),
-				    "the program that it became (exec) is not recorded");
-		if (holder < 0)
+		if (holder < 0) {
+			if (same)
+				hook_unseen(&became);
 			return false;
+		}
 		same = same || holder == hook_process.pid;
 		may = may || same;
 		if (!may)

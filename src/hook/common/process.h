@@ -4,6 +4,7 @@
 #define HOOK_PROCESS_H
 
 #include "hook/common/hook.h"
+#include "hook/common/text.h"
 
 /* In MPI_Init of a process that stayed inert so far: true if it is recorded from here on. */
 bool hook_process_claim_late(void);
@@ -13,6 +14,9 @@ bool hook_process_is_this(void);
 
 /* In a forked child: from now on it is none of ours. */
 void hook_process_is_child(void);
+
+/* The path of a file of the rank; `at` is `end` if it did not fit. */
+struct hook_text hook_rank_path(char *out, size_t size, const char *name);
 
 /* The same file under a number that is out of the program's way. */
 int hook_high_fd(int fd);

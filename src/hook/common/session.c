@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "hook/common/process.h"
 #include "hook/common/text.h"
 #include "hook/thread/stuck.h"
 
@@ -33,49 +34,102 @@ static struct hook_text session_path(char *out, size_t size, const char *name)
 	return text;
 }
 
+/* Who made the stream: his pid, or -errno. */
+static int writer_of(int dirfd, const char *name)
+{
+	struct trace_header header;
+	int fd = rp_fd_openat(dirfd, name, O_RDONLY | O_CLOEXEC, 0), pid = 1;
+
+	if (fd < 0)
+		return -errno;
+	if (pread(fd, &header, sizeof(header), 0) == (ssize_t)sizeof(header) && (int)header.pid > 0)
+		pid = (int)header.pid;
+	close(fd);
+	return pid;
+}
+
+/*
+ * The directory of the rank has the last descriptor there is. Nothing can be recorded then; but
+ * whether something is lost must be known, so the directory goes by its path from now on.
+ */
+static int writer_in_need(const char *name)
+{
+	char path[1200];
+	struct hook_text text = hook_rank_path(path, sizeof(path), name);
+
+	if (text.at == text.end)
+		return -ENAMETOOLONG;
+	close(hook_process.rank_fd);
+	hook_process.rank_fd = -1;
+	return writer_of(AT_FDCWD, path);
+}
+
 /* Recording: the claim is the order stream itself, made later by the same O_EXCL. */
 static int record_claim(uint32_t k)
 {
 	struct hook_thread *t = hook_thread_self();
-	struct trace_header header;
 	char name[TRACE_NAME_BYTES + 16];
-	int fd, rc;
+	int rc = -EMFILE;
 
 	hook_process.process = k;
 	hook_stream_name(t, "order", name, sizeof(name));
-	rc = trace_stream_create(&t->order.stream, hook_process.rank_fd, name, TRACE_STREAM_ORDER,
-				 hook_process.rank, k, t->name);
+	if (hook_process.rank_fd >= 0)
+		rc = trace_stream_create(&t->order.stream, hook_process.rank_fd, name,
+					 TRACE_STREAM_ORDER, hook_process.rank, k, t->name);
 	if (rc == 0)
 		return 0;
-	fd = rc == -EEXIST ? rp_fd_openat(hook_process.rank_fd, name, O_RDONLY | O_CLOEXEC, 0) : -1;
-	if (fd < 0) {
-		rc = rc == -EEXIST ? -errno : rc;
+	if (rc == -EEXIST) {
+		rc = writer_of(hook_process.rank_fd, name);
+		if (rc == -EMFILE)
+			rc = writer_in_need(name);
+	}
+	if (rc < 0)
 		hook_say("cannot record: ", hook_process.dir, ": ", hook_no_room(rc),
 			 "; the program runs on without us", NULL);
-		return rc;
-	}
-	rc = pread(fd, &header, sizeof(header), 0) == (ssize_t)sizeof(header) ? (int)header.pid : 1;
-	close(fd);
-	return rc > 0 ? rc : 1;
+	return rc;
+}
+
+/* Is the stream there? Also where the directory has no descriptor any more. */
+static int find_in_rank(const char *name)
+{
+	char path[1200];
+
+	if (hook_process.rank_fd >= 0)
+		return faccessat(hook_process.rank_fd, name, F_OK, 0) == 0 ? 0 : -errno;
+	hook_rank_path(path, sizeof(path), name);
+	return access(path, F_OK) == 0 ? 0 : -errno;
+}
+
+/* As in writer_in_need, the last descriptor may be that of the directory. */
+static int make_claim(const char *path)
+{
+	const int flags = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC;
+	int fd = rp_fd_openat(AT_FDCWD, path, flags, 0600);
+
+	if (fd >= 0 || errno != EMFILE || hook_process.rank_fd < 0)
+		return fd;
+	close(hook_process.rank_fd);
+	hook_process.rank_fd = -1;
+	return rp_fd_openat(AT_FDCWD, path, flags, 0600);
 }
 
 static int replay_claim(uint32_t k)
 {
 	struct hook_thread *t = hook_thread_self();
 	char path[1100], pid[16] = "";
-	struct hook_text text = session_path(path, sizeof(path), "claim-");
-	struct hook_text number = hook_text_in(pid, sizeof(pid));
-	int fd;
+	struct hook_text text, number = hook_text_in(pid, sizeof(pid));
+	int fd, rc;
 
 	hook_process.process = k;
 	hook_stream_name(t, "order", path, sizeof(path));
-	if (faccessat(hook_process.rank_fd, path, F_OK, 0) != 0)
-		return -errno;
+	rc = find_in_rank(path);
+	if (rc)
+		return rc;
 	text = session_path(path, sizeof(path), "claim-");
 	hook_text_padded(&text, hook_process.rank, 4);
 	hook_text_add(&text, "-");
 	hook_text_number(&text, k);
-	fd = rp_fd_openat(AT_FDCWD, path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	fd = make_claim(path);
 	if (fd >= 0) {
 		hook_text_number(&number, hook_process.pid);
 		if (hook_write(fd, pid, strlen(pid)) < 0)

@@ -6,8 +6,11 @@
 #include "hook/common/unseen.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <time.h>
+
+#include "hook/common/process.h"
 
 #define NS_PER_SECOND 1000000000ull
 
@@ -44,6 +47,16 @@ static void fill(struct trace_unseen *f, const struct hook_unseen *u)
 	}
 }
 
+static struct trace_unseen *map_slots(void)
+{
+	char path[1200];
+
+	if (hook_process.rank_fd >= 0)
+		return trace_unseen_map(hook_process.rank_fd, TRACE_UNSEEN_NAME);
+	hook_rank_path(path, sizeof(path), TRACE_UNSEEN_NAME);
+	return trace_unseen_map(AT_FDCWD, path);
+}
+
 static void note(struct hook_unseen *u)
 {
 	struct trace_unseen f = {0}, *mapped = __atomic_load_n(&slots, __ATOMIC_ACQUIRE);
@@ -51,7 +64,7 @@ static void note(struct hook_unseen *u)
 
 	if (!mapped) {
 		/* Two threads may map it: the loser's mapping is as good, and stays. */
-		mapped = trace_unseen_map(hook_process.rank_fd);
+		mapped = map_slots();
 		__atomic_store_n(&slots, mapped, __ATOMIC_RELEASE);
 	}
 	fill(&f, u);
