@@ -145,15 +145,18 @@ static void add_use(struct source *s, const struct trace_objects_rec *rec)
 	const char *op = rp_map_get(&s->ops, rec->use.op, 0);
 	const char *kind = rp_map_get(&s->ops, rec->use.op, 1);
 	struct cmd_object *o = s->object;
-	size_t i = 0;
+	size_t i;
 
 	op = op ? op : "?";
-	while (i < o->uses && (o->use[i].place != place || o->use[i].op != op))
-		i++;
-	if (i == o->uses) {
+	/* Numbers from 1 on. */
+	i = (uintptr_t)rp_map_get(&o->by_place, (uintptr_t)place, (uintptr_t)op);
+	if (!i) {
 		o->use = rp_realloc(o->use, ++o->uses, sizeof(*o->use));
-		o->use[i] = (struct cmd_use){.op = op, .place = place};
+		i = o->uses;
+		o->use[i - 1] = (struct cmd_use){.op = op, .place = place};
+		rp_map_put(&o->by_place, (uintptr_t)place, (uintptr_t)op, (void *)(uintptr_t)i);
 	}
+	i--;
 	if (!o->kind)
 		o->kind = kind ? kind : "?";
 	add_sums(&o->use[i].sum, rec);
@@ -286,6 +289,7 @@ static void sort(struct cmd_objects *all)
 	for (size_t i = 0; (o = rp_map_next(&all->by_id, &i));) {
 		if (o->uses)
 			qsort(o->use, o->uses, sizeof(*o->use), by_count);
+		rp_map_free(&o->by_place);
 		o->kind = o->kind ? o->kind : "?";
 		all->object[all->objects++] = o;
 	}

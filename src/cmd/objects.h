@@ -42,6 +42,7 @@ struct cmd_object {
 	struct cmd_sums sum;
 	struct cmd_use *use; /* most first */
 	size_t uses;
+	struct rp_map by_place; /* while they are gathered */
 };
 
 struct cmd_thread {

@@ -6,12 +6,15 @@
 #include "symbol/symbol.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <dwarf.h>
 #include <elfutils/libdwfl.h>
 
+#include "base/fd.h"
 #include "base/mem.h"
 
 struct module {
@@ -35,13 +38,22 @@ static const Dwfl_Callbacks callbacks = {
 	.section_address = dwfl_offline_section_address,
 };
 
+/* The path comes from a trace: whatever lies there now, nobody waits for it. */
 static void open_module(struct module *m)
 {
-	m->dwfl = dwfl_begin(&callbacks);
-	if (!m->dwfl)
+	int fd = rp_fd_open_file(AT_FDCWD, m->path);
+
+	if (fd < 0)
 		return;
+	m->dwfl = dwfl_begin(&callbacks);
+	if (!m->dwfl) {
+		close(fd);
+		return;
+	}
 	dwfl_report_begin(m->dwfl);
-	m->dwfl_module = dwfl_report_offline(m->dwfl, m->path, m->path, -1);
+	m->dwfl_module = dwfl_report_offline(m->dwfl, m->path, m->path, fd);
+	if (!m->dwfl_module)
+		close(fd);
 	dwfl_report_end(m->dwfl, NULL, NULL);
 	if (m->dwfl_module && !dwfl_module_getelf(m->dwfl_module, &m->bias))
 		m->dwfl_module = NULL;
