@@ -22,8 +22,9 @@ static inline void graph_races_of(const struct graph_races *races, uint32_t v,
 				  const struct graph_cover_span **first,
 				  const struct graph_cover_span **end)
 {
-	*first = races->span + races->start[v];
-	*end = races->span + races->start[v + 1];
+	/* Without a span there is no array either. */
+	*first = races->spans ? races->span + races->start[v] : NULL;
+	*end = races->spans ? races->span + races->start[v + 1] : NULL;
 }
 
 /* The first vertex from v on that is not linked further; halves the way for those who follow. */

@@ -302,6 +302,7 @@ static int read_rank(struct graph_whole *whole, unsigned rank, const struct rp_m
 		if (process != r.out->process)
 			begin_process(&r, process);
 		read_event(&r, e, thread);
+		r.out->events++;
 	}
 	end_reading(&r);
 	return rc;
@@ -324,6 +325,10 @@ static int find_members(const struct graph_source *source, struct rp_map *member
 	return rc;
 }
 
+/* Counts of failed polls lie between events: so many come of a rank, and no more are kept. */
+#define POLLS_LEAST 1024
+#define POLLS_EACH 16
+
 static int read_polls(struct graph_whole *whole, const struct trace_run *run, unsigned rank,
 		      uint32_t thread)
 {
@@ -333,6 +338,7 @@ static int read_polls(struct graph_whole *whole, const struct trace_run *run, un
 	struct trace_order_reader *reader;
 	struct trace_view view;
 	struct trace_rec rec;
+	uint64_t taken = 0;
 	char *path = process ? rp_format("graph/rank-%04u/p%u-%s.polls", rank, process, name)
 			     : rp_format("graph/rank-%04u/%s.polls", rank, name);
 	int rc = trace_view_open(&view, run->dir.fd, path, &why);
@@ -342,10 +348,15 @@ static int read_polls(struct graph_whole *whole, const struct trace_run *run, un
 		return rc == -ENOENT ? 0 : rc;
 	reader = rp_alloc(1, sizeof(*reader));
 	trace_order_reader_init(reader, &view);
-	while ((rc = trace_order_next(reader, &rec)) == 1)
+	while ((rc = trace_order_next_counted(reader, &taken, &rec)) == 1) {
+		if (taken > POLLS_LEAST + POLLS_EACH * whole->rank[rank].events) {
+			rc = -EBADMSG;
+			break;
+		}
 		put(&whole->rank[rank], thread,
 		    (struct trace_rewrite_outcome){
 			    .event = trace_order_event(reader), .kind = TRACE_FAIL, .a = rec.a});
+	}
 	free(reader);
 	trace_view_close(&view);
 	return rc;

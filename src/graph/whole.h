@@ -21,6 +21,7 @@ struct graph_whole_rank {
 	uint64_t *post; /* by number of the wildcard in the trace; UINT64_MAX: not a posted one */
 	size_t wilds, room;
 	uint32_t process; /* that these belong to */
+	uint64_t events;
 };
 
 struct graph_whole {

@@ -30,6 +30,7 @@ struct source {
 	struct trace_view view;
 	struct trace_order_reader reader;
 	uint64_t next_post;
+	uint64_t taken; /* records, of all readings */
 };
 
 static int source_open(struct source *s, int rankfd, const char *name)
@@ -41,12 +42,13 @@ static int source_open(struct source *s, int rankfd, const char *name)
 		return rc;
 	trace_order_reader_init(&s->reader, &s->view);
 	s->next_post = 0;
+	s->taken = 0;
 	return 0;
 }
 
 static int source_next(struct source *s, struct item *item)
 {
-	int rc = trace_order_next(&s->reader, &item->rec);
+	int rc = trace_order_next_counted(&s->reader, &s->taken, &item->rec);
 
 	item->event = trace_order_event(&s->reader);
 	if (rc == 1 && item->rec.kind == TRACE_POST) {

@@ -301,6 +301,13 @@ int trace_order_next(struct trace_order_reader *r, struct trace_rec *rec)
 	return 1;
 }
 
+uint64_t trace_order_most = 1u << 30;
+
+int trace_order_next_counted(struct trace_order_reader *r, uint64_t *taken, struct trace_rec *rec)
+{
+	return ++*taken > trace_order_most ? -EFBIG : trace_order_next(r, rec);
+}
+
 /* Steps for a stream without bytes, and more for each byte: a circle has thousands at the most. */
 #define STEPS_LEAST (1u << 27)
 #define STEPS_EACH (1u << 12)

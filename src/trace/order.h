@@ -235,6 +235,16 @@ int trace_order_next_times(struct trace_order_reader *r, struct trace_order_turn
 			   struct trace_rec *rec, uint64_t *times)
 	__attribute__((warn_unused_result));
 
+/*
+ * For those who need each record: trace_order_next, which counts in *taken, and -EFBIG if there are
+ * more than anybody would wait for. A few bytes can claim any number of predicted ones.
+ */
+int trace_order_next_counted(struct trace_order_reader *r, uint64_t *taken, struct trace_rec *rec)
+	__attribute__((warn_unused_result));
+
+/* How many that is; tests lower it. */
+extern uint64_t trace_order_most;
+
 /* The event number of the record that trace_order_next gave last. */
 static inline uint64_t trace_order_event(const struct trace_order_reader *r)
 {

@@ -136,10 +136,11 @@ static int put_all(struct rewriter *r, const struct trace_view *view)
 {
 	struct trace_order_reader *reader = rp_alloc(1, sizeof(*reader));
 	struct trace_rec rec;
+	uint64_t taken = 0;
 	int rc;
 
 	trace_order_reader_init(reader, view);
-	while ((rc = trace_order_next(reader, &rec)) == 1) {
+	while ((rc = trace_order_next_counted(reader, &taken, &rec)) == 1) {
 		if (rec.kind != TRACE_FAIL)
 			r->w->events = trace_order_event(reader);
 		rc = put(r, &rec);
@@ -236,11 +237,12 @@ static int count_polls(const struct trace_view *view, struct trace_order_reader 
 		       uint64_t *polls)
 {
 	struct trace_rec rec;
+	uint64_t taken = 0;
 	int rc;
 
 	*polls = 0;
 	trace_order_reader_init(reader, view);
-	while ((rc = trace_order_next(reader, &rec)) == 1)
+	while ((rc = trace_order_next_counted(reader, &taken, &rec)) == 1)
 		*polls += rec.kind == TRACE_FAIL ? rec.a : 0;
 	return rc;
 }
@@ -250,12 +252,13 @@ static int put_all_whole(struct rewriter *r, const struct trace_view *view)
 {
 	struct trace_order_reader *reader = rp_alloc(1, sizeof(*reader));
 	struct trace_rec rec;
+	uint64_t taken = 0;
 	int rc = count_polls(view, reader, &r->polls);
 
 	r->outcome =
 		r->how->outcomes(r->how->context, r->rank, r->process, r->thread, &r->outcomes);
 	trace_order_reader_init(reader, view);
-	while (!rc && (rc = trace_order_next(reader, &rec)) == 1)
+	while (!rc && (rc = trace_order_next_counted(reader, &taken, &rec)) == 1)
 		rc = put_whole(r, &rec, trace_order_event(reader));
 	if (!rc)
 		rc = put_outcomes(r, UINT64_MAX);
