@@ -40,10 +40,12 @@ static void leave(void)
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	static char path[] = "/tmp/fuzz-meta-XXXXXX";
+	static char path[64];
 
 	(void)argc;
 	(void)argv;
+	snprintf(path, sizeof(path), "%s/fuzz-meta-XXXXXX",
+		 access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
 	require(mkdtemp(path) != NULL);
 	dir.path = dir.show = path;
 	dir.fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -94,7 +96,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		size = strlen(text);
 	}
 	write_file("meta.json", data, size);
-	write_file("rank-0000/start.json", data, size);
+	require(linkat(dir.fd, "meta.json", dir.fd, "rank-0000/start.json", 0) == 0);
 	if (trace_meta_read(&dir, &meta) == 0) {
 		require(meta.argv && meta.argv[0] && meta.version && meta.cwd);
 		trace_meta_free(&meta);
@@ -103,6 +105,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		require(start.argv && start.argv[0] && start.program && start.env);
 		trace_start_free(&start);
 	}
+	unlinkat(dir.fd, "rank-0000/start.json", 0);
 	free(text);
 	return 0;
 }
