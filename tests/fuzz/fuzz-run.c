@@ -141,13 +141,13 @@ static const struct {
 	const char *option;
 	void (*other)(void);
 } uses[] = {
-	{&cmd_info, NULL, NULL},      {&cmd_info, "--format=json", NULL},
-	{&cmd_info, "--all", NULL},   {&cmd_dump, NULL, NULL},
-	{&cmd_dump, "--input", NULL}, {&cmd_dump, "--sync", NULL},
+	{&cmd_info, NULL, NULL},        {&cmd_info, "--format=json", NULL},
+	{&cmd_info, "--all", NULL},     {&cmd_dump, NULL, NULL},
+	{&cmd_dump, "--input", NULL},   {&cmd_dump, "--sync", NULL},
 	{&cmd_dump, "--damaged", NULL}, {&cmd_dump, "--format=json", NULL},
-	{&cmd_ls, NULL, NULL},        {NULL, NULL, check_replay},
-	{NULL, NULL, compare_output}, {NULL, NULL, compare_files},
-	{NULL, NULL, read_windows},   {NULL, NULL, find_outcomes},
+	{&cmd_ls, NULL, NULL},          {NULL, NULL, check_replay},
+	{NULL, NULL, compare_output},   {NULL, NULL, compare_files},
+	{NULL, NULL, read_windows},     {NULL, NULL, find_outcomes},
 	{NULL, NULL, cut_streams},
 };
 
