@@ -6,7 +6,7 @@
 
 int main(void)
 {
-	int n = access("more", F_OK) == 0 ? 4 : 3;
+	int n = pathconf("more", _PC_NAME_MAX) > 0 ? 4 : 3;
 	struct timespec now;
 
 	for (int i = 0; i < n; i++)

@@ -55,7 +55,7 @@ int main(int argc, char **argv)
 		sched_yield();
 	for (int i = 0; i < 20; i++) {
 		MPI_Barrier(MPI_COMM_WORLD);
-		usleep(access(argv[2], F_OK) == 0 ? 20000 : 1000);
+		usleep(pathconf(argv[2], _PC_NAME_MAX) > 0 ? 20000 : 1000);
 	}
 	stop = 1;
 	pthread_join(helper, NULL);

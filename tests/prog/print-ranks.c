@@ -6,7 +6,7 @@
 
 int main(int argc, char **argv)
 {
-	int rank, other = argc > 1 && access(argv[1], F_OK) == 0;
+	int rank, other = argc > 1 && pathconf(argv[1], _PC_NAME_MAX) > 0;
 
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);

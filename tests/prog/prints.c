@@ -251,7 +251,7 @@ int main(int argc, char **argv)
 	size_t n = sizeof(ways) / sizeof(ways[0]);
 
 	must(argc == 3);
-	if (access(argv[2], F_OK) == 0)
+	if (pathconf(argv[2], _PC_NAME_MAX) > 0)
 		line[5] = 'b';
 	snprintf(command, sizeof(command), "echo %.6s", line);
 	for (size_t i = 0; i < n; i++) {

@@ -13,7 +13,7 @@ static int turn;
 
 static void *play(void *arg)
 {
-	int me = (int)(long)arg, times = me && access("fewer", F_OK) == 0 ? 2 : 5;
+	int me = (int)(long)arg, times = me && pathconf("fewer", _PC_NAME_MAX) > 0 ? 2 : 5;
 
 	pthread_mutex_lock(&lock);
 	for (int i = 0; i < times; i++) {

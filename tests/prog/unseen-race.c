@@ -24,7 +24,7 @@ static void give_sign(const char *path)
 
 static void await_sign(const char *path)
 {
-	while (access(path, F_OK) != 0)
+	while (pathconf(path, _PC_NAME_MAX) < 0)
 		sched_yield();
 }
 
