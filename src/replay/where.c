@@ -175,11 +175,11 @@ static void add_told(const struct replay_word *word, struct replay_kind_of_line 
 static void add_seen(struct replay_where *w, const struct replay_slot *slot, const char *but,
 		     struct replay_kind_of_line **line, size_t *lines)
 {
-	struct symbol_process *p = symbol_process_open(slot->pid);
 	struct listed *list = NULL;
-	size_t n = p ? list_threads(slot, &list) : 0;
+	size_t n = list_threads(slot, &list);
+	struct symbol_process *p = n ? symbol_process_open(slot->pid) : NULL;
 
-	while (n-- > 0 && w->looked_at < LOOKED_AT) {
+	while (p && n-- > 0 && w->looked_at < LOOKED_AT) {
 		if (strcmp(list[n].name, but) == 0)
 			continue;
 		lines_add(line, lines, list[n].name, look_at(p, &list[n]), rp_strdup(""));
