@@ -172,7 +172,7 @@ json_t *cmd_info_json(const struct trace_run *run)
 
 	free(trace_run_unseen(run, &unseen));
 	set_text(object, "trace", run->dir.path);
-	set(object, "format", TRACE_VERSION);
+	set(object, "format", run->has_meta ? run->meta.format : TRACE_VERSION);
 	set(object, "damaged", run->damaged);
 	json_object_set_new(object, "replayable", json_boolean(!obstacle));
 	json_object_set_new(object, "complete", json_boolean(!obstacle && !unseen));

@@ -32,47 +32,47 @@ enum trace_event_kind {
 	/* A message leaves: peer, tag, bytes; id of its request, 0 if the call blocks. */
 	TRACE_EVENT_SEND = 1,
 	/* A blocking receive: want_peer, want_tag; peer, tag, bytes = outcome. */
-	TRACE_EVENT_RECV,
+	TRACE_EVENT_RECV = 2,
 	/*
 	 * A receive is posted: want_peer, want_tag; id; peer = whose message it takes, if the
 	 * recording says so: the run may end before its DONE. Isendrecv: SEND and POST of one id;
 	 * of its outcome only what it wanted is known, and no bytes.
 	 */
-	TRACE_EVENT_POST,
+	TRACE_EVENT_POST = 3,
 	/*
 	 * The program learns that `id` has completed; of a receive: peer, tag, bytes = outcome. At
 	 * most once for each id. Of an MPROBE: its Mrecv, or the completion of its Imrecv.
 	 */
-	TRACE_EVENT_DONE,
+	TRACE_EVENT_DONE = 4,
 	/* A probe that found: want_peer, want_tag; peer, tag, bytes = outcome. */
-	TRACE_EVENT_PROBE,
+	TRACE_EVENT_PROBE = 5,
 	/* The same, and the message is taken: from here on nobody else gets it; id. */
-	TRACE_EVENT_MPROBE,
+	TRACE_EVENT_MPROBE = 6,
 	/*
 	 * Waitany, Waitsome, Testany, Testsome: bytes = how many requests were active; id = how
 	 * many DONE events of the same number follow.
 	 */
-	TRACE_EVENT_CHOICE,
+	TRACE_EVENT_CHOICE = 7,
 	/* A collective operation that blocks: peer = root or TRACE_NO_PEER; bytes = my part. */
-	TRACE_EVENT_COLL,
+	TRACE_EVENT_COLL = 8,
 	/* One that begins; id; its DONE is the end. */
-	TRACE_EVENT_ICOLL,
+	TRACE_EVENT_ICOLL = 9,
 	/*
 	 * Receive `id` was cancelled, freed, or open at the end: the program sees no message of
 	 * it. peer = TRACE_NO_PEER: it took none; else it takes the next one that matches it from
 	 * there, as any receive would, should one come.
 	 */
-	TRACE_EVENT_CANCEL,
+	TRACE_EVENT_CANCEL = 10,
 	/*
 	 * A communicator comes up: comm = its number from here on in this process; id = its name,
 	 * the same in all its processes (MPI_COMM_SELF has one per process); bytes = its size (of
 	 * the local group), want_peer = size of the remote group or 0; peer = my rank in it;
 	 * want_tag = 1 if the lowest rank of an intercommunicator is on the other side, else 0.
 	 */
-	TRACE_EVENT_COMM,
+	TRACE_EVENT_COMM = 11,
 	/* Of a topology: comm; peer = a rank I get data from in neighbour collectives. */
-	TRACE_EVENT_NEIGHBOUR,
-	TRACE_EVENT_KINDS,
+	TRACE_EVENT_NEIGHBOUR = 12,
+	TRACE_EVENT_KINDS = 13,
 };
 
 enum {

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The on-disk format of a stream: the one contract between the code inside the user's program
- * and the tool. Whoever changes a line here raises TRACE_VERSION and adds a golden trace.
+ * and the tool. Whoever changes a line here raises TRACE_VERSION and adds a golden trace. Numbers
+ * are append-only, here as in numbers.h; tools/trace-numbers compares them with what was published.
+ *
+ * Version 2: operations of threads have other numbers than in version 1, and there are streams of
+ * heaps, files, output and short threads.
  *
  * A stream is a header page followed by bytes. It is mapped MAP_SHARED and written with plain
  * stores by one thread; what the header says is true after every single store, so a process
@@ -26,7 +30,8 @@
 #include <stdint.h>
 
 #define TRACE_MAGIC "REPRISE\n"
-#define TRACE_VERSION 1
+#define TRACE_VERSION 2
+#define TRACE_VERSION_OLDEST 1 /* that is shown; only the newest one is replayed */
 #define TRACE_HEADER_BYTES 4096
 #define TRACE_NAME_BYTES 64
 
@@ -237,7 +242,7 @@ enum trace_input_kind {
 	TRACE_IN_MODULE = 18, /* not an input: "build-id path" of a loaded file */
 	TRACE_IN_NOTE = 19,   /* not an input: "key=value", for `reprise info` */
 	TRACE_IN_DATA = 20,   /* what a call on a descriptor wrote to the program's memory */
-	TRACE_IN_SIGNAL = 21, /* a handler runs: struct hook_signal_rec (hook/input/signal.c) */
+	TRACE_IN_SIGNAL = 21, /* a handler runs: struct trace_signal (trace/numbers.h) */
 	TRACE_IN_KINDS = 22,
 };
 

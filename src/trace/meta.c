@@ -282,7 +282,7 @@ static json_t *read_object(const struct trace_dir *dir, const char *what)
 		rp_say("the trace %s was written by a newer Reprise (format %d, this one reads up "
 		       "to %d)",
 		       dir->show, (int)format, TRACE_VERSION);
-	else if (!check_matches(object) || format != TRACE_VERSION)
+	else if (!check_matches(object) || format < TRACE_VERSION_OLDEST || format > TRACE_VERSION)
 		rp_say("%s of the trace %s is damaged", what, dir->show);
 	else
 		return object;
@@ -406,6 +406,7 @@ int trace_meta_read(const struct trace_dir *dir, struct trace_meta *meta)
 	if (!object)
 		return RP_EXIT_BAD_INPUT;
 	meta->sealed = take_seal(object);
+	meta->format = (unsigned)json_integer_value(json_object_get(object, "format"));
 	meta->front = json_is_true(front);
 	good = json_is_boolean(front) && take_string(object, "reprise", &meta->version) &&
 	       take_strings(object, "argv", &meta->argv) && meta->argv[0] &&

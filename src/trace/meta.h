@@ -33,8 +33,9 @@ struct trace_meta {
 	enum trace_ended ended;
 	int status; /* exit status or signal */
 	double seconds;
-	char *origin; /* how the run came about if it was not just recorded; or NULL */
-	bool sealed;  /* reading: this user wrote it */
+	char *origin;    /* how the run came about if it was not just recorded; or NULL */
+	bool sealed;     /* reading: this user wrote it */
+	unsigned format; /* reading: TRACE_VERSION of its writer */
 };
 
 struct trace_start {

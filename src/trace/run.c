@@ -499,6 +499,10 @@ char *trace_run_gap(const struct trace_run *run)
 {
 	uint32_t world = world_size(run);
 
+	if (run->has_meta && run->meta.format != TRACE_VERSION)
+		return rp_format("it was recorded in format %u by Reprise %s, and this one replays "
+				 "format %d; record it again",
+				 run->meta.format, run->meta.version, TRACE_VERSION);
 	if (!run->ranks)
 		return rp_strdup("no rank was recorded");
 	if (world && world != run->ranks)

@@ -96,8 +96,9 @@ void trace_run_close(struct trace_run *run);
 void trace_run_total(const struct trace_run *run, struct trace_run_rank *sum);
 
 /*
- * NULL if what is here is all of the run, up to where recording ended; otherwise a sentence part
- * saying what is not; the caller frees. Damaged and missing files are not its business.
+ * NULL if what is here is all of the run, up to where recording ended, in a format that is
+ * replayed; otherwise a sentence part saying what is not; the caller frees. Damaged and missing
+ * files are not its business.
  */
 char *trace_run_gap(const struct trace_run *run);
 

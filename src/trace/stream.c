@@ -417,9 +417,10 @@ const char *trace_view_verify(struct trace_view *v, const uint8_t *bytes, uint64
 
 	if (memcmp(h->magic, TRACE_MAGIC, sizeof(h->magic)) != 0)
 		return "is not a Reprise stream";
-	if (h->version != TRACE_VERSION)
-		return h->version > TRACE_VERSION ? "was written by a newer Reprise"
-						  : "has an unknown format version";
+	if (h->version > TRACE_VERSION)
+		return "was written by a newer Reprise";
+	if (h->version < TRACE_VERSION_OLDEST)
+		return "has an unknown format version";
 	if (h->check != static_check(h) || h->thread[TRACE_NAME_BYTES - 1])
 		return "has a damaged header";
 	v->length = committed & ((1ull << LENGTH_BITS) - 1);

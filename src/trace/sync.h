@@ -20,11 +20,11 @@
 
 /* How an operation can end. */
 enum trace_sync_class {
-	TRACE_SYNC_PLAIN, /* takes the object */
-	TRACE_SYNC_WAIT,  /* the same, after giving it away: a wait on a condition */
-	TRACE_SYNC_TRY,   /* takes it, or not and has a code */
-	TRACE_SYNC_TIMED, /* a wait that has a code */
-	TRACE_SYNC_VALUE, /* has a code and takes nothing */
+	TRACE_SYNC_PLAIN = 0, /* takes the object */
+	TRACE_SYNC_WAIT = 1,  /* the same, after giving it away: a wait on a condition */
+	TRACE_SYNC_TRY = 2,   /* takes it, or not and has a code */
+	TRACE_SYNC_TIMED = 3, /* a wait that has a code */
+	TRACE_SYNC_VALUE = 4, /* has a code and takes nothing */
 };
 
 /* As small as can be: with many objects what an operation costs is the way of this to the cache. */

@@ -142,7 +142,8 @@ int trace_unseen_read(int rankfd, struct trace_unseen *out, const char **why)
 	if (memcmp(head, &nothing, sizeof(nothing)) == 0)
 		n = 0;
 	else if (memcmp(head->magic, MAGIC, sizeof(head->magic)) == 0 &&
-		 head->version == TRACE_VERSION && head->slots == TRACE_UNSEEN_SLOTS)
+		 head->version >= TRACE_VERSION_OLDEST && head->version <= TRACE_VERSION &&
+		 head->slots == TRACE_UNSEEN_SLOTS)
 		n = read_slots((const struct trace_unseen *)((const char *)head + PAGE), out);
 	munmap((void *)head, SIZE);
 	return n;

@@ -99,7 +99,7 @@ static const char *check(const struct trace_window *w)
 
 	if (memcmp(head->magic, MAGIC, sizeof(head->magic)) != 0)
 		return "is not what it should be";
-	if (head->version != TRACE_VERSION)
+	if (head->version < TRACE_VERSION_OLDEST || head->version > TRACE_VERSION)
 		return "has a format that this Reprise does not know";
 	if (head->slots > MAX_SLOTS || size_of(head->slots) != w->mapped)
 		return "is cut";

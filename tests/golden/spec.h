@@ -12,6 +12,7 @@
 
 #include "trace/format.h"
 #include "trace/meta.h"
+#include "trace/numbers.h"
 #include "trace/sync.h"
 
 /* `times` records, each `step` events after the record before it. */
@@ -27,6 +28,14 @@ struct input_spec {
 	uint32_t kind;
 	uint64_t value;
 	const char *text;
+};
+
+struct file_spec {
+	uint64_t device, inode, size;
+	int64_t modified;
+	uint32_t flags;
+	uint64_t hash;
+	const char *path;
 };
 
 /* `times` operations on an object, the version growing by `step` each time (0: nothing taken). */
@@ -51,8 +60,9 @@ struct stream_spec {
 	const struct order_spec *order;
 	const struct input_spec *input;
 	const struct sync_spec *sync;
+	const struct file_spec *file;
 	size_t n;
-	const char *text; /* of a stdin stream */
+	const char *text; /* the bytes of a stream of another kind, without zeros */
 };
 
 struct golden {
@@ -68,6 +78,8 @@ struct golden {
 #define GOLDEN_ORDER(list) .kind = TRACE_STREAM_ORDER, .order = (list), .n = GOLDEN_COUNT(list)
 #define GOLDEN_INPUT(list) .kind = TRACE_STREAM_INPUT, .input = (list), .n = GOLDEN_COUNT(list)
 
+#define GOLDEN_GUIDE(list) .kind = TRACE_STREAM_GUIDE, .order = (list), .n = GOLDEN_COUNT(list)
+#define GOLDEN_FILES(list) .kind = TRACE_STREAM_FILES, .file = (list), .n = GOLDEN_COUNT(list)
 #define GOLDEN_SYNC(list) .kind = TRACE_STREAM_SYNC, .sync = (list), .n = GOLDEN_COUNT(list)
 
 #endif

@@ -17,16 +17,17 @@
 
 #include "base/mem.h"
 #include "base/varint.h"
-#include "../golden/format-1.h"
+#include "../golden/format-2.h"
 #include "scratch.h"
 #include "trace/calls.h"
 #include "trace/dir.h"
+#include "trace/files.h"
 #include "trace/input.h"
 #include "trace/meta.h"
 #include "trace/order.h"
 #include "trace/sync.h"
 
-static const struct golden *const goldens[] = {&format_1};
+static const struct golden *const goldens[] = {&format_1, &format_2};
 
 static const struct golden *find_golden(unsigned version)
 {
@@ -46,9 +47,12 @@ static int write_order(int rankfd, const struct stream_spec *s)
 	for (size_t i = 0; !rc && i < s->n; i++) {
 		const struct order_spec *o = &s->order[i];
 
-		for (uint64_t n = 0; o->kind == TRACE_FAIL && n < o->a; n++)
+		/* Kinds of guides have the same numbers. */
+		bool fails = s->kind == TRACE_STREAM_ORDER && o->kind == TRACE_FAIL;
+
+		for (uint64_t n = 0; fails && n < o->a; n++)
 			trace_order_fail(w);
-		for (uint32_t n = 0; o->kind != TRACE_FAIL && !rc && n < o->times; n++) {
+		for (uint32_t n = 0; !fails && !rc && n < o->times; n++) {
 			w->events += o->step;
 			rc = trace_order_put(w, o->kind, o->a, o->b);
 		}
@@ -148,10 +152,39 @@ static int write_sync(int rankfd, const struct stream_spec *s)
 	return rc;
 }
 
+static struct trace_file file_of(const struct file_spec *f)
+{
+	return (struct trace_file){.device = f->device,
+				   .inode = f->inode,
+				   .size = f->size,
+				   .modified = f->modified,
+				   .flags = f->flags,
+				   .hash = f->hash,
+				   .length = (uint32_t)strlen(f->path),
+				   .path = f->path};
+}
+
+static int write_files(int rankfd, const struct stream_spec *s)
+{
+	struct trace_stream stream;
+	int rc = trace_stream_create(&stream, rankfd, s->name, s->kind, s->rank, s->process,
+				     s->thread);
+
+	for (size_t i = 0; !rc && i < s->n; i++) {
+		struct trace_file file = file_of(&s->file[i]);
+
+		rc = trace_file_put(&stream, &file);
+	}
+	trace_stream_close(&stream);
+	return rc;
+}
+
 static int write_stream(int rankfd, const struct stream_spec *s)
 {
-	if (s->kind == TRACE_STREAM_ORDER)
+	if (s->kind == TRACE_STREAM_ORDER || s->kind == TRACE_STREAM_GUIDE)
 		return write_order(rankfd, s);
+	if (s->kind == TRACE_STREAM_FILES)
+		return write_files(rankfd, s);
 	if (s->kind == TRACE_STREAM_SYNC)
 		return write_sync(rankfd, s);
 	return s->kind == TRACE_STREAM_INPUT ? write_input(rankfd, s) : write_stdin(rankfd, s);
@@ -344,6 +377,27 @@ static void check_sync(const struct trace_view *v, const struct stream_spec *s)
 	free(r);
 }
 
+static void check_files(const struct trace_view *v, const struct stream_spec *s)
+{
+	struct trace_file file;
+	uint64_t at = 0;
+
+	for (size_t i = 0; i < s->n; i++) {
+		const struct trace_file want = file_of(&s->file[i]);
+
+		assert_int_equal(trace_file_next(v, &at, &file), 1);
+		assert_int_equal(file.device, want.device);
+		assert_int_equal(file.inode, want.inode);
+		assert_int_equal(file.size, want.size);
+		assert_int_equal(file.modified, want.modified);
+		assert_int_equal(file.flags, want.flags);
+		assert_int_equal(file.hash, want.hash);
+		assert_int_equal(file.length, want.length);
+		assert_memory_equal(file.path, want.path, want.length);
+	}
+	assert_int_equal(trace_file_next(v, &at, &file), 0);
+}
+
 static void check_stream(const struct golden *golden, const struct trace_dir *dir,
 			 const struct stream_spec *s)
 {
@@ -360,8 +414,10 @@ static void check_stream(const struct golden *golden, const struct trace_dir *di
 	assert_int_equal(v.run, s->run);
 	if (s->kind != TRACE_STREAM_SYNC)
 		assert_int_equal(v.polls, s->polls);
-	if (s->kind == TRACE_STREAM_ORDER) {
+	if (s->kind == TRACE_STREAM_ORDER || s->kind == TRACE_STREAM_GUIDE) {
 		check_order(&v, s);
+	} else if (s->kind == TRACE_STREAM_FILES) {
+		check_files(&v, s);
 	} else if (s->kind == TRACE_STREAM_INPUT) {
 		check_input(&v, s);
 	} else if (s->kind == TRACE_STREAM_SYNC) {
@@ -578,18 +634,19 @@ static void test_every_form_is_in_it(void **state)
 {
 	static const uint8_t ends[] = {0x00, 0x3f, 0x40, 0x6f, 0x70, 0x8f, 0x90, 0x9f,
 				       0xa0, 0xaf, 0xb0, 0xcf, 0xf0, 0xfe, 0xff};
+	const struct golden *golden = find_golden(TRACE_VERSION);
 	bool order[256] = {false}, input[256] = {false};
 	struct trace_dir dir;
 
 	(void)state;
-	enter_golden(&dir, 1);
-	for (size_t i = 0; i < format_1.streams; i++) {
+	enter_golden(&dir, TRACE_VERSION);
+	for (size_t i = 0; i < golden->streams; i++) {
 		struct trace_view v;
 
-		open_stream(&v, &dir, &format_1.stream[i]);
-		if (format_1.stream[i].kind == TRACE_STREAM_ORDER)
+		open_stream(&v, &dir, &golden->stream[i]);
+		if (golden->stream[i].kind == TRACE_STREAM_ORDER)
 			mark_order(&v, order);
-		else if (format_1.stream[i].kind == TRACE_STREAM_INPUT)
+		else if (golden->stream[i].kind == TRACE_STREAM_INPUT)
 			mark_input(&v, input);
 		trace_view_close(&v);
 	}
@@ -602,8 +659,8 @@ static void test_every_form_is_in_it(void **state)
 		assert_true(any(input, (kind + 1) << 5, ((kind + 1) << 5) + 15));
 		assert_true(any(input, ((kind + 1) << 5) + 16, ((kind + 1) << 5) + 31));
 	}
-	assert_true(input[TRACE_IN_ERRNO]);
-	assert_true(input[TRACE_IN_RESULT]);
+	for (unsigned kind = TRACE_IN_ERRNO; kind < TRACE_IN_NUMBERS; kind++)
+		assert_true(input[kind]);
 	for (unsigned kind = TRACE_IN_BYTES; kind < TRACE_IN_KINDS; kind++)
 		assert_true(input[kind]);
 }

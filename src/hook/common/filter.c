@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 
 #include "hook/common/hook.h"
-#include "hook/input/real.h"
+#include "hook/common/real.h"
 #include "trace/format.h"
 #include "trace/stream.h"
 

@@ -9,10 +9,10 @@
 #include <stdarg.h>
 #include <sys/syscall.h>
 
+#include "hook/common/child.h"
 #include "hook/common/process.h"
-#include "hook/input/child.h"
-#include "hook/input/real.h"
-#include "hook/input/signal.h"
+#include "hook/common/real.h"
+#include "hook/common/signal.h"
 #include "hook/input/syscall.h"
 #include "hook/input/told.h"
 

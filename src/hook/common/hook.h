@@ -148,7 +148,7 @@ struct hook_thread {
 	struct trace_view sync_view;
 	struct trace_sync_reader sync_reader;
 
-	/* signals, see hook/input/signal.h */
+	/* signals, see hook/common/signal.h */
 	uint64_t calls;    /* points it has been through */
 	uint64_t given_at; /* points and operations when it last gave a lock back */
 	uint32_t given;    /* locks it has given back since its last point or operation */

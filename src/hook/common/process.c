@@ -264,7 +264,7 @@ void hook_process_is_child(void)
 
 __attribute__((constructor)) static void start(void)
 {
-	hook_input_resolve();
+	hook_reals_resolve();
 	hook_sync_resolve();
 	if (!read_environment())
 		return;

@@ -3,6 +3,8 @@
 #ifndef HOOK_THREAD_H
 #define HOOK_THREAD_H
 
+#include <pthread.h>
+
 #include "hook/common/hook.h"
 
 /* A new thread's state, zero but for the seed of its noise; NULL if there is no memory. */
@@ -25,6 +27,22 @@ void hook_thread_advance(struct hook_thread *t);
 
 /* A mode's own part of a thread that ends; may be NULL. */
 extern void (*hook_thread_closing)(struct hook_thread *t);
+
+/* Its heap, which heap/ looks after. */
+struct hook_thread_heap {
+	/*
+	 * In the parent, before t is started; it is a child of the calling thread, and may get a
+	 * stack as these attributes wish it.
+	 */
+	void (*child)(struct hook_thread *t, const pthread_attr_t *attr);
+	/* The child was not started after all. */
+	void (*no_child)(struct hook_thread *t);
+	/* In the child, before the program's code runs. */
+	void (*enter)(struct hook_thread *t);
+	/* The calling thread runs no more of the program's code: its heap is for a later thread. */
+	void (*leave)(void);
+};
+extern const struct hook_thread_heap hook_thread_heap;
 
 static inline bool hook_thread_is_main(const struct hook_thread *t)
 {

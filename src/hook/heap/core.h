@@ -19,7 +19,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "hook/heap/place.h"
+#include "hook/common/addresses.h"
 
 struct heap_block {
 	struct heap_block *next;

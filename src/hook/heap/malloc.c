@@ -15,6 +15,7 @@
 
 #include "hook/common/modules.h"
 #include "hook/common/text.h"
+#include "hook/common/thread.h"
 #include "hook/heap/core.h"
 #include "hook/heap/note.h"
 #include "hook/heap/slots.h"
@@ -317,23 +318,23 @@ HOOK_EXPORT int malloc_trim(size_t pad)
 	return heap_system.malloc_trim(pad);
 }
 
-void hook_heap_child(struct hook_thread *t, const pthread_attr_t *attr)
+static void thread_child(struct hook_thread *t, const pthread_attr_t *attr)
 {
 	t->heap_slot = on ? heap_note_child(attr, &t->has_stack).slot : HEAP_NO_SLOT;
 }
 
-void hook_heap_no_child(struct hook_thread *t)
+static void thread_no_child(struct hook_thread *t)
 {
 	if (t->heap_slot != HEAP_NO_SLOT)
 		heap_slot_leave(t->heap_slot);
 }
 
-void hook_heap_enter(struct hook_thread *t)
+static void thread_enter(struct hook_thread *t)
 {
 	self_slot = t->heap_slot;
 }
 
-void hook_heap_leave(void)
+static void thread_leave(void)
 {
 	if (self)
 		heap_retire(self);
@@ -343,6 +344,9 @@ void hook_heap_leave(void)
 		heap_slot_leave(self_slot);
 	self_slot = HEAP_NO_SLOT;
 }
+
+const struct hook_thread_heap hook_thread_heap = {thread_child, thread_no_child, thread_enter,
+						  thread_leave};
 
 /* The program brings its own allocator, or looks at every block itself. */
 static void leave_it(const char *whose, const void *base)

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "hook/common/addresses.h"
+
 #define HEAP_NO_SLOT UINT32_MAX
 
 /* A slot's n-th user. */
@@ -13,16 +15,6 @@ struct heap_use {
 	uint32_t slot;
 	uint32_t turn;
 };
-
-/*
- * What else belongs to a slot; NULL: nothing. A slot of which that is still in use is not taken
- * again. prepare() is called by who has taken one, and may fail.
- */
-struct heap_slot_also {
-	bool (*is_free)(uint32_t slot);
-	bool (*prepare)(uint32_t slot, const void *wish);
-};
-extern const struct heap_slot_also *heap_slot_also;
 
 static inline bool heap_slot_is_free(uint32_t slot)
 {

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "hook/common/moved.h"
+#include "hook/common/real.h"
 #include "hook/input/channel.h"
-#include "hook/input/real.h"
 
 #define SITE __builtin_return_address(0)
 #define NAPS_FOR_FILES 250 /* of all files together */

@@ -6,8 +6,8 @@
 #undef _FORTIFY_SOURCE
 #include <string.h>
 
+#include "hook/common/real.h"
 #include "hook/input/channel.h"
-#include "hook/input/real.h"
 
 static ssize_t file_read(void *inner, char *buffer, size_t n)
 {

@@ -11,11 +11,11 @@
 #include <string.h>
 
 #include "base/fd.h"
+#include "hook/common/child.h"
+#include "hook/common/real.h"
 #include "hook/common/sanitizer.h"
 #include "hook/common/text.h"
 #include "hook/common/unseen.h"
-#include "hook/input/child.h"
-#include "hook/input/real.h"
 #include "hook/output/output.h"
 #include "hook/thread/stuck.h"
 #include "hook/thread/sync.h"

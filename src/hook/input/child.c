@@ -5,18 +5,18 @@
  * of signals and, as a copy, by the children.
  */
 #undef _FORTIFY_SOURCE
-#include "hook/input/child.h"
+#include "hook/common/child.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 
+#include "hook/common/real.h"
+#include "hook/common/signal.h"
 #include "hook/common/text.h"
 #include "hook/common/unseen.h"
 #include "hook/input/channel.h"
-#include "hook/input/real.h"
-#include "hook/input/signal.h"
 #include "hook/thread/real.h"
 #include "hook/thread/sync.h"
 

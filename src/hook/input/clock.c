@@ -7,9 +7,9 @@
 #include <string.h>
 #include <sys/timeb.h>
 
+#include "hook/common/real.h"
 #include "hook/common/sanitizer.h"
 #include "hook/input/input.h"
-#include "hook/input/real.h"
 #include "hook/thread/runtime.h"
 
 #define NS_PER_SECOND 1000000000

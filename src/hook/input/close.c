@@ -14,11 +14,11 @@
 #include <sys/syscall.h>
 
 #include "base/fd.h"
+#include "hook/common/real.h"
 #include "hook/common/text.h"
 #include "hook/input/channel.h"
 #include "hook/input/device.h"
 #include "hook/input/file.h"
-#include "hook/input/real.h"
 #include "hook/output/output.h"
 
 #define SITE __builtin_return_address(0)

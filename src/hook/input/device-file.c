@@ -9,15 +9,15 @@
 #include <errno.h>
 #include <string.h>
 
+#include "hook/common/child.h"
 #include "hook/common/moved.h"
+#include "hook/common/real.h"
 #include "hook/input/channel.h"
-#include "hook/input/child.h"
 #include "hook/input/device.h"
 #include "hook/input/file.h"
 #include "hook/input/infile.h"
 #include "hook/input/input.h"
 #include "hook/input/names.h"
-#include "hook/input/real.h"
 #include "hook/output/output.h"
 
 #define SITE __builtin_return_address(0)

@@ -16,12 +16,12 @@
 #include <sys/sysmacros.h>
 
 #include "hook/common/moved.h"
+#include "hook/common/real.h"
 #include "hook/input/channel.h"
 #include "hook/input/file.h"
 #include "hook/input/infile.h"
 #include "hook/input/input.h"
 #include "hook/input/names.h"
-#include "hook/input/real.h"
 #include "hook/output/output.h"
 
 #define SITE __builtin_return_address(0)

@@ -19,11 +19,11 @@
 
 #include "base/fd.h"
 #include "hook/common/moved.h"
+#include "hook/common/real.h"
 #include "hook/common/text.h"
 #include "hook/input/close.h"
 #include "hook/input/file.h"
 #include "hook/input/input.h"
-#include "hook/input/real.h"
 
 #define SITE __builtin_return_address(0)
 #define STAND_IN "/"

@@ -9,9 +9,9 @@
 
 #include <errno.h>
 
+#include "hook/common/real.h"
+#include "hook/common/signal.h"
 #include "hook/input/channel.h"
-#include "hook/input/real.h"
-#include "hook/input/signal.h"
 #include "hook/thread/stuck.h"
 
 #define NAPS_OF_PATIENCE 50

@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 #include <sys/statvfs.h>
 
-#include "hook/input/real.h"
+#include "hook/common/real.h"
 
 #define PART ".part" /* not complete */
 #define NAME_BYTES (TRACE_FILE_COPY_BYTES + 16)

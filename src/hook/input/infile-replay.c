@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 
 #include "hook/common/moved.h"
-#include "hook/input/real.h"
+#include "hook/common/real.h"
 
 struct entry {
 	struct trace_file file;

@@ -16,10 +16,10 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "hook/common/real.h"
 #include "hook/common/residue.h"
 #include "hook/common/unseen.h"
 #include "hook/input/channel.h"
-#include "hook/input/real.h"
 
 #define MEM_MAJOR 1 /* /dev/null, /dev/zero, /dev/urandom */
 #define FIRST_ROOM 1024u

@@ -14,7 +14,7 @@
 #include "hook/common/hook.h"
 
 /* Looks up all real functions; called at start, so that no wrapper has to do it later. */
-void hook_input_resolve(void);
+void hook_reals_resolve(void);
 
 /* How the real value is had: 0 (or a number of bytes), or -errno. */
 typedef int hook_input_number_fn(void *ctx, uint64_t *value);

@@ -8,11 +8,11 @@
 #include <errno.h>
 #include <stdarg.h>
 
+#include "hook/common/real.h"
+#include "hook/common/signal.h"
 #include "hook/input/channel.h"
 #include "hook/input/file.h"
 #include "hook/input/lock.h"
-#include "hook/input/real.h"
-#include "hook/input/signal.h"
 #include "hook/output/output.h"
 
 #define SITE __builtin_return_address(0)

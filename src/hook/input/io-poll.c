@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "hook/common/real.h"
 #include "hook/input/channel.h"
-#include "hook/input/real.h"
 
 #define SITE __builtin_return_address(0)
 

@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "hook/common/real.h"
 #include "hook/input/channel.h"
-#include "hook/input/real.h"
 #include "hook/output/output.h"
 
 #define SITE __builtin_return_address(0)

@@ -9,9 +9,9 @@
 #include <mqueue.h>
 #include <stdarg.h>
 
+#include "hook/common/real.h"
 #include "hook/common/unseen.h"
 #include "hook/input/channel.h"
-#include "hook/input/real.h"
 #include "hook/input/told.h"
 
 #define SITE __builtin_return_address(0)

@@ -5,8 +5,8 @@
 #undef _FORTIFY_SOURCE
 #include <errno.h>
 
+#include "hook/common/real.h"
 #include "hook/input/channel.h"
-#include "hook/input/real.h"
 
 #define SITE __builtin_return_address(0)
 

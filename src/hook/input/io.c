@@ -12,8 +12,8 @@
 
 #include "hook/common/end.h"
 #include "hook/common/residue.h"
+#include "hook/common/signal.h"
 #include "hook/input/file.h"
-#include "hook/input/signal.h"
 #include "hook/thread/baton.h"
 #include "hook/thread/sync.h"
 

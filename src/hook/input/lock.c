@@ -11,8 +11,8 @@
 #include <errno.h>
 #include <sys/file.h>
 
+#include "hook/common/real.h"
 #include "hook/input/file.h"
-#include "hook/input/real.h"
 
 static int do_lock(const struct hook_lock *l)
 {

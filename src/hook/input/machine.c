@@ -8,9 +8,9 @@
 #include <sys/sysinfo.h>
 #include <sys/utsname.h>
 
+#include "hook/common/real.h"
 #include "hook/input/input.h"
 #include "hook/input/io.h"
-#include "hook/input/real.h"
 
 #define SITE __builtin_return_address(0)
 

@@ -11,9 +11,9 @@
 #include <sys/stat.h>
 
 #include "hook/common/moved.h"
+#include "hook/common/real.h"
 #include "hook/input/io.h"
 #include "hook/input/names.h"
-#include "hook/input/real.h"
 #include "hook/output/output.h"
 
 #define SITE __builtin_return_address(0)

@@ -8,12 +8,12 @@
 #include <limits.h>
 #include <string.h>
 
+#include "hook/common/child.h"
+#include "hook/common/real.h"
+#include "hook/common/signal.h"
 #include "hook/common/text.h"
-#include "hook/input/child.h"
 #include "hook/input/input.h"
 #include "hook/input/io.h"
-#include "hook/input/real.h"
-#include "hook/input/signal.h"
 #include "hook/thread/stuck.h"
 
 #define SITE __builtin_return_address(0)

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "hook/common/moved.h"
+#include "hook/common/real.h"
 #include "hook/input/io.h"
-#include "hook/input/real.h"
 
 #define SITE __builtin_return_address(0)
 

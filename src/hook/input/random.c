@@ -8,8 +8,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "hook/common/real.h"
 #include "hook/input/input.h"
-#include "hook/input/real.h"
 
 static ssize_t fetch_random(void *ctx, void *buffer, size_t size)
 {
@@ -55,8 +55,8 @@ static void fill(void *buffer, size_t size)
 
 static void real_arc4random_buf(void *buffer, size_t size)
 {
-	if (hook_input_real.arc4random_buf)
-		hook_input_real.arc4random_buf(buffer, size);
+	if (hook_reals.arc4random_buf)
+		hook_reals.arc4random_buf(buffer, size);
 	else
 		fill(buffer, size);
 }

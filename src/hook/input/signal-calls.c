@@ -7,9 +7,9 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "hook/common/real.h"
+#include "hook/common/signal.h"
 #include "hook/input/io.h"
-#include "hook/input/real.h"
-#include "hook/input/signal.h"
 #include "hook/thread/baton.h"
 #include "hook/thread/sync.h"
 

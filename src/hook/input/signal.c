@@ -7,7 +7,7 @@
  * handler has the baton, like all of the program's code, if only for its own time.
  * Invariant: while hook_depth is HOOK_CLOSED, streams are at work, and no handler runs.
  */
-#include "hook/input/signal.h"
+#include "hook/common/signal.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -18,9 +18,9 @@
 #include <unistd.h>
 
 #include "hook/common/end.h"
+#include "hook/common/real.h"
 #include "hook/common/unseen.h"
 #include "hook/input/io.h"
-#include "hook/input/real.h"
 #include "hook/thread/baton.h"
 #include "hook/thread/fast.h"
 #include "hook/thread/sync.h"
@@ -28,15 +28,6 @@
 #define SITE __builtin_return_address(0)
 #define SIGNALS 65
 #define PATIENCE_NS 20000000
-
-struct record {
-	int32_t sig, code, pid, uid;
-	uint64_t value, calls, ops;
-	uint8_t where;
-	uint8_t takes_baton;
-	uint16_t handlers; /* at work when it came */
-	uint32_t given;
-};
 
 int hook_signals;
 
@@ -109,17 +100,17 @@ static void call_masked(struct hook_thread *t, int sig, siginfo_t *info, bool ta
 /* True if the handler needs the baton. */
 static bool put(struct hook_thread *t, int sig, const siginfo_t *info, enum hook_signal_where where)
 {
-	struct record r = {.sig = sig,
-			   .code = info->si_code,
-			   .pid = info->si_pid,
-			   .uid = (int32_t)info->si_uid,
-			   .value = (uint64_t)(uintptr_t)info->si_value.sival_ptr,
-			   .calls = t->calls,
-			   .ops = t->sync.ops,
-			   .where = (uint8_t)where,
-			   .takes_baton = hook_baton_on && !hook_baton_has(t),
-			   .handlers = t->handlers,
-			   .given = hook_signal_given_since(t, t->sync.ops)};
+	struct trace_signal r = {.sig = sig,
+				 .code = info->si_code,
+				 .pid = info->si_pid,
+				 .uid = (int32_t)info->si_uid,
+				 .value = (uint64_t)(uintptr_t)info->si_value.sival_ptr,
+				 .calls = t->calls,
+				 .ops = t->sync.ops,
+				 .where = (uint8_t)where,
+				 .takes_baton = hook_baton_on && !hook_baton_has(t),
+				 .handlers = t->handlers,
+				 .given = hook_signal_given_since(t, t->sync.ops)};
 
 	hook_input_put_bytes(t, TRACE_IN_SIGNAL, &r, sizeof(r));
 	return r.takes_baton;
@@ -183,7 +174,7 @@ static void record_run(struct hook_thread *t, enum hook_signal_where where, cons
  * before an operation must have come when that begins.
  */
 static bool is_reached(const struct hook_thread *t, enum hook_signal_where where,
-		       const struct record *r)
+		       const struct trace_signal *r)
 {
 	uint64_t ops = t->sync_reader.ops;
 	uint32_t given = hook_signal_given_since(t, ops);
@@ -205,7 +196,7 @@ static bool is_reached(const struct hook_thread *t, enum hook_signal_where where
 }
 
 /* `at` is behind its record. */
-static bool is_due(struct hook_thread *t, enum hook_signal_where where, struct record *r,
+static bool is_due(struct hook_thread *t, enum hook_signal_where where, struct trace_signal *r,
 		   struct trace_input_reader *at)
 {
 	const struct trace_view *view = hook_input_view();
@@ -231,7 +222,7 @@ static bool is_due(struct hook_thread *t, enum hook_signal_where where, struct r
 bool hook_signal_is_due(struct hook_thread *t, enum hook_signal_where where)
 {
 	struct trace_input_reader at;
-	struct record r;
+	struct trace_signal r;
 
 	return !t->passive && is_due(t, where, &r, &at);
 }
@@ -240,7 +231,7 @@ static void replay_run(struct hook_thread *t, enum hook_signal_where where)
 {
 	int depth = hook_depth, error = errno;
 	struct trace_input_reader at;
-	struct record r;
+	struct trace_signal r;
 
 	while (is_due(t, where, &r, &at)) {
 		siginfo_t info = {.si_signo = r.sig, .si_code = r.code};

@@ -17,11 +17,11 @@
 
 #include "base/varint.h"
 #include "hook/common/moved.h"
+#include "hook/common/real.h"
 #include "hook/input/channel.h"
 #include "hook/input/file.h"
 #include "hook/input/infile.h"
 #include "hook/input/input.h"
-#include "hook/input/real.h"
 
 #define SITE __builtin_return_address(0)
 #define BYTES ((HOOK_STAT_WORDS + 1) * RP_VARINT_MAX)

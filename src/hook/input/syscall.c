@@ -14,8 +14,8 @@
 #include <sys/syscall.h>
 
 #include "hook/common/filter.h"
+#include "hook/common/real.h"
 #include "hook/common/unseen.h"
-#include "hook/input/real.h"
 #include "hook/thread/baton.h"
 #include "hook/thread/serial.h"
 #include "hook/thread/sync.h"

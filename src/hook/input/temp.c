@@ -11,12 +11,12 @@
 #include <sys/stat.h>
 
 #include "hook/common/moved.h"
+#include "hook/common/real.h"
 #include "hook/common/text.h"
 #include "hook/input/channel.h"
 #include "hook/input/device.h"
 #include "hook/input/file.h"
 #include "hook/input/input.h"
-#include "hook/input/real.h"
 
 #define SITE __builtin_return_address(0)
 #define LETTERS 6

@@ -8,9 +8,9 @@
 #include <errno.h>
 #include <sys/mman.h>
 
+#include "hook/common/real.h"
+#include "hook/common/signal.h"
 #include "hook/common/unseen.h"
-#include "hook/input/real.h"
-#include "hook/input/signal.h"
 #include "hook/input/told.h"
 
 static struct hook_unseen aio = {

@@ -9,11 +9,11 @@
 #include <limits.h>
 #include <string.h>
 
+#include "hook/common/real.h"
 #include "hook/common/unseen.h"
 #include "hook/input/dir.h"
 #include "hook/input/file.h"
 #include "hook/input/input.h"
-#include "hook/input/real.h"
 
 #define SITE __builtin_return_address(0)
 #define FIRST_ROOM 10

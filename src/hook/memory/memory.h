@@ -8,7 +8,7 @@
 #ifndef HOOK_MEMORY_H
 #define HOOK_MEMORY_H
 
-#include "hook/heap/place.h"
+#include "hook/common/addresses.h"
 
 #define MEMORY_BASE (88 * HEAP_TIB) /* behind the program and its break */
 #define MEMORY_BYTES (16 * HEAP_TIB)

@@ -15,6 +15,7 @@
 #include "hook/common/thread.h"
 #include "hook/mpi/handles.h"
 #include "hook/thread/baton.h"
+#include "trace/numbers.h"
 #include HOOK_MPI_HEADER
 
 #define HOOK_NO_PEER INT_MIN
@@ -160,10 +161,7 @@ static inline void hook_mpi_leave(struct hook_thread *t)
 static inline __attribute__((always_inline)) void hook_mpi_digest(struct hook_thread *t, int peer,
 								  int tag, uint64_t extra)
 {
-	uint64_t x = t->call + ((uint64_t)(uint32_t)peer << 16) + ((uint64_t)(uint32_t)tag << 32);
-
-	t->digest = (t->digest ^ x ^ extra << 7) * 0x9e3779b97f4a7c15ull;
-	t->digest ^= t->digest >> 32;
+	t->digest = trace_call_digest(t->digest, t->call, peer, tag, extra);
 }
 
 /*

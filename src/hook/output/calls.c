@@ -9,8 +9,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "hook/common/real.h"
 #include "hook/input/channel.h"
-#include "hook/input/real.h"
 #include "hook/output/output.h"
 #include "hook/thread/stdio-use.h"
 

@@ -196,10 +196,10 @@ static uint64_t id_of(const struct hook_sync_call *c, uint64_t id)
 	uint64_t address = (uintptr_t)c->object;
 
 	if (is_of_threads(c->op))
-		return hook_sync_op_id(SYNC_CREATE);
+		return trace_sync_op_id(SYNC_CREATE);
 	if (c->op == SYNC_SEM_GETVALUE)
 		id = __atomic_load_n(hook_sync_spot(c).id, __ATOMIC_ACQUIRE);
-	else if (id == hook_sync_op_id(c->op))
+	else if (id == trace_sync_op_id(c->op))
 		id ^= address;
 	return id ? id : address;
 }

@@ -124,7 +124,7 @@ HOOK_EXPORT int pthread_barrier_wait(pthread_barrier_t *b)
 	t = hook_sync_enter();
 	e = hook_sync_entry(b);
 	c.cond = e->more;
-	code = hook_sync_mode->value(t, &c, e->id ? e->id : hook_sync_op_id(c.op), act);
+	code = hook_sync_mode->value(t, &c, e->id ? e->id : trace_sync_op_id(c.op), act);
 	hook_sync_leave(t);
 	return code == 1 ? PTHREAD_BARRIER_SERIAL_THREAD : code;
 }

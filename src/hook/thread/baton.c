@@ -20,9 +20,9 @@
 #include <unistd.h>
 #include <x86intrin.h>
 
+#include "hook/common/signal.h"
 #include "hook/common/text.h"
 #include "hook/common/unseen.h"
-#include "hook/input/signal.h"
 #include "hook/thread/streams.h"
 #include "hook/thread/stuck.h"
 #include "hook/thread/wait.h"
@@ -94,7 +94,7 @@ static void note(struct hook_thread *t, uint32_t version, uint32_t how)
 	if (t->passive || hook_is_stopped(t))
 		return;
 	hook_sync_wrote(t, trace_sync_put_outcome(&t->sync, SYNC_BATON, hook_sync_class(SYNC_BATON),
-						  hook_sync_op_id(SYNC_BATON), &out));
+						  trace_sync_op_id(SYNC_BATON), &out));
 }
 
 /* Locked. The word to wake, if any. */
@@ -246,15 +246,15 @@ static bool steal(struct waiter *w, struct watch *watch)
 static int wait_in_queue(struct waiter *w)
 {
 	struct watch watch = {.tick_ns = SHORT_TICK_NS};
-	int got = HOOK_BATON_TAKEN, error = errno;
+	int got = TRACE_SYNC_BATON_TAKEN, error = errno;
 
-	while (got == HOOK_BATON_TAKEN && !__atomic_load_n(&w->go, __ATOMIC_ACQUIRE)) {
+	while (got == TRACE_SYNC_BATON_TAKEN && !__atomic_load_n(&w->go, __ATOMIC_ACQUIRE)) {
 		const struct timespec tick = {0, watch.tick_ns};
 
 		if (syscall(SYS_futex, &w->go, FUTEX_WAIT_PRIVATE, 0, &tick, NULL, 0) == 0)
 			continue;
 		if (!__atomic_load_n(&w->go, __ATOMIC_ACQUIRE) && steal(w, &watch))
-			got = HOOK_BATON_STOLEN;
+			got = TRACE_SYNC_BATON_STOLEN;
 	}
 	errno = error;
 	return got;
@@ -274,7 +274,7 @@ static int queue(struct hook_thread *t)
 /* How it got it, or `otherwise` if it just did. */
 static void record_take(struct hook_thread *t, uint32_t otherwise)
 {
-	int how = HOOK_BATON_TAKEN, depth = hook_depth;
+	int how = TRACE_SYNC_BATON_TAKEN, depth = hook_depth;
 	uint32_t version;
 
 	hook_depth = HOOK_CLOSED;
@@ -299,7 +299,7 @@ static void park(struct hook_thread *t)
 		hook_baton_park(t);
 	} else {
 		record_give(t);
-		record_take(t, HOOK_BATON_PARKED + (t->parks & 1));
+		record_take(t, TRACE_SYNC_BATON_PARKED + (t->parks & 1));
 		t->parks++;
 	}
 	/* Signals that came meanwhile: the loop may wait for their handler. */
@@ -365,14 +365,14 @@ static void await_theft(struct hook_thread *t, uint32_t version)
 static void take_turn(struct hook_thread *t)
 {
 	struct hook_sync_call c = {.op = SYNC_BATON, .site = t->site};
-	uint64_t id = hook_sync_op_id(SYNC_BATON);
+	uint64_t id = trace_sync_op_id(SYNC_BATON);
 	struct trace_sync_outcome out;
 
 	/* What follows its step has an order by the baton, which others may have to have first. */
 	hook_sync_let_go(t);
 	hook_sync_expect(t, &c, id, &out);
 	t->turns = true;
-	if (out.code == HOOK_BATON_STOLEN)
+	if (out.code == TRACE_SYNC_BATON_STOLEN)
 		await_theft(t, out.version);
 	else
 		hook_sync_await(t, &baton.version, out.version - 1);
@@ -431,7 +431,7 @@ void hook_baton_take(struct hook_thread *t)
 	if (t->passive)
 		return;
 	if (hook_process.mode == HOOK_RECORD)
-		record_take(t, HOOK_BATON_TAKEN);
+		record_take(t, TRACE_SYNC_BATON_TAKEN);
 	else
 		replay_take(t);
 }

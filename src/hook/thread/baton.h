@@ -12,11 +12,9 @@
 #include "hook/common/hook.h"
 #include "hook/thread/probe.h"
 #include "hook/thread/runtime.h"
+#include "trace/numbers.h"
 
 extern bool hook_baton_on;
-
-/* How a thread came to have the baton; the last two by turns, so that each is written. */
-enum { HOOK_BATON_TAKEN, HOOK_BATON_STOLEN, HOOK_BATON_PARKED = 0x4000 };
 
 /* The program makes its first thread: the caller has the baton. */
 void hook_baton_start(struct hook_thread *t);
@@ -41,7 +39,7 @@ void hook_baton_park(struct hook_thread *t);
 
 static inline bool hook_baton_parks_next(const struct hook_thread *t)
 {
-	return (trace_sync_next_code(&t->sync_reader) | 1) == (HOOK_BATON_PARKED | 1);
+	return (trace_sync_next_code(&t->sync_reader) | 1) == (TRACE_SYNC_BATON_PARKED | 1);
 }
 
 /*

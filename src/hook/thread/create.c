@@ -16,11 +16,10 @@
 #include <unistd.h>
 
 #include "hook/common/end.h"
+#include "hook/common/real.h"
 #include "hook/common/sanitizer.h"
 #include "hook/common/text.h"
 #include "hook/common/thread.h"
-#include "hook/heap/heap.h"
-#include "hook/input/real.h"
 #include "hook/thread/baton.h"
 #include "hook/thread/gomp.h"
 #include "hook/thread/real.h"
@@ -73,7 +72,7 @@ static void ends(void *arg)
 		REAL(pthread_sigmask)(SIG_SETMASK, NULL, &mask);
 	hook_signal_end(t, &mask);
 	hook_depth = 1;
-	hook_heap_leave();
+	hook_thread_heap.leave();
 	hook_stack_ends();
 	hook_sync_let_go(t);
 	hook_end_of_thread(t);
@@ -98,7 +97,7 @@ static void begins(struct hook_thread *t)
 {
 	hook_depth = HOOK_CLOSED;
 	hook_self = t;
-	hook_heap_enter(t);
+	hook_thread_heap.enter(t);
 	hook_stack_begins();
 	t->handle = (uint64_t)pthread_self();
 	t->tid = (int)syscall(SYS_gettid);
@@ -194,7 +193,7 @@ static void adopt(struct hook_thread *parent, struct hook_thread *t, const struc
 	t->blocks_trap = parent->blocks_trap;
 	t->start = n->start;
 	t->start_arg = n->arg;
-	hook_heap_child(t, n->attr);
+	hook_thread_heap.child(t, n->attr);
 	/* It counts from now on: others must not take it for one that has nothing to do. */
 	if (hook_process.mode == HOOK_REPLAY)
 		hook_sync_open(t);
@@ -204,7 +203,7 @@ static void adopt(struct hook_thread *parent, struct hook_thread *t, const struc
 static void abandon(struct hook_thread *t)
 {
 	hook_stack_return(t);
-	hook_heap_no_child(t);
+	hook_thread_heap.no_child(t);
 	hook_sync_list_remove(t);
 	hook_thread_close(t);
 }
@@ -343,7 +342,7 @@ static HOOK_FRAME int create_hooked(const struct creation *n)
 	if (t->passive)
 		rc = create(n, NULL);
 	else
-		rc = hook_sync_mode->value(t, &c, hook_sync_op_id(c.op), act);
+		rc = hook_sync_mode->value(t, &c, trace_sync_op_id(c.op), act);
 	hook_sync_leave(t);
 	return rc;
 }
@@ -423,7 +422,7 @@ static int join(struct hook_sync_call c)
 
 	/* Nobody has its stack before this is written down. */
 	return joined((pthread_t)c.object,
-		      hook_sync_mode->value(t, &c, hook_sync_op_id(c.op), act_join));
+		      hook_sync_mode->value(t, &c, trace_sync_op_id(c.op), act_join));
 }
 
 HOOK_EXPORT int pthread_join(pthread_t thread, void **value)

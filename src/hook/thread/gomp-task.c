@@ -26,9 +26,6 @@ enum {
 	FLAG_STRICT = 1 << 14,
 };
 
-/* What comes next at a place where tasks can run. */
-enum { RUN_OVER, RUN_MET, RUN_TASK /* and the maker of the task is added */ };
-
 typedef void copier(void *to, void *from);
 
 struct hook_gomp_task {
@@ -198,7 +195,7 @@ static void note_met(struct hook_thread *t, const struct hook_gomp_task *task)
 
 	if (!f->meet || f->team != task->team || task->meetings == f->meetings)
 		return;
-	hook_gomp_number(t, SYNC_GOMP_RUN, RUN_MET, (const void *)task->body);
+	hook_gomp_number(t, SYNC_GOMP_RUN, TRACE_GOMP_MET, (const void *)task->body);
 	f->meet = NULL;
 	f->meetings++;
 }
@@ -211,7 +208,7 @@ static void run_recorded(void *arg)
 	struct hook_thread *t = hook_sync_enter();
 
 	note_met(t, task);
-	hook_gomp_number(t, SYNC_GOMP_RUN, RUN_TASK + task->maker, site);
+	hook_gomp_number(t, SYNC_GOMP_RUN, TRACE_GOMP_TASK + task->maker, site);
 	hook_gomp_number(t, SYNC_GOMP_NUMBER, task->number, site);
 	order_share(t, task->team, NULL, site);
 	run_body(t, task);
@@ -241,13 +238,13 @@ static void run_now(struct hook_thread *t, struct hook_gomp_team *team, unsigned
 static bool run_next(struct hook_thread *t, const void *site)
 {
 	struct hook_gomp_frame *f = hook_gomp_here();
-	uint64_t n = hook_gomp_number(t, SYNC_GOMP_RUN, RUN_OVER, site);
+	uint64_t n = hook_gomp_number(t, SYNC_GOMP_RUN, TRACE_GOMP_OVER, site);
 
-	if (n == RUN_MET && f->meet)
+	if (n == TRACE_GOMP_MET && f->meet)
 		hook_gomp_meet(t, f);
-	else if (n >= RUN_TASK)
-		run_now(t, f->team, (unsigned int)n - RUN_TASK, site);
-	return n != RUN_OVER;
+	else if (n >= TRACE_GOMP_TASK)
+		run_now(t, f->team, (unsigned int)n - TRACE_GOMP_TASK, site);
+	return n != TRACE_GOMP_OVER;
 }
 
 void hook_gomp_run(struct hook_thread *t, const void *site)
@@ -288,7 +285,7 @@ void hook_gomp_body_left(struct hook_thread *t)
 		return;
 	left_body = false;
 	hook_depth = 1;
-	hook_gomp_number(t, SYNC_GOMP_RUN, RUN_OVER, NULL);
+	hook_gomp_number(t, SYNC_GOMP_RUN, TRACE_GOMP_OVER, NULL);
 	hook_depth = t->passive;
 }
 

@@ -9,9 +9,6 @@
 #include <dlfcn.h>
 #include <stddef.h>
 
-#define LARGE 0xfffe /* no code of a number is HOOK_SYNC_CANCELLED */
-#define PIECE 30     /* bits */
-
 __thread struct hook_gomp_frame *hook_gomp_frame;
 
 struct hook_gomp_frame *hook_gomp_here(void)
@@ -71,17 +68,17 @@ static int value(struct hook_thread *t, enum hook_sync_op op, int code, const vo
 
 	if (t->passive)
 		return code;
-	return hook_sync_plain->value(t, &c, hook_sync_op_id(op), act_known);
+	return hook_sync_plain->value(t, &c, trace_sync_op_id(op), act_known);
 }
 
 uint64_t hook_gomp_number(struct hook_thread *t, enum hook_sync_op op, uint64_t n, const void *site)
 {
-	int code = value(t, op, n < LARGE ? (int)n : LARGE, site);
+	int code = value(t, op, n < TRACE_SYNC_LARGE ? (int)n : TRACE_SYNC_LARGE, site);
 
-	if (code < LARGE)
+	if (code < TRACE_SYNC_LARGE)
 		return (uint64_t)code;
-	for (int at = 0; at < 64; at += PIECE) {
-		uint64_t mask = (uint64_t)((1u << PIECE) - 1) << at;
+	for (int at = 0; at < 64; at += TRACE_SYNC_PIECE) {
+		uint64_t mask = (uint64_t)((1u << TRACE_SYNC_PIECE) - 1) << at;
 		int piece = value(t, op, (int)((n & mask) >> at << 1), site);
 
 		n = (n & ~mask) | (uint64_t)piece >> 1 << at;

@@ -37,7 +37,7 @@ static void await_loader(const void *site)
 	struct hook_sync_call c = {.op = SYNC_LOADER, .site = site};
 	HOOK_SYNC_ENTER(t);
 
-	while (hook_sync_mode->value(t, &c, hook_sync_op_id(c.op), act_loader)) {
+	while (hook_sync_mode->value(t, &c, trace_sync_op_id(c.op), act_loader)) {
 		hook_baton_leave(t);
 		wait_for_it(t);
 		hook_baton_enter(t);

@@ -50,7 +50,7 @@ static void run_routine(void)
 
 	f->ran = true;
 	if (f->recording)
-		hook_sync_mode->value(f->t, f->c, hook_sync_op_id(f->c->op), act_ran);
+		hook_sync_mode->value(f->t, f->c, trace_sync_op_id(f->c->op), act_ran);
 	hook_depth = f->t->passive;
 	f->routine();
 	hook_depth = 1;
@@ -70,7 +70,7 @@ static bool run(struct hook_thread *t, const struct hook_sync_call *c, bool reco
 void hook_sync_record_once(struct hook_thread *t, const struct hook_sync_call *c)
 {
 	if (!run(t, c, true))
-		hook_sync_mode->value(t, c, hook_sync_op_id(c->op), act_not);
+		hook_sync_mode->value(t, c, trace_sync_op_id(c->op), act_not);
 }
 
 /* The bits of a library that stands in for libc are unknown, but not 0 once somebody runs it. */
@@ -100,7 +100,7 @@ static void await_other(struct hook_thread *t, const struct hook_sync_call *c)
 
 void hook_sync_replay_once(struct hook_thread *t, const struct hook_sync_call *c)
 {
-	if (hook_sync_mode->value(t, c, hook_sync_op_id(c->op), act_not))
+	if (hook_sync_mode->value(t, c, trace_sync_op_id(c->op), act_not))
 		run(t, c, false);
 	else
 		await_other(t, c);

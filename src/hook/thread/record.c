@@ -241,11 +241,11 @@ static void wait_ends(struct waiting *w)
 	if (!w->t)
 		return;
 	if (w->c->op >= SYNC_COND_WAIT && w->c->op <= SYNC_COND_CLOCKWAIT)
-		note_taken(w->t, w->c, HOOK_SYNC_CANCELLED);
+		note_taken(w->t, w->c, TRACE_SYNC_CANCELLED);
 	else if (w->id)
-		note_code(w->t, w->c, w->id, HOOK_SYNC_CANCELLED);
+		note_code(w->t, w->c, w->id, TRACE_SYNC_CANCELLED);
 	else
-		note_failed(w->t, w->c, HOOK_SYNC_CANCELLED);
+		note_failed(w->t, w->c, TRACE_SYNC_CANCELLED);
 }
 
 static int do_waiting(struct hook_thread *t, const struct hook_sync_call *c)

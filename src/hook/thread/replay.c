@@ -13,10 +13,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "hook/common/child.h"
 #include "hook/common/end.h"
 #include "hook/common/sanitizer.h"
 #include "hook/common/thread.h"
-#include "hook/input/child.h"
 #include "hook/thread/fast.h"
 #include "hook/thread/objects.h"
 #include "hook/thread/once.h"
@@ -242,7 +242,7 @@ static int replay_wait(struct hook_thread *t, const struct hook_sync_call *c)
 	if (!released)
 		give_back(c);
 	do_take(t, c, &out);
-	if (out.code == HOOK_SYNC_CANCELLED)
+	if (out.code == TRACE_SYNC_CANCELLED)
 		cancelled();
 	return (int)out.code;
 }
@@ -297,7 +297,7 @@ static int replay_share(struct hook_thread *t, const struct hook_sync_call *c)
 	struct trace_sync_outcome out;
 
 	hook_sync_expect(t, c, id_now(&spot), &out);
-	if (!out.takes && fails(t, c, &spot, &out) == HOOK_SYNC_CANCELLED)
+	if (!out.takes && fails(t, c, &spot, &out) == TRACE_SYNC_CANCELLED)
 		cancelled();
 	if (!out.takes)
 		return (int)out.code;
@@ -348,10 +348,10 @@ static HOOK_FRAME int replay_value(struct hook_thread *t, const struct hook_sync
 	struct trace_sync_outcome out;
 
 	hook_sync_expect(t, c, id, &out);
-	if (out.code != HOOK_SYNC_CANCELLED)
+	if (out.code != TRACE_SYNC_CANCELLED)
 		act(t, c, (int)out.code);
 	hook_sync_done(t, c, id, &out);
-	if (out.code == HOOK_SYNC_CANCELLED)
+	if (out.code == TRACE_SYNC_CANCELLED)
 		cancelled();
 	return (int)out.code;
 }

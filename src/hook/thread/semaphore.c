@@ -90,7 +90,7 @@ HOOK_EXPORT int sem_getvalue(sem_t *restrict s, int *restrict value)
 	if (!hook_sync_is_on(SITE))
 		return SYNC_REAL(sem_getvalue)(s, value);
 	t = hook_sync_enter();
-	*value = hook_sync_mode->value(t, &c, hook_sync_op_id(c.op), act_getvalue);
+	*value = hook_sync_mode->value(t, &c, trace_sync_op_id(c.op), act_getvalue);
 	hook_sync_leave(t);
 	return 0;
 }

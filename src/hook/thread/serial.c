@@ -218,7 +218,7 @@ static int do_futex(struct futex_call *f, const void *site)
 		hook_baton_leave(t);
 	{
 		SERIAL(t, &c);
-		return below->value(t, &c, hook_sync_op_id(c.op), act_futex);
+		return below->value(t, &c, trace_sync_op_id(c.op), act_futex);
 	}
 }
 

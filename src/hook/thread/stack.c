@@ -11,8 +11,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 
-#include "hook/heap/place.h"
-#include "hook/heap/slots.h"
+#include "hook/common/addresses.h"
 #include "hook/thread/real.h"
 
 #define STACK_BASE (HEAP_LARGE_BASE + HEAP_LARGE_BYTES + 2 * HEAP_TIB)

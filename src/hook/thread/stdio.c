@@ -16,7 +16,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "hook/input/child.h"
+#include "hook/common/child.h"
 #include "hook/input/file.h"
 #include "hook/input/infile.h"
 #include "hook/output/output.h"

@@ -18,11 +18,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "hook/common/child.h"
 #include "hook/common/end.h"
 #include "hook/common/session.h"
 #include "hook/common/text.h"
 #include "hook/common/thread.h"
-#include "hook/input/child.h"
 #include "hook/thread/objects.h"
 #include "hook/thread/real.h"
 #include "hook/thread/wait.h"

@@ -30,65 +30,13 @@ enum hook_fast hook_sync_fast;
 static const struct {
 	const char *name;
 	enum trace_sync_class how;
-} ops[SYNC_OPS] = {
-	[SYNC_MUTEX_LOCK] = {"pthread_mutex_lock", TRACE_SYNC_PLAIN},
-	[SYNC_MUTEX_TRYLOCK] = {"pthread_mutex_trylock", TRACE_SYNC_TRY},
-	[SYNC_MUTEX_TIMEDLOCK] = {"pthread_mutex_timedlock", TRACE_SYNC_TRY},
-	[SYNC_MUTEX_CLOCKLOCK] = {"pthread_mutex_clocklock", TRACE_SYNC_TRY},
-	[SYNC_COND_WAIT] = {"pthread_cond_wait", TRACE_SYNC_WAIT},
-	[SYNC_COND_TIMEDWAIT] = {"pthread_cond_timedwait", TRACE_SYNC_TIMED},
-	[SYNC_COND_CLOCKWAIT] = {"pthread_cond_clockwait", TRACE_SYNC_TIMED},
-	[SYNC_SPIN_LOCK] = {"pthread_spin_lock", TRACE_SYNC_PLAIN},
-	[SYNC_SPIN_TRYLOCK] = {"pthread_spin_trylock", TRACE_SYNC_TRY},
-	[SYNC_RDLOCK] = {"pthread_rwlock_rdlock", TRACE_SYNC_PLAIN},
-	[SYNC_TRYRDLOCK] = {"pthread_rwlock_tryrdlock", TRACE_SYNC_TRY},
-	[SYNC_TIMEDRDLOCK] = {"pthread_rwlock_timedrdlock", TRACE_SYNC_TRY},
-	[SYNC_CLOCKRDLOCK] = {"pthread_rwlock_clockrdlock", TRACE_SYNC_TRY},
-	[SYNC_WRLOCK] = {"pthread_rwlock_wrlock", TRACE_SYNC_PLAIN},
-	[SYNC_TRYWRLOCK] = {"pthread_rwlock_trywrlock", TRACE_SYNC_TRY},
-	[SYNC_TIMEDWRLOCK] = {"pthread_rwlock_timedwrlock", TRACE_SYNC_TRY},
-	[SYNC_CLOCKWRLOCK] = {"pthread_rwlock_clockwrlock", TRACE_SYNC_TRY},
-	[SYNC_SEM_POST] = {"sem_post", TRACE_SYNC_PLAIN},
-	[SYNC_SEM_WAIT] = {"sem_wait", TRACE_SYNC_TRY},
-	[SYNC_SEM_TRYWAIT] = {"sem_trywait", TRACE_SYNC_TRY},
-	[SYNC_SEM_TIMEDWAIT] = {"sem_timedwait", TRACE_SYNC_TRY},
-	[SYNC_SEM_CLOCKWAIT] = {"sem_clockwait", TRACE_SYNC_TRY},
-	[SYNC_SEM_GETVALUE] = {"sem_getvalue", TRACE_SYNC_VALUE},
-	[SYNC_BARRIER_WAIT] = {"pthread_barrier_wait", TRACE_SYNC_VALUE},
-	[SYNC_ONCE] = {"pthread_once", TRACE_SYNC_VALUE},
-	[SYNC_CREATE] = {"pthread_create", TRACE_SYNC_VALUE},
-	[SYNC_JOIN] = {"pthread_join", TRACE_SYNC_VALUE},
-	[SYNC_TRYJOIN] = {"pthread_tryjoin_np", TRACE_SYNC_VALUE},
-	[SYNC_TIMEDJOIN] = {"pthread_timedjoin_np", TRACE_SYNC_VALUE},
-	[SYNC_CLOCKJOIN] = {"pthread_clockjoin_np", TRACE_SYNC_VALUE},
-	[SYNC_IO] = {"an operation on a descriptor", TRACE_SYNC_PLAIN},
-	[SYNC_GOMP_CHUNK] = {"a loop or sections (OpenMP)", TRACE_SYNC_VALUE},
-	[SYNC_GOMP_LENGTH] = {"a guided loop (OpenMP)", TRACE_SYNC_VALUE},
-	[SYNC_GOMP_SINGLE] = {"single (OpenMP)", TRACE_SYNC_VALUE},
-	[SYNC_GOMP_CANCEL] = {"cancel (OpenMP)", TRACE_SYNC_VALUE},
-	[SYNC_GOMP_RUN] = {"a place where tasks can run (OpenMP)", TRACE_SYNC_VALUE},
-	[SYNC_GOMP_NUMBER] = {"a place where a task runs (OpenMP)", TRACE_SYNC_VALUE},
-	[SYNC_GOMP_TASK] = {"the tasks of a team (OpenMP)", TRACE_SYNC_PLAIN},
-	[SYNC_GOMP_CRITICAL] = {"critical (OpenMP)", TRACE_SYNC_PLAIN},
-	[SYNC_GOMP_ATOMIC] = {"atomic or reduction (OpenMP)", TRACE_SYNC_PLAIN},
-	[SYNC_OMP_LOCK] = {"omp_set_lock", TRACE_SYNC_PLAIN},
-	[SYNC_OMP_TEST] = {"omp_test_lock", TRACE_SYNC_TRY},
-	[SYNC_OMP_NEST_LOCK] = {"omp_set_nest_lock", TRACE_SYNC_PLAIN},
-	[SYNC_OMP_NEST_TEST] = {"omp_test_nest_lock", TRACE_SYNC_TRY},
-	[SYNC_STREAM] = {"an operation on a stream (stdio)", TRACE_SYNC_PLAIN},
-	[SYNC_FLOCKFILE] = {"flockfile", TRACE_SYNC_PLAIN},
-	[SYNC_FTRYLOCKFILE] = {"ftrylockfile", TRACE_SYNC_TRY},
-	[SYNC_BATON] = {"the turn to run", TRACE_SYNC_TIMED},
-	[SYNC_WRITE] = {"write", TRACE_SYNC_TRY},
-	[SYNC_RANDOM] = {"random, rand, drand48 or the like", TRACE_SYNC_PLAIN},
-	[SYNC_FUTEX] = {"futex", TRACE_SYNC_VALUE},
-	[SYNC_SETTINGS] = {"getenv, setlocale, localtime or the like", TRACE_SYNC_PLAIN},
-	[SYNC_TOKEN] = {"strtok", TRACE_SYNC_PLAIN},
-	[SYNC_LOG] = {"syslog or the like", TRACE_SYNC_PLAIN},
-	[SYNC_AT_EXIT] = {"atexit or the like", TRACE_SYNC_PLAIN},
-	[SYNC_LOADER] = {"dlopen or dlclose", TRACE_SYNC_VALUE},
-	[SYNC_MEMORY] = {"mmap, munmap or the like", TRACE_SYNC_PLAIN},
+} ops[] = {
+#define OP(number, name, text, class) [number] = {text, TRACE_SYNC_##class},
+	TRACE_SYNC_OPS(OP)
+#undef OP
 };
+
+_Static_assert(sizeof(ops) / sizeof(ops[0]) == SYNC_OPS, "the last operation has the last number");
 
 const char *hook_sync_name(enum hook_sync_op op)
 {

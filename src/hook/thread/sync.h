@@ -17,72 +17,19 @@
 
 #include "hook/common/hook.h"
 #include "hook/common/residue.h"
-#include "hook/input/signal.h"
+#include "hook/common/signal.h"
 #include "hook/thread/runtime.h"
+#include "trace/numbers.h"
 
+/* The numbers are those of the format: trace/numbers.h says which operation is what. */
+#define SYNC_OP(number, name, text, class) SYNC_##name = number,
 enum hook_sync_op {
-	SYNC_MUTEX_LOCK,
-	SYNC_MUTEX_TRYLOCK,
-	SYNC_MUTEX_TIMEDLOCK,
-	SYNC_MUTEX_CLOCKLOCK,
-	SYNC_MEMORY, /* is mapped or unmapped: a mutex of ours */
-	/* the same, around calls of libc on what threads share (libc.c) */
-	SYNC_LIBC_FIRST,
-	SYNC_RANDOM = SYNC_LIBC_FIRST,
-	SYNC_SETTINGS,
-	SYNC_TOKEN,
-	SYNC_LOG,
-	SYNC_AT_EXIT,
+	TRACE_SYNC_OPS(SYNC_OP) SYNC_OPS,
+	/* mutexes of ours, around calls of libc on what threads share (libc.c) */
+	SYNC_LIBC_FIRST = SYNC_RANDOM,
 	SYNC_LIBC_LAST = SYNC_AT_EXIT,
-	SYNC_COND_WAIT,
-	SYNC_COND_TIMEDWAIT,
-	SYNC_COND_CLOCKWAIT,
-	SYNC_SPIN_LOCK,
-	SYNC_SPIN_TRYLOCK,
-	SYNC_RDLOCK,
-	SYNC_TRYRDLOCK,
-	SYNC_TIMEDRDLOCK,
-	SYNC_CLOCKRDLOCK,
-	SYNC_WRLOCK,
-	SYNC_TRYWRLOCK,
-	SYNC_TIMEDWRLOCK,
-	SYNC_CLOCKWRLOCK,
-	SYNC_SEM_POST,
-	SYNC_SEM_WAIT,
-	SYNC_SEM_TRYWAIT,
-	SYNC_SEM_TIMEDWAIT,
-	SYNC_SEM_CLOCKWAIT,
-	SYNC_SEM_GETVALUE,
-	SYNC_BARRIER_WAIT,
-	SYNC_ONCE,
-	SYNC_CREATE,
-	SYNC_JOIN,
-	SYNC_TRYJOIN,
-	SYNC_TIMEDJOIN,
-	SYNC_CLOCKJOIN,
-	SYNC_IO, /* on a descriptor: hook/input/io.h */
-	SYNC_GOMP_CHUNK,
-	SYNC_GOMP_LENGTH,
-	SYNC_GOMP_SINGLE,
-	SYNC_GOMP_CANCEL,
-	SYNC_GOMP_RUN,
-	SYNC_GOMP_NUMBER,
-	SYNC_GOMP_TASK,
-	SYNC_GOMP_CRITICAL, /* from here on the owner of a lock is in its table entry */
-	SYNC_GOMP_ATOMIC,
-	SYNC_OMP_LOCK,
-	SYNC_OMP_TEST,
-	SYNC_OMP_NEST_LOCK,
-	SYNC_OMP_NEST_TEST,
-	SYNC_STREAM,
-	SYNC_FLOCKFILE,
-	SYNC_FTRYLOCKFILE,
-	SYNC_WRITE,  /* to standard output or error, past stdio: if its stream is free */
-	SYNC_BATON,  /* the right to run, see hook/thread/baton.h */
-	SYNC_FUTEX,  /* by syscall(), in serial mode */
-	SYNC_LOADER, /* is at work for another thread? In serial mode */
-	SYNC_OPS,
 };
+#undef SYNC_OP
 
 /* An operation as the program asked for it. */
 struct hook_sync_call {
@@ -129,15 +76,6 @@ struct hook_sync_mode {
 extern const struct hook_sync_mode *hook_sync_mode;  /* NULL: nothing is to be done */
 extern const struct hook_sync_mode *hook_sync_plain; /* the same without the baton */
 extern const struct hook_sync_mode hook_sync_record, hook_sync_replay;
-
-/* The id of an operation that has no object of its own. */
-static inline uint64_t hook_sync_op_id(enum hook_sync_op op)
-{
-	return (uint64_t)(op + 1) << 54;
-}
-
-/* The code of a wait that ended by cancellation. */
-#define HOOK_SYNC_CANCELLED 0xffff
 
 /* Replay: the thread comes to an operation, and passes on the turn of its last step. */
 void hook_sync_let_go(struct hook_thread *t);

@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "hook/input/real.h"
+#include "hook/common/real.h"
 #include "hook/thread/baton.h"
 #include "hook/thread/stuck.h"
 #include "hook/thread/sync.h"

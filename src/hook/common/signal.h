@@ -9,17 +9,19 @@
  * by the number of such operations: those must be cheap. Locks that are given back are no
  * operations with a number, and are counted from the last point or operation on: a handler waits
  * for others, too, and in replay must not have a lock that it did not have.
+ * It is done in input/signal.c; whoever waits for something asks here.
  */
-#ifndef HOOK_INPUT_SIGNAL_H
-#define HOOK_INPUT_SIGNAL_H
+#ifndef HOOK_SIGNAL_H
+#define HOOK_SIGNAL_H
 
 #include "hook/common/hook.h"
+#include "trace/numbers.h"
 
 /* Where a handler may run. */
 enum hook_signal_where {
-	HOOK_SIGNAL_POINT,  /* a numbered one */
-	HOOK_SIGNAL_INSIDE, /* while an operation or a call waits: in replay as it begins */
-	HOOK_SIGNAL_AFTER,  /* after an operation, or not at a point at all */
+	HOOK_SIGNAL_POINT = TRACE_SIGNAL_POINT,
+	HOOK_SIGNAL_INSIDE = TRACE_SIGNAL_INSIDE,
+	HOOK_SIGNAL_AFTER = TRACE_SIGNAL_AFTER,
 };
 
 /* Did the program ever have a handler? If not, points cost one look at this. */

@@ -7,9 +7,10 @@
  *
  * Sizes of small blocks: multiples of 16 up to 128, then eight to a power of two, up to 64 KiB.
  */
-#ifndef HOOK_HEAP_PLACE_H
-#define HOOK_HEAP_PLACE_H
+#ifndef HOOK_ADDRESSES_H
+#define HOOK_ADDRESSES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -121,5 +122,15 @@ static inline size_t heap_large_class_size(uint32_t k)
 
 	return (1ul << e) + (((k & 7) + 1ul) << (e - 3));
 }
+
+/*
+ * What else belongs to a slot; NULL: nothing. A slot of which that is still in use is not taken
+ * again. prepare() is called by who has taken one, and may fail.
+ */
+struct heap_slot_also {
+	bool (*is_free)(uint32_t slot);
+	bool (*prepare)(uint32_t slot, const void *wish);
+};
+extern const struct heap_slot_also *heap_slot_also;
 
 #endif

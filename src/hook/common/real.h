@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The real functions behind the wrappers of inputs, looked up all at once. REAL(name) is good at
+ * The real functions behind the wrappers of libc, looked up all at once. REAL(name) is good at
  * any time: before constructors, in signal handlers, in a vfork child.
  */
-#ifndef HOOK_INPUT_REAL_H
-#define HOOK_INPUT_REAL_H
+#ifndef HOOK_REAL_H
+#define HOOK_REAL_H
 
 #include <assert.h>
 #include <dirent.h>
@@ -67,7 +67,7 @@ int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout, co
 		size_t room);
 
 /* clang-format off */
-#define HOOK_INPUT_REALS(X) \
+#define HOOK_REALS(X) \
 	X(fork) X(_Fork) X(clone) X(posix_spawn) X(posix_spawnp) \
 	X(wait) X(waitpid) X(wait3) X(wait4) X(waitid) X(system) X(pclose) \
 	X(clock_gettime) X(gettimeofday) X(time) X(clock) X(times) X(timespec_get) X(getrusage) \
@@ -104,22 +104,22 @@ int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout, co
 	X(vdprintf) X(__vdprintf_chk) X(eventfd_read) X(eventfd_write) X(prctl) X(abort) X(__assert_fail)
 /* clang-format on */
 
-struct hook_input_real {
+struct hook_reals {
 #define X(name) __typeof__(name) *name;
-	HOOK_INPUT_REALS(X)
+	HOOK_REALS(X)
 #undef X
 	void (*arc4random_buf)(void *buffer, size_t size); /* NULL in an older libc */
 };
 
-extern struct hook_input_real hook_input_real;
+extern struct hook_reals hook_reals;
 
-void hook_input_resolve(void);
+void hook_reals_resolve(void);
 
 #define REAL(name)                                                                                 \
 	({                                                                                         \
-		if (__builtin_expect(!hook_input_real.name, 0))                                    \
-			hook_input_resolve();                                                      \
-		hook_input_real.name;                                                              \
+		if (__builtin_expect(!hook_reals.name, 0))                                         \
+			hook_reals_resolve();                                                      \
+		hook_reals.name;                                                                   \
 	})
 
 #endif

@@ -3,14 +3,15 @@
  * Children of the program. They are not recorded: replay makes them again. Their numbers, how they
  * end and in which order the parent learns that are inputs of the parent, and given back; but a
  * wait that reaped a child waits in replay until that very child has really come to its end.
+ * It is done in input/child.c; whoever waits for something asks here.
  */
-#ifndef HOOK_INPUT_CHILD_H
-#define HOOK_INPUT_CHILD_H
+#ifndef HOOK_CHILD_H
+#define HOOK_CHILD_H
 
 #include <semaphore.h>
 #include <stdio.h>
 
-#include "hook/input/io.h"
+#include "hook/common/hook.h"
 
 /* In the parent: a call has made this child, or -1 and errno. Returns what the program is to get.
  */
