@@ -15,13 +15,13 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cmd/explore.h"
-#include "cmd/graph.h"
-#include "cmd/reduced.h"
+#include "cmd/races.h"
 #include "cmd/show.h"
 #include "launch/job.h"
 #include "replay/evaluate.h"
 #include "replay/explore.h"
 #include "replay/front.h"
+#include "replay/reduced.h"
 
 #define PATIENCE 15.0
 /* How long a run may take: threads that wait for each other are no deadlock that MPI shows. */
@@ -33,7 +33,8 @@ struct options {
 	const struct trace_run *recorded; /* as the user gave it */
 	const char *outcome;
 	struct replay_cut cut;
-	struct cmd_alternatives_wanted wanted;
+	struct replay_alternatives_wanted wanted;
+	size_t race; /* only those at the place of this race of the report, from 1; 0: of all */
 	unsigned format;
 };
 
@@ -50,7 +51,7 @@ static const struct cmd_option options[] = {
 	{.name = "race",
 	 .value = "N",
 	 .kind = CMD_COUNT,
-	 .target = offsetof(struct options, wanted.race),
+	 .target = offsetof(struct options, race),
 	 .help = "only race N of those that 'reprise races' shows"},
 	{.name = "at",
 	 .value = "FILE:LINE",
@@ -94,12 +95,12 @@ static const struct cmd_option options[] = {
 
 /* One alternative, as the user wrote it. */
 static int by_hand(const struct options *o, const struct trace_run *run,
-		   struct cmd_alternatives *list)
+		   struct replay_alternatives *list)
 {
-	struct cmd_alternative *a = rp_alloc(1, sizeof(*a));
+	struct replay_alternative *a = rp_alloc(1, sizeof(*a));
 	int rc, code;
 
-	*list = (struct cmd_alternatives){.item = a, .n = 1};
+	*list = (struct replay_alternatives){.item = a, .n = 1};
 	a->cut = o->cut;
 	if (!o->outcome)
 		return 0;
@@ -135,7 +136,7 @@ static void print_text(const char *what, const struct replay_finding *f)
 	free(trace);
 }
 
-static json_t *json_of(const struct cmd_alternative *a, const struct replay_finding *f)
+static json_t *json_of(const struct replay_alternative *a, const struct replay_finding *f)
 {
 	bool index = a->recorded.kind == TRACE_INDEX || a->recorded.kind == TRACE_SOME;
 	json_t *object = json_pack("{s:s, s:o, s:f}", "outcome", replay_change_name(f->change),
@@ -175,14 +176,14 @@ static void clear_progress(void)
 		fputs("\r\033[K", stderr);
 }
 
-static int explore_all(struct options *o, const struct cmd_alternatives *list)
+static int explore_all(struct options *o, const struct replay_alternatives *list)
 {
 	json_t *array = json_array();
 	size_t changed = 0;
 	int code = 0;
 
 	for (size_t i = 0; i < list->n && !code; i++) {
-		const struct cmd_alternative *a = &list->item[i];
+		const struct replay_alternative *a = &list->item[i];
 		char *what = cmd_alternative_text(a);
 		char *origin = rp_format("explored: %s", what);
 		struct replay_finding f;
@@ -259,7 +260,7 @@ static int make_whole(struct options *o, struct trace_run *whole)
 		rp_say("cannot make %s: %s", path, strerror(-code));
 		code = RP_EXIT_FAILURE;
 	} else {
-		code = cmd_reduced_write_whole(o->x.run, &dir);
+		code = replay_reduced_write_whole(o->x.run, &dir);
 		trace_dir_close(&dir);
 		if (!code)
 			code = trace_run_open(whole, path);
@@ -280,16 +281,64 @@ static void tell_none(const struct options *o)
 		       o->wanted.at ? " at " : "", o->wanted.at ? o->wanted.at : "");
 }
 
+/* The place of the n-th race that `reprise races` shows. */
+static int place_of_race(struct cmd_graph *g, size_t race, char **place)
+{
+	struct graph_report report = {0};
+	struct cmd_races races;
+	int code = graph_report_make(&report, &g->source);
+
+	if (code)
+		return code;
+	cmd_races_group(&races, g, &report);
+	if (race <= races.racing) {
+		*place = rp_strdup(races.group[race - 1].place);
+	} else {
+		rp_say("there is no race %zu: 'reprise races' shows %zu", race, races.racing);
+		code = RP_EXIT_BAD_INPUT;
+	}
+	cmd_races_free(&races);
+	graph_report_free(&report);
+	return code;
+}
+
+static const char *place_of(void *graph, unsigned rank, uint32_t thread, uint32_t site)
+{
+	return cmd_graph_place(graph, rank, thread, site);
+}
+
+static int from_races(struct options *o, struct replay_alternatives *list)
+{
+	struct replay_alternatives_wanted wanted = o->wanted;
+	struct cmd_graph graph;
+	char *place = NULL;
+	int code = cmd_graph_open(&graph, o->recorded->dir.path);
+
+	if (code)
+		return code;
+	wanted.place = place_of;
+	wanted.context = &graph;
+	if (o->race)
+		code = place_of_race(&graph, o->race, &place);
+	if (place)
+		wanted.at = place;
+	if (!code)
+		code = replay_alternatives_find(&graph.source, o->x.run, &wanted, list);
+	free(place);
+	cmd_graph_close(&graph);
+	return code;
+}
+
 static int explore_run(struct options *o)
 {
 	const struct trace_run *run = o->x.run;
-	struct cmd_alternatives list = {0};
+	struct replay_alternatives list = {0};
 	int code;
 
 	if (o->outcome || o->cut.n)
 		code = by_hand(o, run, &list);
 	else if (!(code = cmd_graph_check_messages(run, o->recorded->dir.show)))
-		code = cmd_find_alternatives(o->recorded->dir.path, run, &o->wanted, &list);
+		code = from_races(o, &list);
 	if (!code && !list.n)
 		tell_none(o);
 	if (!code && list.n) {
@@ -297,7 +346,7 @@ static int explore_run(struct options *o)
 		if (!code)
 			code = explore_all(o, &list);
 	}
-	cmd_alternatives_free(&list);
+	replay_alternatives_free(&list);
 	return code;
 }
 

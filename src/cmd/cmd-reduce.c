@@ -12,11 +12,11 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "cmd/reduced.h"
 #include "cmd/show.h"
 #include "launch/job.h"
 #include "replay/evaluate.h"
 #include "replay/front.h"
+#include "replay/reduced.h"
 
 struct wanted {
 	unsigned to; /* enum graph_reduce_to */
@@ -47,7 +47,7 @@ static const struct cmd_option options[] = {
 	CMD_OPTION_END,
 };
 
-static void print_json(const struct wanted *w, const char *trace, const struct cmd_reduced *r)
+static void print_json(const struct wanted *w, const char *trace, const struct replay_reduced *r)
 {
 	const struct graph_reduction *f = &r->found;
 	json_t *o = json_object();
@@ -66,7 +66,7 @@ static void print_json(const struct wanted *w, const char *trace, const struct c
 	cmd_show_json_line(o, JSON_INDENT(1));
 }
 
-static void print(const struct wanted *w, const char *trace, const struct cmd_reduced *r)
+static void print(const struct wanted *w, const char *trace, const struct replay_reduced *r)
 {
 	const struct graph_reduction *f = &r->found;
 	char *before = cmd_show_size(r->before), *after = cmd_show_size(r->after);
@@ -97,14 +97,14 @@ static void print(const struct wanted *w, const char *trace, const struct cmd_re
 static int reduce(const struct trace_run *run, const struct wanted *w)
 {
 	char *program = rp_strdup(run->rank[0].start.argv[0]);
-	struct cmd_reduced result = {0};
+	struct replay_reduced result = {0};
 	struct trace_dir into;
 	int code = trace_dir_create(&into, w->output, basename(program));
 
 	free(program);
 	if (code)
 		return code;
-	code = cmd_reduced_write(run, &into, w->to, &result);
+	code = replay_reduced_write(run, &into, w->to, &result);
 	if (code) {
 		if (trace_dir_remove(&into))
 			rp_say("%s is not complete: remove it", into.show);
@@ -136,7 +136,7 @@ static int run(int argc, char **argv)
 		return code;
 	code = replay_check_trace(&trace);
 	if (!code)
-		code = cmd_reduced_check(&trace);
+		code = replay_reduced_check(&trace);
 	if (!code)
 		code = replay_evaluate(trace.dir.path, NULL);
 	if (!code)

@@ -8,9 +8,9 @@
 #include <sys/random.h>
 
 #include "base/log.h"
-#include "cmd/reduced.h"
 #include "launch/job.h"
 #include "replay/front.h"
+#include "replay/reduced.h"
 
 #define PATIENCE 30.0
 
@@ -60,7 +60,7 @@ static int run(int argc, char **argv)
 	if (code)
 		return code;
 	if (w.arrival)
-		code = cmd_reduced_open_arrival(&trace);
+		code = replay_reduced_open_arrival(&trace);
 	f.run = &trace;
 	f.ranks = trace.ranks;
 	if (!code)
@@ -68,7 +68,7 @@ static int run(int argc, char **argv)
 	if (!code)
 		code = replay_run(&f);
 	if (w.arrival)
-		cmd_reduced_remove_arrival(&trace);
+		replay_reduced_remove_arrival(&trace);
 	trace_run_close(&trace);
 	return code;
 }

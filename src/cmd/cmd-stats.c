@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "cmd/graph.h"
+#include "cmd/place.h"
 #include "cmd/show.h"
 #include "cmd/stats-threads.h"
 #include "graph/reduce.h"
@@ -20,7 +21,7 @@
 struct stats {
 	const char *trace;
 	bool mpi; /* the program used it */
-	struct cmd_objects objects;
+	struct graph_objects objects;
 	struct graph_report report;
 	struct graph_reduction least;
 	struct trace_run run;
@@ -141,6 +142,7 @@ static void print_json(const struct stats *s)
 
 static int gather(struct stats *s, const struct cmd_graph *graph)
 {
+	static const struct graph_objects_names names = {cmd_place_text, cmd_place_variable};
 	int code = graph_report_make(&s->report, &graph->source);
 
 	trace_run_total(&s->run, &s->sum);
@@ -148,7 +150,7 @@ static int gather(struct stats *s, const struct cmd_graph *graph)
 		s->mpi = s->mpi || s->run.rank[i].world;
 	if (!code)
 		code = graph_reduce_count(&graph->source, &s->least);
-	return code ? code : cmd_objects_open(&s->objects, &graph->dir);
+	return code ? code : graph_objects_open(&s->objects, &graph->dir, &names);
 }
 
 static int show(const char *trace, bool json, bool ranks, size_t top)
@@ -167,7 +169,7 @@ static int show(const char *trace, bool json, bool ranks, size_t top)
 			print_json(&s);
 		else if (!code)
 			print(&s, ranks, top);
-		cmd_objects_close(&s.objects);
+		graph_objects_close(&s.objects);
 		graph_report_free(&s.report);
 		trace_run_close(&s.run);
 	}

@@ -11,25 +11,6 @@
 #include "base/mem.h"
 #include "trace/format.h"
 
-void cmd_alternative_clear(struct cmd_alternative *a)
-{
-	for (size_t i = 0; i < a->cut.n; i++)
-		free((char *)a->cut.at[i].thread);
-	free(a->cut.at);
-	free((char *)a->force.at.thread);
-	free(a->force.kept);
-	free(a->place);
-	*a = (struct cmd_alternative){0};
-}
-
-void cmd_alternatives_free(struct cmd_alternatives *list)
-{
-	for (size_t i = 0; i < list->n; i++)
-		cmd_alternative_clear(&list->item[i]);
-	free(list->item);
-	*list = (struct cmd_alternatives){0};
-}
-
 static bool number(const char **text, uint64_t most, uint64_t *value)
 {
 	char *end;
@@ -114,7 +95,7 @@ static const char *what_of(uint32_t kind)
 	return kind == TRACE_INDEX || kind == TRACE_SOME ? "index" : "source";
 }
 
-char *cmd_alternative_text(const struct cmd_alternative *a)
+char *cmd_alternative_text(const struct replay_alternative *a)
 {
 	const struct replay_position *at = &a->force.at;
 	bool is_main = !at->thread || strcmp(at->thread, "0") == 0;

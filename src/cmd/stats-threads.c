@@ -21,7 +21,7 @@ static double percent(uint64_t part, uint64_t whole)
 }
 
 /* "2", "2/1" for the second process of the rank, "" if there is nothing to tell apart. */
-static char *process_text(const struct cmd_objects *all, unsigned rank, uint32_t process)
+static char *process_text(const struct graph_objects *all, unsigned rank, uint32_t process)
 {
 	bool several = false;
 
@@ -33,7 +33,7 @@ static char *process_text(const struct cmd_objects *all, unsigned rank, uint32_t
 		       : rp_format("rank %u ", rank);
 }
 
-static void print_sums(const struct cmd_sums *sum, const char *threads)
+static void print_sums(const struct graph_sums *sum, const char *threads)
 {
 	printf("%12" PRIu64 " %7s %12" PRIu64 " %6.1f %10" PRIu64 "  ", sum->count, threads,
 	       sum->handed, percent(sum->handed, sum->count), sum->bytes);
@@ -45,11 +45,11 @@ static void print_heading(const char *threads, const char *last)
 	       last);
 }
 
-static void print_threads(const struct cmd_objects *all)
+static void print_threads(const struct graph_objects *all)
 {
 	print_heading("", "thread");
 	for (size_t i = 0; i < all->threads; i++) {
-		const struct cmd_thread *t = &all->thread[i];
+		const struct graph_thread *t = &all->thread[i];
 		char *process = process_text(all, t->rank, t->process);
 
 		print_sums(&t->sum, "");
@@ -59,13 +59,13 @@ static void print_threads(const struct cmd_objects *all)
 	}
 }
 
-static void print_uses(const struct cmd_object *o, bool all)
+static void print_uses(const struct graph_object *o, bool all)
 {
 	size_t shown = all || o->uses <= PLACES + 1 ? o->uses : PLACES;
 	uint64_t rest = 0;
 
 	for (size_t i = 0; i < shown; i++) {
-		const struct cmd_use *u = &o->use[i];
+		const struct graph_use *u = &o->use[i];
 
 		print_sums(&u->sum, "");
 		printf("  %s at %s", u->op, u->place);
@@ -79,7 +79,7 @@ static void print_uses(const struct cmd_object *o, bool all)
 		printf("%12" PRIu64 " %39s  %zu further places\n", rest, "", o->uses - shown);
 }
 
-static void print_object(const struct cmd_objects *all, const struct cmd_object *o)
+static void print_object(const struct graph_objects *all, const struct graph_object *o)
 {
 	char *process = process_text(all, o->rank, o->process);
 	char threads[24];
@@ -95,7 +95,7 @@ static void print_object(const struct cmd_objects *all, const struct cmd_object 
 	free(process);
 }
 
-void cmd_stats_threads_print(const struct cmd_objects *all, const struct trace_run_rank *sum,
+void cmd_stats_threads_print(const struct graph_objects *all, const struct trace_run_rank *sum,
 			     size_t top)
 {
 	size_t shown = top && top < all->objects ? top : all->objects;
@@ -118,7 +118,7 @@ void cmd_stats_threads_print(const struct cmd_objects *all, const struct trace_r
 	puts("handed over: another thread had taken the object since this one last did");
 }
 
-static void set_sums(json_t *object, const struct cmd_sums *sum)
+static void set_sums(json_t *object, const struct graph_sums *sum)
 {
 	json_t *sums =
 		json_pack("{s:I, s:I, s:I, s:I, s:I}", "operations", (json_int_t)sum->count,
@@ -140,12 +140,12 @@ static json_t *process_json(unsigned rank, uint32_t process)
 	return json_pack("{s:I, s:I}", "rank", (json_int_t)rank, "process", (json_int_t)process);
 }
 
-json_t *cmd_stats_threads_json(const struct cmd_objects *all)
+json_t *cmd_stats_threads_json(const struct graph_objects *all)
 {
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < all->threads; i++) {
-		const struct cmd_thread *t = &all->thread[i];
+		const struct graph_thread *t = &all->thread[i];
 		json_t *thread = process_json(t->rank, t->process);
 
 		set_text(thread, "thread", t->thread);
@@ -157,7 +157,7 @@ json_t *cmd_stats_threads_json(const struct cmd_objects *all)
 	return list;
 }
 
-static json_t *object_json(const struct cmd_object *o)
+static json_t *object_json(const struct graph_object *o)
 {
 	json_t *object = process_json(o->rank, o->process), *uses = json_array();
 	char *id = rp_format("%016" PRIx64, o->id), *address = rp_format("0x%" PRIx64, o->address);
@@ -184,7 +184,7 @@ static json_t *object_json(const struct cmd_object *o)
 	return object;
 }
 
-json_t *cmd_stats_objects_json(const struct cmd_objects *all)
+json_t *cmd_stats_objects_json(const struct graph_objects *all)
 {
 	json_t *list = json_array();
 

@@ -5,14 +5,14 @@
 
 #include <jansson.h>
 
-#include "cmd/objects.h"
+#include "graph/objects.h"
 #include "trace/run.h"
 
 /* Threads, and the `top` worst objects with their places; 0: all. */
-void cmd_stats_threads_print(const struct cmd_objects *all, const struct trace_run_rank *sum,
+void cmd_stats_threads_print(const struct graph_objects *all, const struct trace_run_rank *sum,
 			     size_t top);
 
-json_t *cmd_stats_threads_json(const struct cmd_objects *all);
-json_t *cmd_stats_objects_json(const struct cmd_objects *all);
+json_t *cmd_stats_threads_json(const struct graph_objects *all);
+json_t *cmd_stats_objects_json(const struct graph_objects *all);
 
 #endif

@@ -3,7 +3,7 @@
  * Reads one thread after the other. Texts are kept once each, so that equal places are equal
  * pointers; a place costs far more than an operation and is looked up once per thread and site.
  */
-#include "cmd/objects.h"
+#include "graph/objects.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -14,14 +14,14 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "cmd/place.h"
-#include "cmd/show.h"
+#include "base/text.h"
 #include "trace/events.h"
 #include "trace/objects.h"
 
 /* The stream at work. */
 struct source {
-	struct cmd_objects *all;
+	struct graph_objects *all;
+	const struct graph_objects_names *names;
 	const struct trace_dir *dir;
 	const struct trace_stream_name *name;
 	unsigned rank;
@@ -31,12 +31,12 @@ struct source {
 	struct trace_sites sites, made;
 	struct rp_map places; /* by site and stream */
 	struct rp_map ops;    /* names and kinds, by number */
-	struct cmd_thread *thread;
-	struct cmd_object *object;
+	struct graph_thread *thread;
+	struct graph_object *object;
 };
 
 /* Takes the text and gives the one that is kept. */
-static const char *keep(struct cmd_objects *all, char *text)
+static const char *keep(struct graph_objects *all, char *text)
 {
 	XXH128_hash_t hash = XXH3_128bits(text, strlen(text));
 	char *there = rp_map_get(&all->texts, hash.low64, hash.high64);
@@ -58,14 +58,14 @@ static const char *place_of(struct source *s, const struct trace_sites *sites, u
 	if (known)
 		return known;
 	depth = site <= sites->count ? trace_sites_get(sites, (uint32_t)site, address) : 0;
-	known = keep(s->all, cmd_place_text(&s->modules, address, depth));
+	known = keep(s->all, s->names->place(&s->modules, address, depth));
 	rp_map_put(&s->places, site, sites == &s->made, (char *)known);
 	return known;
 }
 
 static const char *text_of(struct source *s, const char *text)
 {
-	return keep(s->all, cmd_show_text(text));
+	return keep(s->all, rp_text_cleaned(text, "?", false));
 }
 
 static const char *start_of(struct source *s, uint64_t address)
@@ -76,21 +76,21 @@ static const char *start_of(struct source *s, uint64_t address)
 		return NULL;
 	/* As if it were returned to: the place is that of the byte before. */
 	address++;
-	place = keep(s->all, cmd_place_text(&s->modules, &address, 1));
+	place = keep(s->all, s->names->place(&s->modules, &address, 1));
 	return strcmp(place, "?") != 0 ? place : NULL;
 }
 
 static void begin(struct source *s, const struct trace_objects_rec *rec)
 {
-	struct cmd_objects *all = s->all;
+	struct graph_objects *all = s->all;
 
 	all->thread = rp_realloc(all->thread, all->threads + 1, sizeof(*all->thread));
 	s->thread = &all->thread[all->threads++];
-	*s->thread = (struct cmd_thread){.rank = s->rank,
-					 .process = s->name->process,
-					 .thread = rp_strdup(s->name->thread),
-					 .name = text_of(s, rec->text[0]),
-					 .start = start_of(s, rec->begin.start)};
+	*s->thread = (struct graph_thread){.rank = s->rank,
+					   .process = s->name->process,
+					   .thread = rp_strdup(s->name->thread),
+					   .name = text_of(s, rec->text[0]),
+					   .start = start_of(s, rec->begin.start)};
 }
 
 static const char *name_of(struct source *s, const struct trace_objects_rec *rec)
@@ -99,14 +99,14 @@ static const char *name_of(struct source *s, const struct trace_objects_rec *rec
 
 	if (rec->text[0][0])
 		return text_of(s, rec->text[0]);
-	variable = cmd_place_variable(&s->modules, rec->object.address);
+	variable = s->names->variable(&s->modules, rec->object.address);
 	return variable ? keep(s->all, variable) : NULL;
 }
 
 static void add_object(struct source *s, const struct trace_objects_rec *rec)
 {
 	uint64_t process = (uint64_t)s->rank << 32 | s->name->process;
-	struct cmd_object *o = rp_map_get(&s->all->by_id, rec->object.id, process);
+	struct graph_object *o = rp_map_get(&s->all->by_id, rec->object.id, process);
 	bool first = !o;
 
 	if (first) {
@@ -130,7 +130,7 @@ static void add_object(struct source *s, const struct trace_objects_rec *rec)
 			   : place_of(s, &s->sites, rec->object.first_site);
 }
 
-static void add_sums(struct cmd_sums *sum, const struct trace_objects_rec *rec)
+static void add_sums(struct graph_sums *sum, const struct trace_objects_rec *rec)
 {
 	sum->count += rec->use.count;
 	sum->handed += rec->use.handed;
@@ -144,7 +144,7 @@ static void add_use(struct source *s, const struct trace_objects_rec *rec)
 	const char *place = place_of(s, &s->sites, rec->use.site);
 	const char *op = rp_map_get(&s->ops, rec->use.op, 0);
 	const char *kind = rp_map_get(&s->ops, rec->use.op, 1);
-	struct cmd_object *o = s->object;
+	struct graph_object *o = s->object;
 	size_t i;
 
 	op = op ? op : "?";
@@ -153,7 +153,7 @@ static void add_use(struct source *s, const struct trace_objects_rec *rec)
 	if (!i) {
 		o->use = rp_realloc(o->use, ++o->uses, sizeof(*o->use));
 		i = o->uses;
-		o->use[i - 1] = (struct cmd_use){.op = op, .place = place};
+		o->use[i - 1] = (struct graph_use){.op = op, .place = place};
 		rp_map_put(&o->by_place, (uintptr_t)place, (uintptr_t)op, (void *)(uintptr_t)i);
 	}
 	i--;
@@ -225,8 +225,9 @@ static int read_thread(struct source *s)
 	return 0;
 }
 
-static int read_rank(struct cmd_objects *all, const struct trace_dir *dir,
-		     const struct trace_dir *graph, unsigned rank, uint64_t *number)
+static int read_rank(struct graph_objects *all, const struct graph_objects_names *names,
+		     const struct trace_dir *dir, const struct trace_dir *graph, unsigned rank,
+		     uint64_t *number)
 {
 	struct trace_streams streams;
 	int rankfd, code = trace_dir_streams(graph, rank, &streams, &rankfd);
@@ -235,6 +236,7 @@ static int read_rank(struct cmd_objects *all, const struct trace_dir *dir,
 		return code;
 	for (size_t i = 0; i < streams.n && !code; i++) {
 		struct source s = {.all = all,
+				   .names = names,
 				   .dir = dir,
 				   .name = &streams.stream[i],
 				   .rank = rank,
@@ -255,15 +257,15 @@ static int more(uint64_t a, uint64_t b)
 	return (a < b) - (a > b);
 }
 
-static int compare_sums(const struct cmd_sums *a, const struct cmd_sums *b)
+static int compare_sums(const struct graph_sums *a, const struct graph_sums *b)
 {
 	return a->handed != b->handed ? more(a->handed, b->handed) : more(a->count, b->count);
 }
 
 static int by_worst(const void *x, const void *y)
 {
-	const struct cmd_object *a = *(struct cmd_object *const *)x;
-	const struct cmd_object *b = *(struct cmd_object *const *)y;
+	const struct graph_object *a = *(struct graph_object *const *)x;
+	const struct graph_object *b = *(struct graph_object *const *)y;
 	int order = compare_sums(&a->sum, &b->sum);
 
 	if (!order && a->rank != b->rank)
@@ -273,7 +275,7 @@ static int by_worst(const void *x, const void *y)
 
 static int by_count(const void *x, const void *y)
 {
-	const struct cmd_use *a = x, *b = y;
+	const struct graph_use *a = x, *b = y;
 	int order = more(a->sum.count, b->sum.count);
 
 	if (!order)
@@ -281,11 +283,11 @@ static int by_count(const void *x, const void *y)
 	return order ? order : strcmp(a->op, b->op);
 }
 
-static void sort(struct cmd_objects *all)
+static void sort(struct graph_objects *all)
 {
-	struct cmd_object *o;
+	struct graph_object *o;
 
-	all->object = rp_alloc(all->by_id.used, sizeof(struct cmd_object *));
+	all->object = rp_alloc(all->by_id.used, sizeof(struct graph_object *));
 	for (size_t i = 0; (o = rp_map_next(&all->by_id, &i));) {
 		if (o->uses)
 			qsort(o->use, o->uses, sizeof(*o->use), by_count);
@@ -294,16 +296,16 @@ static void sort(struct cmd_objects *all)
 		all->object[all->objects++] = o;
 	}
 	if (all->objects)
-		qsort(all->object, all->objects, sizeof(struct cmd_object *), by_worst);
+		qsort(all->object, all->objects, sizeof(struct graph_object *), by_worst);
 }
 
 /* A thread has its maker's name unless it was given one. */
-static void drop_common_names(struct cmd_objects *all)
+static void drop_common_names(struct graph_objects *all)
 {
 	const char *common = NULL;
 
 	for (size_t i = 0; i < all->threads; i++) {
-		struct cmd_thread *t = &all->thread[i];
+		struct graph_thread *t = &all->thread[i];
 
 		if (!strcmp(t->thread, "0"))
 			common = t->name;
@@ -312,31 +314,32 @@ static void drop_common_names(struct cmd_objects *all)
 	}
 }
 
-int cmd_objects_open(struct cmd_objects *all, const struct trace_dir *dir)
+int graph_objects_open(struct graph_objects *all, const struct trace_dir *dir,
+		       const struct graph_objects_names *names)
 {
 	struct trace_dir graph = {.path = dir->path, .show = dir->show};
 	struct trace_ranks ranks;
 	uint64_t number = 0;
 	int code;
 
-	*all = (struct cmd_objects){0};
+	*all = (struct graph_objects){0};
 	graph.fd = openat(dir->fd, "graph", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	code = trace_dir_ranks(&graph, &ranks);
 	for (size_t i = 0; i < ranks.n && !code; i++)
-		code = read_rank(all, dir, &graph, ranks.rank[i], &number);
+		code = read_rank(all, names, dir, &graph, ranks.rank[i], &number);
 	trace_ranks_free(&ranks);
 	if (graph.fd >= 0)
 		close(graph.fd);
 	sort(all);
 	drop_common_names(all);
 	if (code)
-		cmd_objects_close(all);
+		graph_objects_close(all);
 	return code;
 }
 
-void cmd_objects_close(struct cmd_objects *all)
+void graph_objects_close(struct graph_objects *all)
 {
-	struct cmd_object *o;
+	struct graph_object *o;
 	char *text;
 
 	for (size_t i = 0; (o = rp_map_next(&all->by_id, &i)); free(o))
@@ -349,5 +352,5 @@ void cmd_objects_close(struct cmd_objects *all)
 	free(all->object);
 	rp_map_free(&all->by_id);
 	rp_map_free(&all->texts);
-	*all = (struct cmd_objects){0};
+	*all = (struct graph_objects){0};
 }

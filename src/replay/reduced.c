@@ -3,7 +3,7 @@
  * From the event streams of an evaluated trace to a plan, from the plan to a new trace. The new
  * trace has everything that a replay needs; only the evaluation stays behind.
  */
-#include "cmd/reduced.h"
+#include "replay/reduced.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -18,7 +18,7 @@
 #include "graph/whole.h"
 #include "replay/evaluate.h"
 
-int cmd_reduced_check(const struct trace_run *run)
+int replay_reduced_check(const struct trace_run *run)
 {
 	if (!run->ranks || trace_run_mode(run) != TRACE_MODE_ORDER) {
 		rp_say("%s does not have all outcomes; use the trace it was made of, or record "
@@ -36,8 +36,8 @@ int cmd_reduced_check(const struct trace_run *run)
 	return 0;
 }
 
-int cmd_reduced_write(const struct trace_run *run, const struct trace_dir *into,
-		      enum graph_reduce_to to, struct cmd_reduced *sum)
+int replay_reduced_write(const struct trace_run *run, const struct trace_dir *into,
+			 enum graph_reduce_to to, struct replay_reduced *sum)
 {
 	struct trace_rewrite how = {.mode = to == GRAPH_REDUCE_MINIMUM ? TRACE_MODE_GUIDED
 								       : TRACE_MODE_REDUCED};
@@ -64,7 +64,7 @@ int cmd_reduced_write(const struct trace_run *run, const struct trace_dir *into,
 	return code;
 }
 
-int cmd_reduced_write_whole(const struct trace_run *run, const struct trace_dir *into)
+int replay_reduced_write_whole(const struct trace_run *run, const struct trace_dir *into)
 {
 	struct trace_rewrite how = {0};
 	struct graph_source source;
@@ -126,11 +126,11 @@ static int make_arrival(const struct trace_run *run, const char *path)
 	return code;
 }
 
-int cmd_reduced_open_arrival(struct trace_run *run)
+int replay_reduced_open_arrival(struct trace_run *run)
 {
 	struct trace_run other = {0};
 	char *path;
-	int code = cmd_reduced_check(run);
+	int code = replay_reduced_check(run);
 
 	if (!code)
 		code = replay_evaluate(run->dir.path, NULL);
@@ -148,7 +148,7 @@ int cmd_reduced_open_arrival(struct trace_run *run)
 	return code;
 }
 
-void cmd_reduced_remove_arrival(struct trace_run *run)
+void replay_reduced_remove_arrival(struct trace_run *run)
 {
 	if (strstr(run->dir.path, ARRIVAL) && trace_dir_remove(&run->dir))
 		rp_say("cannot remove %s", run->dir.show);

@@ -3,8 +3,8 @@
  * The objects that threads synchronised on, put together from the accounts that an evaluation left
  * of each thread (trace/objects.h).
  */
-#ifndef CMD_OBJECTS_H
-#define CMD_OBJECTS_H
+#ifndef GRAPH_OBJECTS_H
+#define GRAPH_OBJECTS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,8 +12,9 @@
 
 #include "base/map.h"
 #include "trace/dir.h"
+#include "trace/modules.h"
 
-struct cmd_sums {
+struct graph_sums {
 	uint64_t count;
 	uint64_t handed; /* another thread had taken the object since */
 	uint64_t failed;
@@ -21,13 +22,13 @@ struct cmd_sums {
 	uint64_t bytes;
 };
 
-struct cmd_use {
+struct graph_use {
 	const char *op;
 	const char *place;
-	struct cmd_sums sum;
+	struct graph_sums sum;
 };
 
-struct cmd_object {
+struct graph_object {
 	unsigned rank;
 	uint32_t process;
 	uint64_t id;
@@ -39,33 +40,42 @@ struct cmd_object {
 	uint64_t version;     /* that the thread of its first use had; 0 if unknown */
 	uint64_t last_thread; /* that was added to `threads` */
 	size_t threads;
-	struct cmd_sums sum;
-	struct cmd_use *use; /* most first */
+	struct graph_sums sum;
+	struct graph_use *use; /* most first */
 	size_t uses;
 	struct rp_map by_place; /* while they are gathered */
 };
 
-struct cmd_thread {
+struct graph_thread {
 	unsigned rank;
 	uint32_t process;
 	char *thread;      /* "0.2" */
 	const char *name;  /* that the program gave it, or NULL */
 	const char *start; /* its routine, or NULL: the main thread, or one of C++ */
-	struct cmd_sums sum;
+	struct graph_sums sum;
 };
 
-struct cmd_objects {
-	struct cmd_object **object; /* worst first: by what was handed over, then by operations */
+struct graph_objects {
+	struct graph_object **object; /* worst first: by what was handed over, then by operations */
 	size_t objects;
-	struct cmd_thread *thread;
+	struct graph_thread *thread;
 	size_t threads;
 	struct rp_map by_id;
 	struct rp_map texts;
 };
 
+/* Who knows the symbols of a program; what they give is malloc'd. */
+struct graph_objects_names {
+	/* "file.c:12 (function)", "?" of a stack */
+	char *(*place)(const struct trace_modules *modules, const uint64_t address[],
+		       uint32_t depth);
+	/* "name+0x28" of a variable, or NULL */
+	char *(*variable)(const struct trace_modules *modules, uint64_t address);
+};
+
 /* Of an evaluated trace. 0, or the exit code after saying why. */
-int cmd_objects_open(struct cmd_objects *all, const struct trace_dir *dir)
-	__attribute__((warn_unused_result));
-void cmd_objects_close(struct cmd_objects *all);
+int graph_objects_open(struct graph_objects *all, const struct trace_dir *dir,
+		       const struct graph_objects_names *names) __attribute__((warn_unused_result));
+void graph_objects_close(struct graph_objects *all);
 
 #endif
