@@ -66,7 +66,7 @@ int main(int argc, char **argv)
 	pthread_t thread;
 	void *failed;
 
-	strcpy(text, access(argv[2], F_OK) == 0 ? "b" : "a");
+	strcpy(text, pathconf(argv[2], _PC_NAME_MAX) > 0 ? "b" : "a");
 	pthread_create(&thread, NULL, print, argv[1]);
 	pthread_join(thread, &failed);
 	return argc != 3 || failed;

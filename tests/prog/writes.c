@@ -9,7 +9,7 @@
 /* Replay knows nothing of the file argv[2]. */
 int main(int argc, char **argv)
 {
-	int other = access(argv[2], F_OK) == 0, fd;
+	int other = pathconf(argv[2], _PC_NAME_MAX) > 0, fd;
 	FILE *f;
 
 	if (argc == 3 && strcmp(argv[1], "stdio") == 0) {
