@@ -312,8 +312,11 @@ static int from_races(struct options *o, struct replay_alternatives *list)
 	struct replay_alternatives_wanted wanted = o->wanted;
 	struct cmd_graph graph;
 	char *place = NULL;
-	int code = cmd_graph_open(&graph, o->recorded->dir.path);
+	/* Without the remedy of others: the program itself is to run, and not as another one. */
+	int code = replay_evaluate(o->recorded->dir.path, &(struct replay_evaluate){0});
 
+	if (!code)
+		code = cmd_graph_open(&graph, o->recorded->dir.path);
 	if (code)
 		return code;
 	wanted.place = place_of;
