@@ -11,12 +11,12 @@
 #include <unistd.h>
 
 #include "cmd/cmd.h"
-#include "cmd/reduced.h"
 #include "forge.h"
 #include "graph/alternative.h"
 #include "graph/reduce.h"
 #include "graph/report.h"
 #include "replay/prelude.h"
+#include "replay/reduced.h"
 #include "trace/dir.h"
 #include "trace/modules.h"
 #include "trace/objects.h"
@@ -105,7 +105,7 @@ static void try_prelude(void)
 
 static void try_whole(void)
 {
-	write_trace(cmd_reduced_write_whole);
+	write_trace(replay_reduced_write_whole);
 }
 
 static void try_arrival(void)
@@ -115,8 +115,8 @@ static void try_arrival(void)
 	if (trace_run_open(&run, forge_path()))
 		return;
 	if (run.ranks && run.rank[0].has_start && run.has_meta &&
-	    cmd_reduced_open_arrival(&run) == 0)
-		cmd_reduced_remove_arrival(&run);
+	    replay_reduced_open_arrival(&run) == 0)
+		replay_reduced_remove_arrival(&run);
 	trace_run_close(&run);
 }
 
