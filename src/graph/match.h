@@ -28,6 +28,7 @@ struct graph_message {
 	struct graph_clock *clock; /* what its sender knew, but for the sender's own entry */
 	uint64_t number;           /* of the sender's event */
 	uint64_t bytes;
+	uint64_t time; /* of that event, as graph_event has it */
 	uint32_t sent; /* index of the send among the events of its process; 0: not yet */
 	uint32_t post; /* index of the post of its receive in the receiver; 0: not yet */
 	uint32_t site;

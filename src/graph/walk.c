@@ -31,6 +31,7 @@ struct process {
 	const struct trace_event *event; /* the next one; NULL at the end */
 	uint32_t thread;
 	uint32_t index;
+	uint64_t time; /* of that event; never goes back */
 	struct graph_clock_now now;
 	struct rp_map comms;
 	struct rp_map requests;
@@ -107,7 +108,7 @@ static void wake_coll(struct graph_walk *w, struct graph_coll *coll)
 
 static struct graph_event seen(const struct process *p)
 {
-	return (struct graph_event){p->event, p->rank, p->thread, p->index, p->now.entry};
+	return (struct graph_event){p->event, p->rank, p->thread, p->index, p->now.entry, p->time};
 }
 
 static struct graph_comm_here *comm_here(const struct process *p)
@@ -176,6 +177,7 @@ static void walk_send(struct graph_walk *w, struct process *p)
 	message->clock = graph_clock_share(&p->now, w->source->ranks);
 	message->number = e->number;
 	message->bytes = e->bytes;
+	message->time = p->time;
 	message->site = e->site;
 	message->thread = (uint16_t)p->thread;
 	receiver = &w->process[e->peer];
@@ -439,6 +441,7 @@ static int fetch(struct graph_walk *w, struct process *p)
 		return rc;
 	}
 	p->now.entry[p->rank] = ++p->index;
+	p->time = p->event->time > p->time ? p->event->time : p->time;
 	p->claimed = NULL;
 	p->part.coll = NULL;
 	p->forced = false;

@@ -21,6 +21,7 @@ struct graph_event {
 	uint32_t thread;
 	uint32_t index;        /* among the events of its process, from 1 */
 	const uint32_t *clock; /* clock[q]: so many events of q happened before, or are this one */
+	uint64_t time;         /* that of the event, or of one before it: never goes back */
 };
 
 /* A receive, from its post on; blocking receives and probes are posted where they end. */
