@@ -7,6 +7,7 @@
 #include "graph/ckpt.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "graph/walk.h"
@@ -168,6 +169,24 @@ int graph_ckpts_place(const struct graph_source *source, uint64_t period,
 	finish(c);
 	*ckpts = c;
 	return 0;
+}
+
+struct graph_ckpts *graph_ckpts_make(unsigned ranks, struct graph_ckpt *const *ckpt,
+				     const uint32_t *last, const uint64_t *end)
+{
+	struct graph_ckpts *c = rp_alloc(1, sizeof(*c));
+
+	c->ranks = ranks;
+	c->process = rp_alloc(ranks, sizeof(*c->process));
+	for (unsigned i = 0; i < ranks; i++) {
+		struct process *p = &c->process[i];
+
+		*p = (struct process){.last = last[i], .room = last[i] + 1, .time = end[i]};
+		p->ckpt = rp_alloc(p->room, sizeof(*p->ckpt));
+		memcpy(p->ckpt, ckpt[i], p->room * sizeof(*p->ckpt));
+	}
+	finish(c);
+	return c;
 }
 
 void graph_ckpts_free(struct graph_ckpts *ckpts)

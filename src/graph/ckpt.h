@@ -35,6 +35,9 @@ struct graph_ckpts;
 /* 0, or -EBADMSG after saying what is wrong with the events. */
 int graph_ckpts_place(const struct graph_source *source, uint64_t period,
 		      struct graph_ckpts **ckpts) __attribute__((warn_unused_result));
+/* Others of the same processes: ckpt[rank][0 ... last[rank]]; end[rank]: time of the last event. */
+struct graph_ckpts *graph_ckpts_make(unsigned ranks, struct graph_ckpt *const *ckpt,
+				     const uint32_t *last, const uint64_t *end);
 void graph_ckpts_free(struct graph_ckpts *ckpts);
 
 unsigned graph_ckpts_ranks(const struct graph_ckpts *ckpts);
