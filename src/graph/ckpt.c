@@ -31,7 +31,7 @@ struct graph_ckpts {
 	unsigned ranks;
 	uint64_t period;
 	struct process *process;
-	uint64_t longest;
+	uint64_t longest, bound;
 	uint64_t *first; /* by number: when the first process took that one */
 };
 
@@ -127,23 +127,38 @@ static void see_done(void *context, const struct graph_event *event, const struc
 		learn_by_clock(context, event);
 }
 
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static uint64_t lesser(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
 static void finish(struct graph_ckpts *c)
 {
 	uint32_t highest = graph_ckpts_highest(c);
+	uint64_t span = 0;
 
 	c->first = rp_alloc((size_t)highest + 1, sizeof(*c->first));
-	for (uint32_t k = 0; k <= highest; k++)
+	for (uint32_t k = 0; k <= highest; k++) {
+		uint64_t end = 0;
+
 		c->first[k] = UINT64_MAX;
-	for (unsigned i = 0; i < c->ranks; i++) {
-		const struct process *p = &c->process[i];
+		for (unsigned i = 0; i < c->ranks; i++) {
+			const struct process *p = &c->process[i];
 
-		for (uint32_t k = 0; k <= p->last; k++) {
-			uint64_t time = p->ckpt[k].time, length = graph_ckpts_end(c, i, k) - time;
-
-			c->longest = length > c->longest ? length : c->longest;
-			c->first[k] = time < c->first[k] ? time : c->first[k];
+			if (k > p->last)
+				continue;
+			c->first[k] = lesser(p->ckpt[k].time, c->first[k]);
+			end = larger(graph_ckpts_end(c, i, k), end);
+			c->longest = larger(graph_ckpts_end(c, i, k) - p->ckpt[k].time, c->longest);
 		}
+		span = larger(end - c->first[k], span);
 	}
+	c->bound = lesser(span, c->longest + c->longest / 8);
 }
 
 int graph_ckpts_place(const struct graph_source *source, uint64_t period,
@@ -270,12 +285,16 @@ uint64_t graph_ckpts_longest(const struct graph_ckpts *ckpts)
 	return ckpts->longest;
 }
 
+uint64_t graph_ckpts_bound(const struct graph_ckpts *ckpts)
+{
+	return ckpts->bound;
+}
+
 uint64_t graph_ckpts_shared_start(const struct graph_ckpts *ckpts, unsigned rank, uint32_t number)
 {
-	uint64_t end = graph_ckpts_end(ckpts, rank, number), first = ckpts->first[number];
-	uint64_t start = end > ckpts->longest ? end - ckpts->longest : 0;
+	uint64_t end = graph_ckpts_end(ckpts, rank, number);
 
-	return start > first ? start : first;
+	return larger(end > ckpts->bound ? end - ckpts->bound : 0, ckpts->first[number]);
 }
 
 void graph_ckpts_images(const struct graph_ckpts *ckpts, uint64_t *all, uint64_t *forced)

@@ -58,9 +58,15 @@ uint64_t graph_ckpts_end(const struct graph_ckpts *ckpts, unsigned rank, uint32_
 /* The longest interval of all: the paper's T, which may exceed the period by what a call takes. */
 uint64_t graph_ckpts_longest(const struct graph_ckpts *ckpts);
 /*
- * From when on the time in an interval is counted, if it is to be comparable among processes and no
- * interval is to seem longer than the longest one: from the first checkpoint of that number in any
- * process, or as long before the end of the interval as the longest one lasts.
+ * How long replaying any interval may take if time is counted from graph_ckpts_shared_start(): as
+ * long as intervals of one number last together, from the first begin to the last end in any
+ * process; but no more than an eighth above the longest interval, lest clocks that differ spoil it.
+ */
+uint64_t graph_ckpts_bound(const struct graph_ckpts *ckpts);
+/*
+ * From when on the time in an interval is counted, so that it can be compared among processes: from
+ * the first checkpoint of that number in any process, or, if that is later, as long before the end
+ * of the interval as the bound allows.
  */
 uint64_t graph_ckpts_shared_start(const struct graph_ckpts *ckpts, unsigned rank, uint32_t number);
 /* How many images there are, and how many of them were forced. */

@@ -31,7 +31,7 @@ enum graph_logging_method {
 	GRAPH_LOGGING_ROS,       /* rules 1 and 2: replay time up to 2nT */
 	GRAPH_LOGGING_ROS_TIMED, /* and Rule 3: up to nT */
 	GRAPH_LOGGING_MRT,       /* up to 2T */
-	/* The same, with the time of Rule 3 counted from graph_ckpts_shared_start(). */
+	/* The same, with the time of Rule 3 counted from graph_ckpts_shared_start(): 2 bounds. */
 	GRAPH_LOGGING_MRT_SHARED,
 	GRAPH_LOGGING_METHODS,
 };

@@ -47,7 +47,11 @@ static void check_line(int method, const struct graph_cut *cut)
 	require(!graph_line_measure(&source, logging[method], &line, cut, &recovery));
 	require(recovery.missing == 0);
 	require(recovery.distance <= 2 * longest);
-	require(recovery.time <= time_limit(method) * longest);
+	require(recovery.time <=
+		time_limit(method) *
+			(method == GRAPH_LOGGING_MRT_SHARED ? graph_ckpts_bound(ckpts) : longest));
+	require(longest <= graph_ckpts_bound(ckpts));
+	require(graph_ckpts_bound(ckpts) <= longest + longest / 8);
 	require(recovery.time >= recovery.distance);
 	seen.waited += recovery.time > recovery.distance;
 	seen.orphans += recovery.orphans.messages > 0;
