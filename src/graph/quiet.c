@@ -2,8 +2,8 @@
 /*
  * All messages are gathered, by process: what it sends and what it receives, each in the order of
  * events, with the event at the other end. Each number is then a search from its checkpoints on,
- * which looks at what lies between them and where it ends: all together each event is looked at
- * about as often as periods overlap with patience, which is once.
+ * which looks at what lies between the checkpoints before and where it ends: each event is looked
+ * at a few times.
  */
 #include "graph/quiet.h"
 
@@ -27,16 +27,18 @@ struct process {
 	uint32_t events, room_of_events;
 	uint64_t *call; /* by thread: the one it is in */
 	uint32_t calls;
+	uint32_t before;      /* where the checkpoint before is */
 	uint32_t count, goal; /* of the cut at work */
 	size_t place;         /* in `end`: the first behind the cut */
+	struct graph_ckpt *ckpt;
+	uint32_t last;
 };
 
 struct work {
 	unsigned ranks;
 	struct process *process;
-	uint64_t patience;
-	struct graph_ckpt **ckpt;
-	uint32_t *last;
+	const struct graph_ckpts *ckpts;
+	uint64_t least, most;
 };
 
 static void add_end(struct process *p, struct end end)
@@ -127,32 +129,38 @@ static uint64_t time_at(const struct process *p, uint32_t count)
 	return p->events ? p->time[count ? count : 1] : 0;
 }
 
-/* Both ends of what the process does up to its goal must be in the cut. */
-static void advance(struct work *w, struct process *p, bool *changed)
+/* Both ends of a message must be in the cut. */
+static bool include(struct work *w, const struct end *e)
 {
-	for (; p->place < p->ends && p->end[p->place].index <= p->goal; p->place++) {
-		const struct end *e = &p->end[p->place];
-		struct process *other = &w->process[e->rank];
-		uint32_t goal = e->other ? end_of_call(other, e->other) : 0;
+	struct process *other = &w->process[e->rank];
+	uint32_t goal = e->other ? end_of_call(other, e->other) : 0;
 
-		if (goal > other->goal) {
-			other->goal = goal;
-			*changed = true;
-		}
-	}
+	if (goal <= other->goal)
+		return false;
+	other->goal = goal;
+	return true;
 }
 
-/* What was sent before the cut and is received behind it. */
-static void drain(struct work *w, struct process *p, uint32_t since)
+/* What it does up to its goal. */
+static bool advance(struct work *w, struct process *p)
 {
-	for (size_t i = p->place; i-- > 0 && p->end[i].index > since;) {
-		const struct end *e = &p->end[i];
-		struct process *other = &w->process[e->rank];
-		uint32_t goal = e->other ? end_of_call(other, e->other) : 0;
+	bool changed = false;
 
-		if (goal > other->goal)
-			other->goal = goal;
-	}
+	for (; p->place < p->ends && p->end[p->place].index <= p->goal; p->place++)
+		changed |= include(w, &p->end[p->place]);
+	return changed;
+}
+
+/* What it did since the checkpoint before: older messages that are in transit are left there. */
+static void drain(struct work *w, struct process *p)
+{
+	for (size_t i = p->place; i-- > 0 && p->end[i].index > p->before;)
+		include(w, &p->end[i]);
+}
+
+static uint64_t since_before(const struct process *p, uint32_t count)
+{
+	return time_at(p, count) - time_at(p, p->before);
 }
 
 /* False if it takes too long. */
@@ -160,103 +168,134 @@ static bool close_cut(struct work *w)
 {
 	bool changed = true;
 
+	for (unsigned i = 0; i < w->ranks; i++)
+		drain(w, &w->process[i]);
 	while (changed) {
 		changed = false;
 		for (unsigned i = 0; i < w->ranks; i++) {
 			struct process *p = &w->process[i];
 
-			if (time_at(p, p->goal) - time_at(p, p->count) > w->patience)
+			if (p->goal > p->count && since_before(p, p->goal) > w->most)
 				return false;
-			advance(w, p, &changed);
+			changed |= advance(w, p);
 		}
 	}
 	return true;
 }
 
-/* Where the process is at a number that may be beyond its last one. */
-static uint32_t count_at(const struct work *w, const struct graph_ckpts *ckpts, unsigned rank,
-			 uint32_t number)
+/* Those of that number, for what has such; the end for the others. */
+static void start_cut(struct work *w, uint32_t number)
 {
-	const struct graph_ckpt *ckpt = graph_ckpts_get(ckpts, rank, number);
+	for (unsigned i = 0; i < w->ranks; i++) {
+		struct process *p = &w->process[i];
+		const struct graph_ckpt *ckpt = graph_ckpts_get(w->ckpts, i, number);
+		uint32_t count = ckpt ? ckpt->count : p->events;
 
-	return ckpt ? ckpt->count : w->process[rank].events;
+		set_cut(p, count > p->before ? count : p->before);
+	}
 }
 
-/* True if the checkpoints of that number are moved. */
-static bool move(struct work *w, const struct graph_ckpts *ckpts, uint32_t number)
+/* They follow too soon, and it is not too long to the next. */
+static bool is_dispensable(const struct work *w, uint32_t number)
 {
-	bool quiet, moved = false;
+	bool soon = false;
 
-	for (unsigned i = 0; i < w->ranks; i++) {
-		uint32_t count = count_at(w, ckpts, i, number);
-		uint32_t before = number <= w->last[i] ? w->ckpt[i][number - 1].count : 0;
-
-		set_cut(&w->process[i], count > before ? count : before);
-	}
-	/* What is in transit was sent since the checkpoint before: older messages are few. */
-	for (unsigned i = 0; i < w->ranks; i++)
-		drain(w, &w->process[i],
-		      number - 1 <= w->last[i] ? w->ckpt[i][number - 1].count : UINT32_MAX);
-	quiet = close_cut(w);
 	for (unsigned i = 0; i < w->ranks; i++) {
 		const struct process *p = &w->process[i];
-		uint32_t count = quiet ? p->goal : p->count;
+		const struct graph_ckpt *next = graph_ckpts_get(w->ckpts, i, number + 1);
 
-		if (number > w->last[i])
+		if (number > graph_ckpts_last(w->ckpts, i))
 			continue;
-		moved |= count != w->ckpt[i][number].count;
-		w->ckpt[i][number].count = count;
-		w->ckpt[i][number].time = time_at(p, count);
+		soon |= since_before(p, p->goal) < w->least;
+		if (since_before(p, next ? next->count : p->events) > w->most)
+			return false;
 	}
-	return moved;
+	return soon;
 }
 
-static struct graph_ckpts *move_all(struct work *w, const struct graph_ckpts *ckpts,
-				    uint32_t *moved)
+static void keep(struct process *p, struct graph_ckpt ckpt)
 {
-	uint64_t *end = rp_alloc(w->ranks, sizeof(*end));
-	struct graph_ckpts *quiet;
+	ckpt.count = p->goal;
+	ckpt.time = time_at(p, p->goal);
+	p->ckpt[++p->last] = ckpt;
+	p->before = p->goal;
+}
 
-	w->ckpt = rp_alloc(w->ranks, sizeof(struct graph_ckpt *));
-	w->last = rp_alloc(w->ranks, sizeof(*w->last));
-	for (unsigned i = 0; i < w->ranks; i++) {
-		w->last[i] = graph_ckpts_last(ckpts, i);
-		end[i] = graph_ckpts_end(ckpts, i, w->last[i]);
-		w->ckpt[i] = rp_alloc((size_t)w->last[i] + 1, sizeof(*w->ckpt[i]));
-		memcpy(w->ckpt[i], graph_ckpts_get(ckpts, i, 0),
-		       ((size_t)w->last[i] + 1) * sizeof(*w->ckpt[i]));
+static void move(struct work *w, uint32_t number, struct graph_quiet *quiet)
+{
+	bool moved = false;
+
+	start_cut(w, number);
+	if (!close_cut(w)) {
+		for (unsigned i = 0; i < w->ranks; i++)
+			w->process[i].goal = w->process[i].count;
 	}
-	*moved = 0;
-	for (uint32_t k = 1; k <= graph_ckpts_highest(ckpts); k++)
-		*moved += move(w, ckpts, k);
-	quiet = graph_ckpts_make(w->ranks, w->ckpt, w->last, end);
-	for (unsigned i = 0; i < w->ranks; i++)
-		free(w->ckpt[i]);
-	free(w->ckpt);
-	free(w->last);
+	if (is_dispensable(w, number)) {
+		quiet->left_out++;
+		return;
+	}
+	for (unsigned i = 0; i < w->ranks; i++) {
+		const struct graph_ckpt *ckpt = graph_ckpts_get(w->ckpts, i, number);
+
+		if (!ckpt)
+			continue;
+		moved |= ckpt->count != w->process[i].goal;
+		keep(&w->process[i], *ckpt);
+	}
+	quiet->moved += moved;
+}
+
+static struct graph_ckpts *move_all(struct work *w, struct graph_quiet *quiet)
+{
+	struct graph_ckpt **ckpt = rp_alloc(w->ranks, sizeof(struct graph_ckpt *));
+	uint32_t *last = rp_alloc(w->ranks, sizeof(*last));
+	uint64_t *end = rp_alloc(w->ranks, sizeof(*end));
+	struct graph_ckpts *result;
+
+	for (unsigned i = 0; i < w->ranks; i++) {
+		struct process *p = &w->process[i];
+
+		p->ckpt = rp_alloc((size_t)graph_ckpts_last(w->ckpts, i) + 1, sizeof(*p->ckpt));
+		p->ckpt[0] = *graph_ckpts_get(w->ckpts, i, 0);
+	}
+	for (uint32_t k = 1; k <= graph_ckpts_highest(w->ckpts); k++)
+		move(w, k, quiet);
+	for (unsigned i = 0; i < w->ranks; i++) {
+		ckpt[i] = w->process[i].ckpt;
+		last[i] = w->process[i].last;
+		end[i] = graph_ckpts_end(w->ckpts, i, graph_ckpts_last(w->ckpts, i));
+	}
+	result = graph_ckpts_make(w->ranks, ckpt, last, end);
+	free(ckpt);
+	free(last);
 	free(end);
-	return quiet;
+	return result;
 }
 
 int graph_ckpts_move(const struct graph_source *source, const struct graph_ckpts *ckpts,
-		     uint64_t patience, struct graph_ckpts **quiet, uint32_t *moved)
+		     uint64_t least, uint64_t most, struct graph_ckpts **result,
+		     struct graph_quiet *quiet)
 {
 	struct work w = {
 		.ranks = source->ranks,
 		.process = rp_alloc(source->ranks, sizeof(*w.process)),
-		.patience = patience,
+		.ckpts = ckpts,
+		.least = least,
+		.most = most,
 	};
 	const struct graph_observer observer = {
 		.context = &w, .event = see_event, .taken = see_taken};
 	int rc = graph_walk(source, &observer);
 
+	*quiet = (struct graph_quiet){0};
 	if (!rc)
-		*quiet = move_all(&w, ckpts, moved);
+		*result = move_all(&w, quiet);
 	for (unsigned i = 0; i < w.ranks; i++) {
 		free(w.process[i].end);
 		free(w.process[i].time);
 		free(w.process[i].begins);
 		free(w.process[i].call);
+		free(w.process[i].ckpt);
 	}
 	free(w.process);
 	return rc;

@@ -141,14 +141,20 @@ static void test_steps(void **unused)
 	before = graph_intervals_crossing(intervals);
 	graph_intervals_free(intervals);
 	seen.moved = 0;
-	move_ckpts(0);
+	move_ckpts(0, 0);
 	require(seen.moved == 0);
-	move_ckpts(333);
+	move_ckpts(0, 2 * 333);
 	moved = (uint32_t)seen.moved;
 	require(!graph_intervals_make(&source, ckpts, &intervals));
 	after = graph_intervals_crossing(intervals);
 	require(before.messages > 0 && moved > 0 && after.messages == 0);
-	require(graph_ckpts_longest(ckpts) < 2 * 333);
+	require(graph_ckpts_longest(ckpts) <= 2 * 333);
+	/* Nothing is too near to the one before: the next would be too far. */
+	seen.left_out = 0;
+	move_ckpts(333, 333);
+	require(seen.left_out == 0);
+	move_ckpts(450, 3 * 333);
+	require(seen.left_out > 0 && graph_ckpts_longest(ckpts) <= 3 * 333);
 	graph_intervals_free(intervals);
 	graph_ckpts_free(ckpts);
 }

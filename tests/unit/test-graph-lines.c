@@ -130,7 +130,8 @@ static void test_random_lines(void **unused)
 	assert_true(n < 100 ||
 		    (seen.back > n / 10 && seen.waited > n / 50 && seen.orphans > n / 10));
 	assert_true(n < 100 || (seen.in_transit > n && seen.again > n && seen.forced > n / 2));
-	assert_true(n < 100 || (seen.unlogged > n && seen.extra > n / 50 && seen.moved > n / 10));
+	assert_true(n < 100 || (seen.unlogged > n && seen.extra > n / 50 && seen.moved > n / 10 &&
+				seen.left_out > n / 50));
 }
 
 static bool exempt_all(void *context, const struct graph_pair *pair)
