@@ -8,7 +8,7 @@
 
 #include "../netzer-miller/nx.h"
 
-#define EQUATIONS 512
+#define EQUATIONS 1024
 
 static double coefficient(int row, int column)
 {
