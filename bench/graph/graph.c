@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the event graph costs: writes event streams of a made-up run, then finds its races in
- * another process, and prints events, seconds, events per second and the peak of memory.
+ * another process, and prints events, seconds, events per second and the peak of memory. And the
+ * same for what restarts from checkpoints need: 20 of them for each rank, what is to be logged, the
+ * line of a breakpoint in the middle.
  *
  *   graph DIR PATTERN RANKS EVENTS        PATTERN: stencil, workers, flood, silent
  *
@@ -19,6 +21,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "graph/line.h"
+#include "graph/quiet.h"
 #include "graph/report.h"
 #include "trace/calls.h"
 #include "trace/dir.h"
@@ -240,15 +244,20 @@ static double now(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static int analyse(const char *dir)
+static int open_source(const char *dir, struct graph_source *source)
 {
 	struct trace_dir d = {.path = (char *)dir, .show = (char *)dir};
-	struct graph_source source;
-	struct graph_report report;
-	int code;
 
 	d.fd = open(dir, O_RDONLY | O_DIRECTORY);
-	code = graph_source_open(&source, &d);
+	return graph_source_open(source, &d);
+}
+
+static int find_races(const char *dir)
+{
+	struct graph_source source;
+	struct graph_report report;
+	int code = open_source(dir, &source);
+
 	if (code)
 		return code;
 	code = graph_report_make(&report, &source);
@@ -262,13 +271,58 @@ static int analyse(const char *dir)
 	return fflush(stdout);
 }
 
+static int find_lines(const char *dir)
+{
+	struct graph_ckpts *placed, *ckpts;
+	struct graph_intervals *intervals;
+	struct graph_logging *logging;
+	struct graph_source source;
+	struct graph_quiet quiet;
+	struct graph_line line;
+	struct graph_cut cut;
+	uint64_t period = rank_at[0].time / 20;
+
+	graph_cut_init(&cut, ranks);
+	for (unsigned i = 0; i < ranks; i++)
+		cut.count[i] = (uint32_t)(rank_at[i].seq / 2);
+	if (open_source(dir, &source) || graph_ckpts_place(&source, period, &placed) ||
+	    graph_ckpts_move(&source, placed, period / 2, 2 * period, &ckpts, &quiet) ||
+	    graph_intervals_make(&source, ckpts, &intervals) || graph_cut_shrink(&source, &cut))
+		return 1;
+	logging = graph_logging_make(intervals, GRAPH_LOGGING_MRT_SHARED);
+	if (graph_line_find(logging, &cut, &line))
+		return 1;
+	printf("  %u checkpoints of rank 0, %llu of %llu messages are to be logged\n",
+	       graph_ckpts_last(ckpts, 0),
+	       (unsigned long long)graph_logging_logged(logging).messages,
+	       (unsigned long long)graph_intervals_all(intervals).messages);
+	return fflush(stdout);
+}
+
+static void measure(const char *dir, const char *what, int (*work)(const char *dir))
+{
+	double start = now(), took, cpu;
+	struct rusage use;
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(work(dir));
+	if (pid < 0 || wait4(pid, &status, 0, &use) != pid || status)
+		die("the analysis failed");
+	took = now() - start;
+	cpu = (double)use.ru_utime.tv_sec + 1e-6 * (double)use.ru_utime.tv_usec +
+	      (double)use.ru_stime.tv_sec + 1e-6 * (double)use.ru_stime.tv_usec;
+	printf("%-15s %3u ranks %9llu events %7.2f s (%.2f s of a core) %7.2f M/s %6ld MiB\n", what,
+	       ranks, (unsigned long long)made, took, cpu, (double)made / cpu / 1e6,
+	       use.ru_maxrss >> 10);
+	fflush(stdout);
+}
+
 int main(int argc, char **argv)
 {
 	void (*pattern)(uint64_t);
-	struct rusage use;
-	double start, took, cpu;
-	int status;
-	pid_t pid;
+	char what[32];
 
 	if (argc != 5)
 		return 2;
@@ -280,17 +334,8 @@ int main(int argc, char **argv)
 	begin(argv[1]);
 	pattern((uint64_t)atoll(argv[4]));
 	end();
-	start = now();
-	pid = fork();
-	if (pid == 0)
-		_exit(analyse(argv[1]));
-	if (pid < 0 || wait4(pid, &status, 0, &use) != pid || status)
-		die("the analysis failed");
-	took = now() - start;
-	cpu = (double)use.ru_utime.tv_sec + 1e-6 * (double)use.ru_utime.tv_usec +
-	      (double)use.ru_stime.tv_sec + 1e-6 * (double)use.ru_stime.tv_usec;
-	printf("%-8s %3u ranks %9llu events %7.2f s (%.2f s of a core) %7.2f M/s %6ld MiB\n",
-	       argv[2], ranks, (unsigned long long)made, took, cpu, (double)made / cpu / 1e6,
-	       use.ru_maxrss >> 10);
+	measure(argv[1], argv[2], find_races);
+	snprintf(what, sizeof(what), "%s, lines", argv[2]);
+	measure(argv[1], what, find_lines);
 	return 0;
 }
