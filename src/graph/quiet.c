@@ -175,7 +175,8 @@ static bool close_cut(struct work *w)
 		for (unsigned i = 0; i < w->ranks; i++) {
 			struct process *p = &w->process[i];
 
-			if (p->goal > p->count && since_before(p, p->goal) > w->most)
+			if (time_at(p, p->goal) - time_at(p, p->count) > w->least &&
+			    since_before(p, p->goal) > w->most)
 				return false;
 			changed |= advance(w, p);
 		}

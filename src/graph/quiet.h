@@ -7,7 +7,8 @@
  *
  * Checkpoints of a number are moved together: from where they are, each process goes on until it
  * has received what the others sent before theirs, and has sent what they have received before
- * theirs, until nothing changes. If that would make an interval longer than `most`, they stay.
+ * theirs, until nothing changes. They stay if that takes a process longer than `least` and makes
+ * its interval longer than `most`.
  *
  * Checkpoints that follow others by less than `least` are left out, all of that number, if the ones
  * before can do for them within `most`: processes that exchange nothing in an interval make Rule 2
