@@ -149,7 +149,7 @@ int main(int argc, char **argv)
 	printf("length %" PRIu64 "\n", length);
 	need(graph_ckpts_place(&source, period, &ckpts), "checkpoints");
 	survey(ckpts);
-	need(graph_ckpts_move(&source, ckpts, period / 2, 2 * period, &quiet, &how), "moving");
+	need(graph_ckpts_move(&source, ckpts, period / 2, 3 * period, &quiet, &how), "moving");
 	printf("moved %u %u\n", how.moved, how.left_out);
 	survey_quiet(quiet, atoi(argv[3]));
 	graph_ckpts_free(quiet);
