@@ -350,9 +350,10 @@ enum trace_output_was {
 /* The kind of the file, and the size of its blocks, by which stdio chooses its buffer. */
 #define TRACE_OUTPUT_WAS(kind, block) ((uint64_t)(block) << 4 | (kind))
 
-#define TRACE_OUTPUT_LOST 1   /* from some byte on nothing could be kept: the disk was full */
-#define TRACE_OUTPUT_ALIVE 2  /* other threads were alive when the process ended by itself */
-#define TRACE_OUTPUT_UNSEEN 4 /* what children print cannot be told from what they throw away */
+#define TRACE_OUTPUT_LOST 1      /* from some byte on nothing could be kept: the disk was full */
+#define TRACE_OUTPUT_ALIVE 2     /* other threads were alive when the process ended by itself */
+#define TRACE_OUTPUT_UNSEEN 4    /* what children print cannot be told from what they throw away */
+#define TRACE_OUTPUT_INHERITED 8 /* forked children have files that were written, and may write */
 
 #define TRACE_SYNC_PENDING_AT 1024 /* in the header page */
 #define TRACE_SYNC_PENDING_BYTES 2048

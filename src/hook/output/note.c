@@ -55,12 +55,32 @@ static void store(uint64_t *word, uint64_t value)
 	__atomic_store_n(word, trace_word_pack(value), __ATOMIC_RELEASE);
 }
 
+/* Changes a word that other processes may change, too, by what it is and `x`. */
+static void change(uint64_t *word, uint64_t (*how)(uint64_t, uint64_t), uint64_t x)
+{
+	uint64_t before = __atomic_load_n(word, __ATOMIC_RELAXED), value;
+
+	do {
+		if (!trace_word_unpack(before, &value))
+			return;
+	} while (!__atomic_compare_exchange_n(word, &before, trace_word_pack(how(value, x)), true,
+					      __ATOMIC_RELEASE, __ATOMIC_RELAXED));
+}
+
+static uint64_t with(uint64_t flags, uint64_t flag)
+{
+	return flags | flag;
+}
+
+static uint64_t plus(uint64_t sum, uint64_t x)
+{
+	return sum + x;
+}
+
 static void raise_flag(uint64_t flag)
 {
-	uint64_t flags;
-
-	if (page && trace_word_unpack(page->flags, &flags))
-		store(&page->flags, flags | flag);
+	if (page)
+		change(&page->flags, with, flag);
 }
 
 static void cannot_keep(void)
@@ -144,17 +164,11 @@ static void note_own(unsigned i, const uint8_t *p, size_t n)
 static void note_child(unsigned i, const uint8_t *p, size_t n)
 {
 	struct chain *c = &chains[i];
-	uint64_t hash, before, sum;
+	uint64_t hash;
 
 	XXH3_64bits_update(&c->state, p, n);
 	hash = XXH3_64bits_digest(&c->state) >> 16;
-	before = __atomic_load_n(&page->children, __ATOMIC_RELAXED);
-	do {
-		if (!trace_word_unpack(before, &sum))
-			return;
-	} while (!__atomic_compare_exchange_n(&page->children, &before,
-					      trace_word_pack(sum + hash - c->hash), true,
-					      __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	change(&page->children, plus, hash - c->hash);
 	c->hash = hash;
 }
 
@@ -482,6 +496,8 @@ void hook_output_is_child(void)
 		return;
 	lock = 0;
 	busy = false;
+	if (role == ROLE_OWN && files_noted)
+		raise_flag(TRACE_OUTPUT_INHERITED);
 	reset_chains();
 	hook_output_tag_owner();
 	role = ROLE_CHILD;
