@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * child-writes HOW FILE: a process appends to a log, and so does its child (both), which has nothing
- * to do with the file FILE, or the process alone does (alone). Whether FILE is there is not recorded.
+ * child-writes HOW FILE: a process appends to a log, and so does its child (both), or the process
+ * alone does (alone). What is appended depends on whether FILE is there, which is not recorded.
  */
 #include <fcntl.h>
 #include <string.h>
