@@ -329,6 +329,16 @@ static void wait_for_silence(const struct replay_front *f, const int helpers[], 
 }
 
 /*
+ * The last call of a rank may have ended it, as it did when it was recorded: its launcher then ends
+ * by itself, and Open MPI's crashes if it is asked meanwhile.
+ */
+static bool ends_meanwhile(const struct replay_front *f, pid_t pid, int *status)
+{
+	return wait_until(pid, status, now() + LAST) ||
+	       (signal_ours(f, 0) < f->ranks && wait_until(pid, status, now() + GRACE));
+}
+
+/*
  * Open MPI's launcher ends quietly when asked to. Hydra comments on ranks that die on standard
  * output, which is the program's: so it has to go first. Where ranks did not start, launchers are
  * busy with that already, and Open MPI's does not survive being asked.
@@ -341,8 +351,13 @@ void replay_end_job(const struct replay_front *f, pid_t pid, bool started)
 
 	if (hydra)
 		settle(pid);
-	kill(pid, hydra || !started ? SIGKILL : SIGTERM);
-	if (!wait_until(pid, &status, now() + GRACE)) {
+	if (hydra || !started)
+		kill(pid, SIGKILL);
+	else if (!ends_meanwhile(f, pid, &status))
+		kill(pid, SIGTERM);
+	else
+		pid = 0;
+	if (pid && !wait_until(pid, &status, now() + GRACE)) {
 		kill(pid, SIGKILL);
 		if (!wait_until(pid, &status, now() + GRACE))
 			rp_say("process %d does not end; end it yourself", (int)pid);
