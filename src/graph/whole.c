@@ -2,7 +2,7 @@
 /*
  * One process after the other. What a posted wildcard got is told at the event by which it had to
  * be settled: where the program learns of it, or earlier, where it learns of a message that this
- * one would have taken, had it been free (see record_older in hook/mpi/record-requests.c). At that
+ * one would have taken, had it been free (see record_older in hook/mpi/record/complete.c). At that
  * moment its source may still be to come; so an outcome is put down first and filled in later.
  * Those that got nothing are in the trace, whatever it leaves out.
  */

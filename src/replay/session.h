@@ -6,7 +6,7 @@
  * S/state is an array of slots, one per rank, mapped by everybody on the host; the front holds a
  * lock (flock) on it.
  * S/credit counts messages received, by receiver and sender, and then messages sent, by sender and
- * receiver (hook/mpi/credit.h).
+ * receiver (hook/mpi/replay/credit.h).
  * S/end-NNNN is a rank's last word, lines "key=value": why (enum below, by name), event, call,
  * thread, value, where ("module+0xoffset", one line per stack frame, innermost first),
  * text (a sentence part, for divergence: what was expected and what was found). At the end of a
@@ -14,7 +14,7 @@
  * call). S/moved: "OLD\0NEW\0" for each directory that lies elsewhere than it did. S/changed-N: the
  * words about an input file that is not what it was, which a rank has said. S/output-NNNN-K: what
  * process K of the rank prints (trace/output.h). S/evaluate, if it is there, asks the ranks to
- * write events below S/graph (hook/mpi/evaluate.h); it holds the time of its start, nanoseconds of
+ * write events below S/graph (hook/mpi/evaluate/evaluate.h); it holds the time of its start, nanoseconds of
  * CLOCK_REALTIME. S/all is created by the front when every rank has said its last word. S/refused
  * is created by a rank that cannot be started and has said why.
  */
@@ -93,7 +93,7 @@ struct replay_slot {
 	uint64_t events; /* 2 * events + (1 while inside the last one) */
 	uint64_t limit;  /* the same for the whole recording of the main thread */
 	uint32_t state;
-	uint32_t call; /* number of the current call, see hook/mpi/calls.tbl */
+	uint32_t call; /* number of the current call, see hook/mpi/call/calls.tbl */
 	int32_t peer;  /* what it waits for: a rank, or INT32_MIN */
 	int32_t tag;
 	int32_t pid;
@@ -110,7 +110,7 @@ struct replay_slot {
 	uint64_t
 		recorded_ms; /* what the whole run took, 0 if that is not known; set by the front */
 	struct replay_threads threads;
-	/* along a prelude: what is between the ranks, see hook/mpi/vary-traffic.c */
+	/* along a prelude: what is between the ranks, see hook/mpi/explore/traffic.c */
 	uint64_t sent_here; /* messages that others have sent to this rank */
 	uint64_t received;  /* by it */
 	uint32_t open;      /* receives that are posted, when it began its event */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of MPI calls by the numbers that streams use; made from hook/mpi/calls.tbl. */
+/* Names of MPI calls by the numbers that streams use; made from hook/mpi/call/calls.tbl. */
 #ifndef TRACE_CALLS_H
 #define TRACE_CALLS_H
 

@@ -9,7 +9,7 @@
 
 #include "spec.h"
 
-/* A place in src/hook/mpi/calls.tbl. */
+/* A place in src/hook/mpi/call/calls.tbl. */
 #define FORMAT_1_CALL_PUT 309
 
 /* clang-format off */

@@ -15,8 +15,8 @@
 
 #include <cmocka.h>
 
-#include "hook/mpi/clock.h"
-#include "hook/mpi/window.h"
+#include "hook/mpi/racing/clock.h"
+#include "hook/mpi/racing/window.h"
 
 #define RANKS 5
 #define MESSAGES 400
@@ -195,7 +195,7 @@ static const void *clock_of(const struct message *m)
 	return o->clock;
 }
 
-/* What hook/mpi/racing.c does when the program sees a receive complete. */
+/* What hook/mpi/racing/racing.c does when the program sees a receive complete. */
 static void follow(struct rank *r, struct receive *v)
 {
 	struct message *m = &world.message[v->message];

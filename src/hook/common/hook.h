@@ -85,7 +85,7 @@ struct hook_thread {
 	int peer, tag;
 	const void *site; /* where the program called it */
 	uint64_t digest;  /* of all calls so far */
-	uint64_t turn;    /* the turn this thread expects next, see hook/mpi/turn.c */
+	uint64_t turn;    /* the turn this thread expects next, see hook/mpi/object/turn.c */
 	void *scratch[HOOK_SCRATCHES];
 	size_t scratch_size[HOOK_SCRATCHES];
 	/* recording */
@@ -99,18 +99,18 @@ struct hook_thread {
 	struct trace_rec next; /* the record to come */
 	uint64_t next_event;   /* its event */
 	bool more;             /* there is one */
-	uint64_t calm;   /* before this event a quick way may be taken, see hook/mpi/quick.h */
+	uint64_t calm;   /* before this event a quick way may be taken, see hook/mpi/call/quick.h */
 	bool todo;       /* it has yet to do what it did, see done.h */
 	bool final;      /* in the call the recording never saw return */
 	uint64_t failed; /* polls since the last event; reset by who wants to know */
 	uint64_t events;
 	uint64_t checked; /* up to this event the digest was right */
-	void *guide;      /* see hook/mpi/guide.c; NULL until its first event */
+	void *guide;      /* see hook/mpi/replay/held.c; NULL until its first event */
 	struct trace_view input_view;
 	struct trace_input_reader input_reader;
 	uint64_t stat_last[HOOK_STAT_WORDS]; /* see hook/input/stat.c */
 	/* evaluating */
-	struct evaluate *evaluate; /* hook/mpi/evaluate.h */
+	struct evaluate *evaluate; /* hook/mpi/evaluate/evaluate.h */
 	struct hook_stacks *stacks;
 	struct hook_account *account; /* hook/thread/account.h */
 	/* along a prelude */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inputs along a prelude (hook/mpi/vary.h): these stand between the recorder and the real values.
+ * Inputs along a prelude (hook/mpi/explore/explore.h): these stand between the recorder and the real values.
  * Before the cut they give the prelude's; past it real ones, with clocks that go on from the
  * prelude's and process ids that stay the prelude's: a program does not notice that it changes
  * runs.

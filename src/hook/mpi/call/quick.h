@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * MPI_Recv from any source and MPI_Send, in line as far as they are usual: a flood of short
+ * messages is where recording and replay cost most, and there every instruction counts. What is not
+ * usual goes the way of all other calls.
+ */
+#ifndef HOOK_MPI_QUICK_H
+#define HOOK_MPI_QUICK_H
+
+#include "hook/mpi/replay/credit.h"
+#include "hook/mpi/replay/yield.h"
+#include "hook/mpi/record/record.h"
+#include "hook/mpi/replay/replay.h"
+
+/* Where record_quick. What was received is mostly from whom the last one was. */
+static inline __attribute__((always_inline)) int quick_record_Recv(struct hook_thread *t, void *buf,
+								   int count, MPI_Datatype type,
+								   int tag, MPI_Comm comm,
+								   MPI_Status *status)
+{
+	MPI_Status local;
+	int rc;
+
+	hook_mpi_begin(t, MPI_ANY_SOURCE, tag, (uint64_t)count);
+	if (status == MPI_STATUS_IGNORE)
+		status = &local;
+	rc = hook_mpi_real.Recv(buf, count, type, MPI_ANY_SOURCE, tag, comm, status);
+	if (HOOK_LIKELY(rc == MPI_SUCCESS) && HOOK_LIKELY(!hook_requests_count()) &&
+	    HOOK_LIKELY(!t->passive) &&
+	    HOOK_LIKELY(trace_order_again(&t->order, TRACE_SRC, (uint32_t)status->MPI_SOURCE))) {
+		trace_stream_set_events(&t->order.stream, t->order.events, false);
+		return rc;
+	}
+	record_received(t, TRACE_SRC, MPI_ANY_SOURCE, comm, record_told(rc, status));
+	hook_mpi_end(t);
+	return rc;
+}
+
+/* Where replay_quick: from whom the next one came is known, and that is the next record. */
+static inline bool quick_replay_is_source_next(const struct hook_thread *t)
+{
+	return t->events + 1 < t->calm && t->next_event == t->events + 1 &&
+	       t->next.kind == TRACE_SRC && t->more && t->next.a <= INT32_MAX;
+}
+
+static inline __attribute__((always_inline)) int quick_replay_Recv(struct hook_thread *t, void *buf,
+								   int count, MPI_Datatype type,
+								   int tag, MPI_Comm comm,
+								   MPI_Status *status)
+{
+	int source = (int)t->next.a, rc;
+
+	if (!HOOK_LIKELY(quick_replay_is_source_next(t)) ||
+	    (hook_yields && !hook_credit_is_sent(source, comm)))
+		return hook_mpi_replay.Recv(t, buf, count, type, MPI_ANY_SOURCE, tag, comm, status);
+	hook_mpi_digest(t, MPI_ANY_SOURCE, tag, (uint64_t)count);
+	t->events++;
+	replay_show_begin(t, source, tag);
+	if (HOOK_LIKELY(trace_order_next_again(&t->order_reader, &t->next)))
+		t->next_event = trace_order_event(&t->order_reader);
+	else
+		replay_advance(t);
+	rc = hook_mpi_real.Recv(buf, count, type, source, tag, comm, status);
+	if (rc == MPI_SUCCESS)
+		hook_credit_received(source, comm);
+	replay_show_end(t);
+	return rc;
+}
+
+/* Whether there is no record up to the event that begins. */
+static inline bool quick_replay_is_calm(const struct hook_thread *t)
+{
+	return t->events + 1 < t->calm && t->events + 1 < t->next_event;
+}
+
+static inline __attribute__((always_inline)) int quick_replay_Send(struct hook_thread *t,
+								   const void *buf, int count,
+								   MPI_Datatype type, int dest,
+								   int tag, MPI_Comm comm)
+{
+	int rc;
+
+	hook_mpi_digest(t, dest, tag, (uint64_t)count * 3u);
+	t->events++;
+	replay_show_begin(t, dest, tag);
+	hook_credit_sending(t, dest, comm);
+	rc = hook_mpi_real.Send(buf, count, type, dest, tag, comm);
+	replay_show_end(t);
+	hook_mpi_leave(t);
+	return rc;
+}
+
+#endif

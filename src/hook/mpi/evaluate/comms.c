@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Communicators: a number in this process, a name that all members know, and the ranks of their
+ * peers in MPI_COMM_WORLD. Names are computed, not agreed upon. All members of a parent call its
+ * constructors in the same order: a name is made of the parent's, the count of such calls, and the
+ * members. Where only the members call (Comm_create_group, Intercomm_create), it is made of them,
+ * the tag, and the count of calls with both. A communicator that was made behind our back gets its
+ * name from its members and the count of those with the same members that came up so before.
+ */
+#include <sched.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "hook/mpi/evaluate/evaluate.h"
+
+#define BUCKETS 256
+#define CHUNK (1u << 20)
+
+/* Groups are kept for good and only once: requests refer to them. */
+struct evaluate_group {
+	struct evaluate_group *next;
+	uint64_t hash;
+	int size;
+	bool same; /* rank i is i in MPI_COMM_WORLD */
+	int rank[];
+};
+
+/* How often something was made. */
+struct count {
+	struct count *next;
+	uint64_t of;
+	uint64_t n;
+};
+
+static struct evaluate_comm *comms[BUCKETS];
+static struct evaluate_group *groups[BUCKETS];
+static struct count *counts[BUCKETS];
+static struct evaluate_comm *unused; /* freed ones */
+static MPI_Group world_group;
+static uint32_t numbers;
+static int locked;
+static char *chunk;
+static size_t chunk_left;
+
+static void lock(void)
+{
+	if (!hook_mpi_turns)
+		return;
+	while (__atomic_exchange_n(&locked, 1, __ATOMIC_ACQUIRE))
+		sched_yield();
+}
+
+static void unlock(void)
+{
+	if (hook_mpi_turns)
+		__atomic_store_n(&locked, 0, __ATOMIC_RELEASE);
+}
+
+static void *small(size_t size)
+{
+	void *p;
+
+	size = (size + 15) & ~(size_t)15;
+	if (size > CHUNK / 4)
+		return evaluate_memory(size);
+	if (size > chunk_left) {
+		chunk = evaluate_memory(CHUNK);
+		chunk_left = CHUNK;
+	}
+	p = chunk;
+	chunk += size;
+	chunk_left -= size;
+	return p;
+}
+
+static uint64_t mix(uint64_t a, uint64_t b)
+{
+	a = (a * 0x9e3779b97f4a7c15ull + b) * 0xd6e8feb86659fd93ull;
+	a ^= a >> 32;
+	a *= 0xd6e8feb86659fd93ull;
+	return a ^ a >> 32;
+}
+
+static uint64_t hash_ranks(const int rank[], int size)
+{
+	uint64_t h = (uint64_t)size;
+
+	for (int i = 0; i < size; i++)
+		h = mix(h, (uint64_t)(uint32_t)rank[i] + 1);
+	return h;
+}
+
+/* The group that has these ranks; `fresh` is one with them, to be used or forgotten. */
+static const struct evaluate_group *intern(struct evaluate_group *fresh)
+{
+	struct evaluate_group **bucket = &groups[fresh->hash % BUCKETS];
+
+	for (struct evaluate_group *g = *bucket; g; g = g->next) {
+		if (g->hash == fresh->hash && g->size == fresh->size &&
+		    memcmp(g->rank, fresh->rank, (size_t)g->size * sizeof(int)) == 0)
+			return g;
+	}
+	fresh->next = *bucket;
+	*bucket = fresh;
+	return fresh;
+}
+
+/* Takes the handle of the group. */
+static const struct evaluate_group *group_of(MPI_Group handle)
+{
+	const struct evaluate_group *kept;
+	struct evaluate_group *g;
+	int size = 0, *position;
+	size_t bytes;
+
+	hook_mpi_real.Group_size(handle, &size);
+	bytes = sizeof(*g) + (size_t)size * sizeof(int);
+	position = evaluate_memory((size_t)(size + 1) * sizeof(int));
+	g = small(bytes);
+	g->size = size;
+	for (int i = 0; i < size; i++)
+		position[i] = i;
+	hook_mpi_real.Group_translate_ranks(handle, size, position, world_group, g->rank);
+	g->hash = hash_ranks(g->rank, size);
+	g->same = memcmp(g->rank, position, (size_t)size * sizeof(int)) == 0;
+	munmap(position, (size_t)(size + 1) * sizeof(int));
+	hook_mpi_real.Group_free(&handle);
+	kept = intern(g);
+	/* What was taken last can be given back. */
+	if (kept != g && (char *)g + ((bytes + 15) & ~(size_t)15) == chunk) {
+		memset(g, 0, bytes);
+		chunk_left += (size_t)(chunk - (char *)g);
+		chunk = (char *)g;
+	}
+	return kept;
+}
+
+static int lowest(const struct evaluate_group *g)
+{
+	int low = INT_MAX;
+
+	for (int i = 0; i < g->size; i++) {
+		if (g->rank[i] >= 0 && g->rank[i] < low)
+			low = g->rank[i];
+	}
+	return low;
+}
+
+/* All that MPI says about it. */
+static void ask(struct evaluate_comm *c)
+{
+	MPI_Group group;
+	int inter = 0;
+
+	hook_mpi_real.Comm_rank(c->handle, &c->rank);
+	hook_mpi_real.Comm_group(c->handle, &group);
+	c->local = c->peers = group_of(group);
+	c->size = c->local->size;
+	c->remote = 0;
+	c->second = false;
+	hook_mpi_real.Comm_test_inter(c->handle, &inter);
+	if (!inter)
+		return;
+	hook_mpi_real.Comm_remote_group(c->handle, &group);
+	c->peers = group_of(group);
+	c->remote = c->peers->size;
+	c->second = lowest(c->peers) < lowest(c->local);
+}
+
+/* The same on both sides. */
+static uint64_t members(const struct evaluate_comm *c)
+{
+	if (!c->remote)
+		return c->local->hash;
+	return c->second ? mix(c->peers->hash, c->local->hash)
+			 : mix(c->local->hash, c->peers->hash);
+}
+
+/* How often this was called with the same number, this time included. */
+static uint64_t count(uint64_t of)
+{
+	struct count **bucket = &counts[of % BUCKETS];
+	struct count *c = *bucket;
+
+	while (c && c->of != of)
+		c = c->next;
+	if (!c) {
+		c = small(sizeof(*c));
+		c->of = of;
+		c->next = *bucket;
+		*bucket = c;
+	}
+	return ++c->n;
+}
+
+static struct evaluate_comm **bucket_of(MPI_Comm handle)
+{
+	return &comms[((uint64_t)(uintptr_t)handle * 0x9e3779b97f4a7c15ull) >> 56];
+}
+
+static struct evaluate_comm *find(MPI_Comm handle)
+{
+	struct evaluate_comm *c = *bucket_of(handle);
+
+	while (c && c->handle != handle)
+		c = c->next;
+	return c;
+}
+
+static void forget(MPI_Comm handle)
+{
+	struct evaluate_comm **p = bucket_of(handle), *c;
+
+	while (*p && (*p)->handle != handle)
+		p = &(*p)->next;
+	c = *p;
+	if (!c)
+		return;
+	*p = c->next;
+	c->next = unused;
+	unused = c;
+}
+
+static struct evaluate_comm *add(MPI_Comm handle)
+{
+	struct evaluate_comm **bucket = bucket_of(handle), *c;
+
+	forget(handle); /* it was freed behind our back */
+	c = unused;
+	if (c)
+		unused = c->next;
+	else
+		c = small(sizeof(*c));
+	c->handle = handle;
+	c->number = ++numbers;
+	c->next = *bucket;
+	*bucket = c;
+	return c;
+}
+
+static void put_neighbour(struct evaluate *e, const struct evaluate_comm *c, int rank)
+{
+	struct trace_event event = evaluate_event(e, TRACE_EVENT_NEIGHBOUR);
+
+	event.comm = c->number;
+	event.peer = evaluate_peer(c->peers, rank);
+	if (event.peer != TRACE_NO_PEER)
+		evaluate_put(e, &event);
+}
+
+static void put_listed(struct evaluate *e, const struct evaluate_comm *c, bool distributed)
+{
+	int n = 0, out = 0, weighted;
+	size_t bytes;
+	int *list;
+
+	if (distributed)
+		hook_mpi_real.Dist_graph_neighbors_count(c->handle, &n, &out, &weighted);
+	else
+		hook_mpi_real.Graph_neighbors_count(c->handle, c->rank, &n);
+	bytes = (size_t)(2 * (n + out) + 1) * sizeof(int);
+	list = evaluate_memory(bytes);
+	if (distributed)
+		hook_mpi_real.Dist_graph_neighbors(c->handle, n, list, list + n, out, list + 2 * n,
+						   list + 2 * n + out);
+	else
+		hook_mpi_real.Graph_neighbors(c->handle, c->rank, n, list);
+	for (int i = 0; i < n; i++)
+		put_neighbour(e, c, list[i]);
+	munmap(list, bytes);
+}
+
+static void put_neighbours(struct evaluate *e, const struct evaluate_comm *c)
+{
+	int kind = MPI_UNDEFINED, dimensions = 0;
+
+	if (c->remote)
+		return;
+	hook_mpi_real.Topo_test(c->handle, &kind);
+	if (kind == MPI_GRAPH || kind == MPI_DIST_GRAPH)
+		put_listed(e, c, kind == MPI_DIST_GRAPH);
+	if (kind != MPI_CART)
+		return;
+	hook_mpi_real.Cartdim_get(c->handle, &dimensions);
+	for (int i = 0; i < dimensions; i++) {
+		int before = MPI_PROC_NULL, after = MPI_PROC_NULL;
+
+		hook_mpi_real.Cart_shift(c->handle, i, 1, &before, &after);
+		put_neighbour(e, c, before);
+		put_neighbour(e, c, after);
+	}
+}
+
+static void put_comm(struct evaluate *e, const struct evaluate_comm *c)
+{
+	struct trace_event event = evaluate_event(e, TRACE_EVENT_COMM);
+
+	event.comm = c->number;
+	event.id = c->name;
+	event.bytes = (uint64_t)c->size;
+	event.want_peer = c->remote;
+	event.peer = c->rank;
+	event.want_tag = c->second;
+	evaluate_put(e, &event);
+}
+
+static const struct evaluate_comm *find_or_name(struct evaluate *e, MPI_Comm handle)
+{
+	struct evaluate_comm *c = find(handle);
+	uint64_t base;
+
+	if (c)
+		return c;
+	c = add(handle);
+	ask(c);
+	base = mix(3, members(c));
+	c->name = mix(base, count(base));
+	put_comm(e, c);
+	put_neighbours(e, c);
+	return c;
+}
+
+const struct evaluate_comm *evaluate_comm(struct evaluate *e, MPI_Comm handle)
+{
+	const struct evaluate_comm *c;
+
+	if (handle == MPI_COMM_NULL)
+		return NULL;
+	lock();
+	c = find_or_name(e, handle);
+	unlock();
+	return c;
+}
+
+const struct evaluate_comm *evaluate_comm_known(MPI_Comm handle)
+{
+	const struct evaluate_comm *c;
+
+	lock();
+	c = find(handle);
+	unlock();
+	return c;
+}
+
+void evaluate_comms_open(struct evaluate *e)
+{
+	struct evaluate_comm *c;
+
+	hook_mpi_real.Comm_group(MPI_COMM_WORLD, &world_group);
+	c = add(MPI_COMM_WORLD);
+	ask(c);
+	c->name = mix(1, 0);
+	put_comm(e, c);
+	c = add(MPI_COMM_SELF);
+	ask(c);
+	c->name = mix(2, hook_process.rank);
+	put_comm(e, c);
+}
+
+void evaluate_comm_made(struct evaluate *e, MPI_Comm parent, MPI_Comm made)
+{
+	const struct evaluate_comm *p;
+	struct evaluate_comm *c;
+	uint64_t base;
+
+	lock();
+	p = find_or_name(e, parent);
+	base = mix(4, p->name);
+	base = mix(base, count(base));
+	if (made != MPI_COMM_NULL) {
+		c = add(made);
+		ask(c);
+		c->name = mix(base, members(c));
+		put_comm(e, c);
+		put_neighbours(e, c);
+	}
+	unlock();
+}
+
+void evaluate_comm_made_by_group(struct evaluate *e, int tag, MPI_Comm made)
+{
+	struct evaluate_comm *c;
+	uint64_t base;
+
+	if (made == MPI_COMM_NULL)
+		return;
+	lock();
+	c = add(made);
+	ask(c);
+	base = mix(mix(5, members(c)), (uint64_t)(uint32_t)tag);
+	c->name = mix(base, count(base));
+	put_comm(e, c);
+	unlock();
+}
+
+void evaluate_comm_copied(struct evaluate *e, MPI_Comm parent, MPI_Comm made)
+{
+	const struct evaluate_comm *p;
+	struct evaluate_comm *c, copy;
+	uint64_t base;
+
+	lock();
+	p = find_or_name(e, parent);
+	base = mix(4, p->name);
+	copy = *p;
+	copy.name = mix(mix(base, count(base)), members(p));
+	c = add(made);
+	copy.next = c->next;
+	copy.handle = c->handle;
+	copy.number = c->number;
+	*c = copy;
+	put_comm(e, c);
+	unlock();
+}
+
+void evaluate_comm_freed(MPI_Comm handle)
+{
+	lock();
+	forget(handle);
+	unlock();
+}
+
+int32_t evaluate_peer(const struct evaluate_group *peers, int rank)
+{
+	if (rank == MPI_ANY_SOURCE)
+		return TRACE_ANY;
+	if (rank == MPI_ROOT)
+		return (int32_t)hook_process.rank;
+	if (!peers || rank < 0 || rank >= peers->size)
+		return TRACE_NO_PEER;
+	if (peers->same)
+		return rank;
+	return peers->rank[rank] >= 0 ? peers->rank[rank] : TRACE_NO_PEER;
+}

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Evaluation: the streams of each thread, and the frame around each call. A call is made as the
+ * replay makes it, and its events are written when it has returned; the call that the recording
+ * never saw return is written before, because nobody may come back from it. Invariant: an event
+ * gets its `seq` where the call takes effect, so that in the order of seq each comes after all that
+ * it needs: the begin of a call before the call (in its turn, where threads take turns), its end
+ * after it.
+ */
+#include "hook/mpi/evaluate/evaluate.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "hook/common/end.h"
+#include "hook/common/session.h"
+#include "hook/common/stacks.h"
+#include "hook/common/text.h"
+#include "hook/mpi/replay/replay.h"
+
+#define PATIENCE 100000 /* rounds for the lock of a thread that may never let go */
+
+static struct evaluate *threads;
+static int threads_locked;
+static uint64_t seqs;
+static uint64_t epoch; /* CLOCK_MONOTONIC when the evaluation began */
+
+static uint64_t now(int clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static void __attribute__((noreturn)) fail(struct hook_thread *t, const char *what, int rc)
+{
+	char line[256];
+	struct hook_text text = hook_text_in(line, sizeof(line));
+
+	hook_text_add(&text, what);
+	hook_text_add(&text, ": ");
+	hook_text_add(&text, strerror(-rc));
+	hook_failed(t, line);
+}
+
+void *evaluate_memory(size_t size)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		hook_failed(hook_thread_self(), "out of memory for events");
+	return p;
+}
+
+/* S/evaluate says when the evaluation began; all ranks count from there. */
+static void read_epoch(void)
+{
+	char path[1100], text[32] = "";
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/evaluate", hook_process.session);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		if (read(fd, text, sizeof(text) - 1) < 0)
+			text[0] = 0;
+		close(fd);
+	}
+	epoch = now(CLOCK_MONOTONIC) - (now(CLOCK_REALTIME) - strtoull(text, NULL, 10));
+}
+
+static void list_lock(void)
+{
+	while (__atomic_exchange_n(&threads_locked, 1, __ATOMIC_ACQUIRE))
+		sched_yield();
+}
+
+static void list_unlock(void)
+{
+	__atomic_store_n(&threads_locked, 0, __ATOMIC_RELEASE);
+}
+
+static struct evaluate *open_streams(struct hook_thread *t)
+{
+	struct evaluate *e = evaluate_memory(sizeof(*e));
+	char name[TRACE_NAME_BYTES + 16];
+	int rc;
+
+	hook_stream_name(t, "events", name, sizeof(name));
+	rc = trace_events_create(&e->events, hook_evaluate_directory(), name, hook_process.rank,
+				 hook_process.process, t->name);
+	if (rc)
+		fail(t, "cannot write events", rc);
+	list_lock();
+	e->next = threads;
+	threads = e;
+	list_unlock();
+	return e;
+}
+
+struct evaluate *evaluate_self(struct hook_thread *t)
+{
+	if (__builtin_expect(!t->evaluate, 0))
+		t->evaluate = open_streams(t);
+	return t->evaluate;
+}
+
+/* Only where another thread may want to flush. */
+static void lock(struct evaluate *e)
+{
+	while (hook_mpi_turns && __atomic_exchange_n(&e->locked, 1, __ATOMIC_ACQUIRE))
+		sched_yield();
+}
+
+static void unlock(struct evaluate *e)
+{
+	if (hook_mpi_turns)
+		__atomic_store_n(&e->locked, 0, __ATOMIC_RELEASE);
+}
+
+/* False if the thread that holds it may never let go: a signal has come in between. */
+static bool try_lock(struct evaluate *e)
+{
+	for (int i = 0; hook_mpi_turns && i < PATIENCE; i++) {
+		if (!__atomic_exchange_n(&e->locked, 1, __ATOMIC_ACQUIRE))
+			return true;
+		sched_yield();
+	}
+	return !hook_mpi_turns;
+}
+
+/* There is room for it: see trace_events_put. A signal may have come in the midst of that. */
+static void flush(struct evaluate *e)
+{
+	int rc = trace_events_flush(&e->events);
+
+	(void)rc;
+}
+
+/* What is kept of all threads is written: the process may be killed from now on. */
+static void flush_all(void)
+{
+	for (struct evaluate *e = threads; e; e = e->next) {
+		if (try_lock(e)) {
+			flush(e);
+			unlock(e);
+		}
+	}
+}
+
+void evaluate_flush(struct evaluate *e)
+{
+	lock(e);
+	flush(e);
+	unlock(e);
+}
+
+static void thread_closing(struct hook_thread *t)
+{
+	struct evaluate *e = t->evaluate, **p = &threads;
+
+	if (!e)
+		return;
+	t->evaluate = NULL;
+	list_lock();
+	while (*p && *p != e)
+		p = &(*p)->next;
+	if (*p)
+		*p = e->next;
+	list_unlock();
+	flush(e);
+	trace_events_close(&e->events);
+	trace_stream_close(&e->polls.stream);
+	evaluate_wait_close(e);
+	munmap(e, sizeof(*e));
+}
+
+/* Keeps n numbers for the begin of the call at work. */
+static void keep(struct evaluate *e, uint32_t n)
+{
+	e->seq = __atomic_add_fetch(&seqs, n, __ATOMIC_RELAXED) - n + 1;
+	e->seqs = n;
+}
+
+void evaluate_ends(struct evaluate *e)
+{
+	e->seqs = 0;
+	e->time = now(CLOCK_MONOTONIC) - epoch;
+}
+
+struct trace_event evaluate_event(const struct evaluate *e, uint32_t kind)
+{
+	return (struct trace_event){
+		.kind = (uint8_t)kind,
+		.flags = e->last ? TRACE_EVENT_INSIDE : 0,
+		.peer = TRACE_NO_PEER,
+		.want_peer = TRACE_NO_PEER,
+	};
+}
+
+void evaluate_put(struct evaluate *e, struct trace_event *event)
+{
+	struct hook_thread *t = hook_self;
+	int rc;
+
+	if (!e->seqs)
+		keep(e, 1);
+	event->seq = e->seq++;
+	e->seqs--;
+	event->number = e->number;
+	event->time = e->time;
+	event->site = e->site;
+	event->call = (uint16_t)t->call;
+	lock(e);
+	rc = trace_events_put(&e->events, event);
+	/* The recording goes no further: whoever kills us now does not ask. */
+	if (!rc && e->number >= t->order_view.events)
+		flush(e);
+	unlock(e);
+	if (rc)
+		fail(t, "cannot write events", rc);
+}
+
+/* The recording ends inside the event that begins now. */
+static bool is_last(const struct hook_thread *t)
+{
+	return t->order_view.inside && t->events + 1 == t->order_view.events;
+}
+
+struct evaluate *evaluate_begin(struct hook_thread *t, const struct hook_mpi_act *act)
+{
+	struct evaluate *e = evaluate_self(t);
+
+	e->act = *act;
+	if (act->kind == HOOK_ACT_COMM_FREE)
+		e->act.comm = *act->newcomm;
+	e->number = t->events + 1;
+	e->time = now(CLOCK_MONOTONIC) - epoch;
+	e->seqs = 0;
+	e->site = hook_stacks_site(hook_stacks_of(t), t->site);
+	if (hook_mpi_turns && act->kind != HOOK_ACT_WAIT && act->kind != HOOK_ACT_CHOICE)
+		keep(e, 2);
+	e->last = is_last(t);
+	if (e->last) {
+		evaluate_note(e, MPI_SUCCESS, NULL);
+		evaluate_flush(e);
+	}
+	return e;
+}
+
+static void noting(struct hook_thread *t, const struct hook_mpi_act *act)
+{
+	evaluate_begin(t, act);
+}
+
+static void noted(struct hook_thread *t, int rc)
+{
+	struct evaluate *e = t->evaluate;
+
+	if (!e->last)
+		evaluate_note(e, rc, NULL);
+}
+
+/* Nobody else posts until the turn is passed: the numbers kept now are those of its order. */
+static void turn_take(struct hook_thread *t)
+{
+	struct evaluate *e = t->evaluate;
+
+	hook_mpi_replay.turn_take(t);
+	keep(e, e->act.kind == HOOK_ACT_START && e->act.count > 2 ? (uint32_t)e->act.count : 2);
+}
+
+/* A probe has answered, before others could take what it found. */
+static void turn_pass(struct hook_thread *t)
+{
+	struct evaluate *e = t->evaluate;
+
+	if (e->act.kind == HOOK_ACT_PROBE || e->act.kind == HOOK_ACT_MPROBE) {
+		keep(e, 1);
+		e->time = now(CLOCK_MONOTONIC) - epoch;
+	}
+	hook_mpi_replay.turn_pass(t);
+}
+
+/*
+ * Where outcomes are left out, the recording does not tell which of them failed polls came before:
+ * it has those between two records as one number.
+ */
+static void note_polls(struct hook_thread *t)
+{
+	struct evaluate *e = evaluate_self(t);
+	char name[TRACE_NAME_BYTES + 16];
+	int rc = 0;
+
+	if (!e->polls.stream.header) {
+		hook_stream_name(t, "polls", name, sizeof(name));
+		rc = trace_stream_create(&e->polls.stream, hook_evaluate_directory(), name,
+					 TRACE_STREAM_POLLS, hook_process.rank,
+					 hook_process.process, t->name);
+	}
+	e->polls.events = t->events;
+	if (!rc)
+		rc = trace_order_put(&e->polls, TRACE_FAIL, t->failed, 0);
+	if (rc)
+		fail(t, "cannot write events", rc);
+	t->failed = 0;
+}
+
+static void begin(struct hook_thread *t)
+{
+	if (t->failed && replay_is_partial())
+		note_polls(t);
+	hook_mpi_replay.begin(t);
+}
+
+static void opened(struct hook_thread *t, int world, int level)
+{
+	struct evaluate *e;
+
+	hook_mpi_replay.opened(t, world, level);
+	read_epoch();
+	hook_end_flush = flush_all;
+	hook_thread_closing = thread_closing;
+	e = evaluate_self(t);
+	e->number = t->events;
+	e->site = hook_stacks_site(hook_stacks_of(t), t->site);
+	evaluate_ends(e);
+	evaluate_comms_open(e);
+}
+
+/* MPI_Finalize is a collective operation like others; what follows is not written. */
+static void closing(struct hook_thread *t)
+{
+	struct hook_mpi_act act = {
+		.kind = HOOK_ACT_COLL, .peer = HOOK_NO_PEER, .comm = MPI_COMM_WORLD};
+	struct evaluate *e;
+
+	t->events--; /* it has begun already */
+	e = evaluate_begin(t, &act);
+	t->events++;
+	evaluate_cancel_open(e);
+	noted(t, MPI_SUCCESS);
+	hook_mpi_replay.closing(t);
+}
+
+const struct hook_mpi_mode *hook_mpi_evaluate(void)
+{
+	static struct hook_mpi_mode mode;
+
+	mode = hook_mpi_replay;
+	mode.begin = begin;
+	mode.noting = noting;
+	mode.noted = noted;
+	mode.turn_take = turn_take;
+	mode.turn_pass = turn_pass;
+	mode.opened = opened;
+	mode.closing = closing;
+	evaluate_receive_calls(&mode);
+	evaluate_wait_calls(&mode);
+	return &mode;
+}

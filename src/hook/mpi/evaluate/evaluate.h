@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Evaluation: a replay that also writes down every communication event (trace/events.h). What its
+ * files share. evaluate.c: threads and their streams; note.c: the events of a call;
+ * receive.c, complete.c: the calls that receive and that complete requests;
+ * requests.c: which request is what; comms.c: communicators, their names and
+ * whose rank is whose. Where a call comes from: hook/common/stacks.c.
+ */
+#ifndef HOOK_MPI_EVALUATE_H
+#define HOOK_MPI_EVALUATE_H
+
+#include "hook/mpi/call/mpi.h"
+#include "trace/events.h"
+
+/* One per thread. */
+struct evaluate {
+	struct evaluate *next;
+	int locked;
+	struct hook_mpi_act act;
+	bool last;           /* the recording ends inside the call: its events are written */
+	uint64_t number;     /* of the call at work */
+	uint32_t site;       /* of the call at work */
+	uint64_t time;       /* when it began */
+	uint64_t seq;        /* kept for the events of the call at work */
+	uint32_t seqs;       /* how many are kept */
+	MPI_Request *before; /* requests as the program gave them */
+	MPI_Status *statuses;
+	uint32_t *taken;
+	size_t room;                     /* of the three, in requests */
+	struct trace_order_writer polls; /* its stream is opened by the first one */
+	struct trace_events_writer events;
+};
+
+/* The state of the calling thread; its streams are open. */
+struct evaluate *evaluate_self(struct hook_thread *t);
+
+/* A call begins, or begins anew as an event once a poll has succeeded. */
+struct evaluate *evaluate_begin(struct hook_thread *t, const struct hook_mpi_act *act);
+
+/* An event of the call at work, with nothing in it yet. */
+struct trace_event evaluate_event(const struct evaluate *e, uint32_t kind);
+
+/* Numbers it and writes it. The begin of a call has its number from before the call. */
+void evaluate_put(struct evaluate *e, struct trace_event *event);
+
+/* Writes what is kept: nobody may come back. */
+void evaluate_flush(struct evaluate *e);
+
+/* The call can no longer be affected by others: what is put now is its end. */
+void evaluate_ends(struct evaluate *e);
+
+/* Memory that stays; ends the replay if there is none. */
+void *evaluate_memory(size_t size);
+
+/* Requests, by handle. A handle may stand for several that MPI does not tell apart. */
+enum {
+	EVALUATE_PERSISTENT = 1,
+	EVALUATE_ACTIVE = 2,
+	EVALUATE_SEEN = 4,   /* its DONE is written */
+	EVALUATE_CANCEL = 8, /* MPI_Cancel was called */
+	EVALUATE_SYNC = 16,
+	EVALUATE_MUTE = 32, /* its status says nothing: MPICH's Isendrecv from a source */
+};
+
+struct evaluate_group;
+
+struct evaluate_request {
+	uint64_t key;
+	uint64_t id;
+	uint64_t bytes;
+	const struct evaluate_group *peers; /* of its communicator */
+	uint32_t next;                      /* of the same handle, or free */
+	uint32_t comm;
+	int32_t peer, tag; /* where it goes, or what it wants */
+	uint8_t kind;      /* SEND, POST, ICOLL or MPROBE */
+	uint8_t flags;
+};
+
+void evaluate_requests_lock(void);
+void evaluate_requests_unlock(void);
+uint64_t evaluate_next_id(void);
+/* Copies *r in. */
+void evaluate_request_add(MPI_Request handle, const struct evaluate_request *r);
+void evaluate_message_add(MPI_Message handle, const struct evaluate_request *r);
+/* The oldest of the handle, or NULL; valid until the next one is added. */
+struct evaluate_request *evaluate_request_find(MPI_Request handle);
+/* The same, out of the table: put it back, or drop it. 0 if there is none. */
+uint32_t evaluate_request_take(MPI_Request handle);
+uint32_t evaluate_message_take(MPI_Message handle);
+struct evaluate_request *evaluate_request_at(uint32_t index);
+void evaluate_request_put_back(uint32_t index);
+void evaluate_request_drop(uint32_t index);
+/* The indices of all that are there: the next one after `index`, 0 at the end. */
+uint32_t evaluate_request_after(uint32_t index);
+bool evaluate_requests_have_persistent(void);
+
+/* Communicators. */
+struct evaluate_comm {
+	struct evaluate_comm *next;
+	MPI_Comm handle;
+	uint32_t number;
+	uint64_t name;
+	int size, remote, rank;
+	bool second; /* the lowest rank of an intercommunicator is on the other side */
+	const struct evaluate_group *local, *peers;
+};
+
+/* NULL for MPI_COMM_NULL. One that was never seen gets a name and an event. */
+const struct evaluate_comm *evaluate_comm(struct evaluate *e, MPI_Comm handle);
+/* The same, but NULL if it was never seen: it may not even be a communicator. */
+const struct evaluate_comm *evaluate_comm_known(MPI_Comm handle);
+void evaluate_comms_open(struct evaluate *e);
+/* A constructor has returned `made`: by all of `parent`, or by those of the new one with a tag. */
+void evaluate_comm_made(struct evaluate *e, MPI_Comm parent, MPI_Comm made);
+void evaluate_comm_made_by_group(struct evaluate *e, int tag, MPI_Comm made);
+/* Not complete yet, but it will be a copy. */
+void evaluate_comm_copied(struct evaluate *e, MPI_Comm parent, MPI_Comm made);
+void evaluate_comm_freed(MPI_Comm handle);
+
+/* A rank of a communicator as events have it. */
+int32_t evaluate_peer(const struct evaluate_group *peers, int rank);
+
+/* The events of the call at work, which has returned or will not; status: of a receive. */
+void evaluate_note(struct evaluate *e, int rc, const MPI_Status *status);
+
+/* The calls of receive.c and complete.c; the table is filled with them. */
+void evaluate_receive_calls(struct hook_mpi_mode *mode);
+void evaluate_wait_calls(struct hook_mpi_mode *mode);
+void evaluate_wait_close(struct evaluate *e);
+/* What a receive has got. */
+void evaluate_outcome(struct trace_event *event, const struct evaluate_group *peers, int rc,
+		      const MPI_Status *status);
+/* Whose message a receive takes that was posted as `handle`, if the recording says so. */
+int32_t evaluate_taken_from(const struct evaluate_request *r, MPI_Request handle);
+/* Receives that nobody will complete: what they take, the program does not see. */
+void evaluate_cancel_open(struct evaluate *e);
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Recording along a prelude: up to a cut, one position per thread, the program gets the outcomes of
+ * an earlier recording; from there on it runs free. All of it is recorded, as if MPI itself had
+ * chosen so: the mode's own functions and the forced ones below the recorder share this.
+ */
+#ifndef HOOK_MPI_EXPLORE_H
+#define HOOK_MPI_EXPLORE_H
+
+#include "hook/mpi/record/record.h"
+
+/*
+ * The prelude's outcome for `event`, which may be the one that is about to begin. false past the
+ * cut, and where the cut lies inside of that event; anything else than that record is divergence.
+ */
+bool explore_take(struct hook_thread *t, uint64_t event, uint32_t kind, struct trace_rec *rec);
+
+/* A poll: true if the prelude answers "no". false past the cut, or if it must succeed. */
+bool explore_poll_fails(struct hook_thread *t);
+
+/* A poll past the cut was answered "no": the front tells a loop of them from a computation. */
+void explore_poll_failed(void);
+
+/* A communicator on which nobody sends. */
+MPI_Comm explore_nowhere(void);
+
+/* Puts forced functions into hook_mpi_real; the true ones are here from then on. */
+void explore_install(void);
+extern struct hook_mpi_real explore_below;
+
+/* Counts messages and collective operations for the front: explore/traffic.c. */
+void explore_traffic_open(int ranks);
+void explore_traffic_calls(struct hook_mpi_mode *mode);
+/* A message is sent by a call that tells nobody else. */
+void explore_sends(int dest, int tag, MPI_Comm comm);
+/* A matched probe has taken a message. */
+void explore_probed(MPI_Comm comm, const MPI_Status *status);
+/* The next event of the main thread does not return without these receives. */
+void explore_waits_for(int source, int tag, MPI_Comm comm);
+void explore_waits_for_all(int count, const MPI_Request requests[]);
+/* It begins. */
+void explore_traffic_begin(void);
+
+int explore_Irecv(struct hook_thread *t, void *buf, MPI_Count count, MPI_Datatype type, int source,
+		  int tag, MPI_Comm comm, MPI_Request *request);
+int explore_Recv_init(struct hook_thread *t, void *buf, MPI_Count count, MPI_Datatype type,
+		      int source, int tag, MPI_Comm comm, MPI_Request *request);
+int explore_Start(struct hook_thread *t, MPI_Request *request);
+int explore_Startall(struct hook_thread *t, int count, MPI_Request requests[]);
+int explore_Request_free(struct hook_thread *t, MPI_Request *request);
+int explore_Request_get_status(struct hook_thread *t, MPI_Request request, int *flag,
+			       MPI_Status *status);
+
+#endif

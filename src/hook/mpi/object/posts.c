@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A source is written when a receive completes, but needed when it is posted. The table is dense:
+ * four bytes per wildcard receive posted by the process. A long one lives in a nameless file of the
+ * session, of which only the part at work stays in memory. Cancelled receives of other kinds are
+ * rare and kept in a list.
+ */
+#include "hook/mpi/object/posts.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/limit.h"
+#include "base/varint.h"
+#include "hook/common/process.h"
+#include "trace/window.h"
+
+#define MAX_POSTS (1ull << 30)
+#define IN_MEMORY (1u << 16) /* bytes; beyond that a file */
+#define STRETCH (1u << 16)   /* what is left behind is given back by so many bytes */
+
+struct array {
+	void *items;
+	size_t bytes; /* mapped; what was never set is 0 */
+	size_t given; /* bytes up to here were given back */
+	int fd;       /* of the file, or 0 */
+};
+
+static struct array wilds, cancels;
+static size_t cancel_count;
+
+/* Memory that the kernel can write to disk; all of it is allocated, so that no store can fail. */
+static void *in_file(struct array *a, size_t size)
+{
+	int fd = open(hook_process.session, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	void *p = MAP_FAILED;
+
+	if (fd > 0 && !rp_limit_check(size) && posix_fallocate(fd, 0, (off_t)size) == 0)
+		p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (p == MAP_FAILED) {
+		if (fd >= 0)
+			close(fd);
+		return p;
+	}
+	memcpy(p, a->items, a->bytes);
+	munmap(a->items, a->bytes);
+	a->fd = hook_high_fd(fd);
+	return p;
+}
+
+static void *bigger(struct array *a, size_t size)
+{
+	void *p = MAP_FAILED;
+
+	if (!a->items)
+		return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (!a->fd && size > IN_MEMORY)
+		p = in_file(a, size);
+	else if (a->fd && (rp_limit_check(size) || posix_fallocate(a->fd, 0, (off_t)size)))
+		return MAP_FAILED;
+	return p != MAP_FAILED ? p : mremap(a->items, a->bytes, size, MREMAP_MAYMOVE);
+}
+
+/* Whoever works at this offset has mostly done with what lies before. */
+static void array_leave(struct array *a, size_t offset)
+{
+	if (!a->fd || offset < a->given + 2 * STRETCH)
+		return;
+	madvise((char *)a->items + a->given, STRETCH, MADV_DONTNEED);
+	a->given += STRETCH;
+}
+
+static bool array_fit(struct array *a, size_t bytes)
+{
+	size_t size = a->bytes ? a->bytes : 65536;
+	void *p;
+
+	if (bytes <= a->bytes)
+		return true;
+	while (size < bytes)
+		size *= 2;
+	p = bigger(a, size);
+	if (p == MAP_FAILED)
+		return false;
+	a->items = p;
+	a->bytes = size;
+	return true;
+}
+
+static const char *add_wild(uint64_t number, uint64_t code)
+{
+	if (number >= MAX_POSTS || code > INT32_MAX)
+		return "makes no sense: a receive has an impossible number or source";
+	if (!array_fit(&wilds, (size_t)(number + 1) * sizeof(uint32_t)))
+		return "does not fit into memory";
+	((uint32_t *)wilds.items)[number] = (uint32_t)code;
+	array_leave(&wilds, (size_t)number * sizeof(uint32_t));
+	return NULL;
+}
+
+static const char *add_cancel(uint64_t number)
+{
+	if (!array_fit(&cancels, (cancel_count + 1) * sizeof(uint64_t)))
+		return "does not fit into memory";
+	((uint64_t *)cancels.items)[cancel_count++] = number;
+	return NULL;
+}
+
+static const char *scan(const struct trace_view *view)
+{
+	static struct trace_order_reader reader;
+	struct trace_rec rec;
+	const char *why = NULL;
+	uint64_t next = 0;
+	int rc;
+
+	trace_order_reader_init(&reader, view);
+	while (!why && (rc = trace_order_next(&reader, &rec)) == 1) {
+		if (rec.kind == TRACE_POST) {
+			next += (uint64_t)rp_unzigzag(rec.b);
+			why = add_wild(next, rec.a);
+			next++;
+		} else if (rec.kind == TRACE_CANCEL) {
+			why = add_cancel(rec.a);
+		}
+	}
+	return !why && rc < 0 ? "makes no sense" : why;
+}
+
+/* What a racing recording had not decided when it ended. */
+static const char *scan_window(int dirfd, const char *name)
+{
+	struct trace_window window;
+	const char *why = NULL;
+
+	if (trace_window_open(&window, dirfd, name, &why))
+		return why;
+	for (uint32_t i = 0; i < window.slots && !why; i++) {
+		uint64_t number;
+		uint32_t source, count;
+
+		if (!trace_window_get(&window, i, &number, &source, &count))
+			continue;
+		for (; count && !why; count--)
+			why = add_wild(number++, TRACE_POST_SOURCE + (uint64_t)source);
+	}
+	trace_window_close(&window);
+	return why;
+}
+
+static bool ends_in(const char *name, const char *end)
+{
+	size_t n = strlen(name), k = strlen(end);
+
+	return n > k && strcmp(name + n - k, end) == 0;
+}
+
+/* "0.order", "0.1.order" are ours if we are process 0, "p1-0.order" if we are process 1. */
+static bool is_ours(const char *name)
+{
+	char prefix[16] = "";
+
+	if (hook_process.process)
+		snprintf(prefix, sizeof(prefix), "p%u-", hook_process.process);
+	return prefix[0] ? strncmp(name, prefix, strlen(prefix)) == 0 : name[0] != 'p';
+}
+
+const char *hook_posts_load(int dirfd, uint32_t *threads)
+{
+	int copy = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
+	const char *why = NULL;
+	struct dirent *entry;
+
+	if (!dir)
+		return strerror(errno);
+	while (!why && (entry = readdir(dir))) {
+		struct trace_view view;
+
+		if (!is_ours(entry->d_name))
+			continue;
+		if (ends_in(entry->d_name, ".window"))
+			why = scan_window(dirfd, entry->d_name);
+		if (!ends_in(entry->d_name, ".order") ||
+		    trace_view_open(&view, dirfd, entry->d_name, &why))
+			continue;
+		*threads += view.events > 0;
+		why = scan(&view);
+		trace_view_close(&view);
+	}
+	closedir(dir);
+	if (wilds.fd)
+		madvise(wilds.items, wilds.bytes, MADV_DONTNEED);
+	wilds.given = 0;
+	return why;
+}
+
+uint32_t hook_posts_wild(uint64_t number)
+{
+	if ((number + 1) * sizeof(uint32_t) > wilds.bytes)
+		return TRACE_POST_UNKNOWN;
+	array_leave(&wilds, (size_t)number * sizeof(uint32_t));
+	return ((uint32_t *)wilds.items)[number];
+}
+
+bool hook_posts_cancelled(uint64_t number)
+{
+	for (size_t i = 0; i < cancel_count; i++) {
+		if (((uint64_t *)cancels.items)[i] == number)
+			return true;
+	}
+	return false;
+}

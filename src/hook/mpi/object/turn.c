@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One order for the whole process, although order per communicator would do: it also orders the
+ * numbers of posted receives, and what is posted never waits for a message, so a thread never
+ * waits long for its turn. Replay waits for it as for a turn on an object, and counts the lower
+ * half alone.
+ */
+#include "hook/mpi/object/turn.h"
+
+#include <sched.h>
+
+#include "hook/mpi/call/mpi.h"
+#include "hook/thread/wait.h"
+
+static uint64_t next_turn;
+static uint32_t turn_now;
+static int locked;
+
+uint64_t hook_turn_lock(void)
+{
+	int spins = 0;
+
+	while (__atomic_exchange_n(&locked, 1, __ATOMIC_ACQUIRE)) {
+		if (++spins > 100)
+			sched_yield();
+	}
+	return next_turn;
+}
+
+void hook_turn_unlock(bool taken)
+{
+	next_turn += taken;
+	__atomic_store_n(&locked, 0, __ATOMIC_RELEASE);
+}
+
+/* The turns before are those of other threads here: if they wait as well, it will not come. */
+void hook_turn_wait(struct hook_thread *t, uint64_t turn)
+{
+	t->waits_in = hook_mpi_call_name(t->call);
+	t->waits_at = t->site;
+	hook_sync_await(t, &turn_now, (uint32_t)turn);
+}
+
+void hook_turn_done(void)
+{
+	hook_sync_pass(&turn_now, turn_now + 1);
+}

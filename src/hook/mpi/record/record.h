@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Recording: what its files share. */
+#ifndef HOOK_MPI_RECORD_H
+#define HOOK_MPI_RECORD_H
+
+#include "hook/mpi/object/requests.h"
+
+/* Writes one record; if that fails recording ends, and the program goes on. */
+void record_note(struct hook_thread *t, uint32_t kind, uint64_t a, uint64_t b);
+void record_failed_poll(struct hook_thread *t);
+
+/* The thread takes this turn, see turn.h. */
+void record_turn(struct hook_thread *t, uint64_t turn);
+
+/* The status that a call left; after most errors MPI has not written it, and nothing is known. */
+const MPI_Status *record_told(int rc, const MPI_Status *status);
+
+/* A message was received (TRACE_SRC) or seen (TRACE_LOOK) outside of any request. */
+void record_received(struct hook_thread *t, uint32_t kind, int source, MPI_Comm comm,
+		     const MPI_Status *status);
+
+/* A receive posted before `post` that matches (comm, tag) must have been matched: learn by whom. */
+void record_older(struct hook_thread *t, MPI_Comm comm, int tag, uint64_t post);
+
+/* A receive was posted as *request. */
+void record_posted(struct hook_thread *t, MPI_Request request, uint32_t flags, int source, int tag,
+		   MPI_Comm comm);
+
+/* Writes the fate of a wildcard, TRACE_POST_*; when it completes, it is written all the same. */
+void record_fate(struct hook_thread *t, const struct hook_request *r, uint64_t code);
+
+/* Asks again for the sources of those that had been matched but were not there yet. */
+void record_pending(struct hook_thread *t);
+
+/* Asks MPI for the source of an open wildcard and writes it; false: it is not there yet. */
+bool record_ask(struct hook_thread *t, struct hook_request *r);
+
+/*
+ * What other modes than `order` do with outcomes. Functions that return true have done all there is
+ * to do; `retire`: the request has completed, otherwise the program has only seen that it will.
+ */
+struct record_tracing {
+	bool (*received)(struct hook_thread *t, uint32_t kind, int source, MPI_Comm comm,
+			 const MPI_Status *status);
+	bool (*completed)(struct hook_thread *t, struct hook_request *r, MPI_Status *status,
+			  bool retire);
+	void (*closing)(struct hook_thread *t);
+};
+
+extern const struct record_tracing *record_tracing; /* NULL for `order` */
+
+/* Nothing but outcomes is recorded, and threads take no turns. */
+extern bool record_quick;
+
+/* The functions of the table, by file. */
+int record_Wait(struct hook_thread *t, MPI_Request *request, MPI_Status *status);
+int record_Waitany(struct hook_thread *t, int count, MPI_Request requests[], int *index,
+		   MPI_Status *status);
+int record_Waitsome(struct hook_thread *t, int incount, MPI_Request requests[], int *outcount,
+		    int indices[], MPI_Status statuses[]);
+int record_Waitall(struct hook_thread *t, int count, MPI_Request requests[], MPI_Status *statuses);
+int record_Test(struct hook_thread *t, MPI_Request *request, int *flag, MPI_Status *status);
+int record_Testany(struct hook_thread *t, int count, MPI_Request requests[], int *index, int *flag,
+		   MPI_Status *status);
+int record_Testsome(struct hook_thread *t, int incount, MPI_Request requests[], int *outcount,
+		    int indices[], MPI_Status statuses[]);
+int record_Testall(struct hook_thread *t, int count, MPI_Request requests[], int *flag,
+		   MPI_Status statuses[]);
+int record_Request_get_status(struct hook_thread *t, MPI_Request request, int *flag,
+			      MPI_Status *status);
+int record_Request_free(struct hook_thread *t, MPI_Request *request);
+int record_Cancel(struct hook_thread *t, MPI_Request *request);
+int record_Test_cancelled(struct hook_thread *t, const MPI_Status *status, int *flag);
+#ifdef HOOK_FLAVOUR_MPICH
+int record_Parrived(struct hook_thread *t, MPI_Request request, int partition, int *flag);
+#endif
+
+#endif

@@ -1,0 +1,623 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Replay, part two: completion. Calls that may choose become waits for what was chosen.
+ *
+ * A persistent wildcard receive cannot be started with a source; so another receive, its shadow, is
+ * posted instead. The program keeps its own handle: arrays of requests are copied with shadows in
+ * the place of their owners, and copied back. With Open MPI an error of a persistent request is
+ * treated otherwise than that of another one: there shadows are persistent, too.
+ */
+#include "hook/mpi/replay/replay.h"
+
+#include <sched.h>
+#include <string.h>
+
+#include "hook/mpi/replay/credit.h"
+#include "hook/mpi/replay/held.h"
+#include "hook/mpi/replay/yield.h"
+#include "hook/mpi/object/posts.h"
+
+static int shadows; /* how many are active; none: the program's arrays are used as they are */
+
+static int real_waitall(int count, MPI_Request requests[], MPI_Status statuses[])
+{
+	return hook_yields_in_waits ? hook_yield_waitall(count, requests, statuses)
+				    : hook_mpi_real.Waitall(count, requests, statuses);
+}
+
+/* *n counts the receives that the event has started. */
+static int start_receive(struct hook_thread *t, struct hook_request *r, int *n)
+{
+	MPI_Comm comm = hook_held_on ? hook_held_receive(t, (*n)++, r->comm) : r->comm;
+	uint32_t flags = REQUEST_PERSISTENT;
+	int rc;
+
+	rc = replay_post(r->buf, r->count, r->type, r->source, r->tag, comm, &r->shadow, &flags);
+	if (rc != MPI_SUCCESS)
+		return rc;
+	hook_requests_post(r);
+	r->flags |= flags;
+	shadows++;
+	return rc;
+}
+
+static int start_one(struct hook_thread *t, MPI_Request *request, int *n)
+{
+	struct hook_request *r;
+	int rc;
+
+	hook_requests_lock();
+	r = hook_requests_find(*request);
+	rc = r ? start_receive(t, r, n) : hook_mpi_real.Start(request);
+	hook_requests_unlock();
+	return rc;
+}
+
+int replay_Startall(struct hook_thread *t, int count, MPI_Request requests[])
+{
+	int rc = MPI_SUCCESS, n = 0;
+
+	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, (uint64_t)count);
+	hook_mpi_turn_take(t);
+	for (int i = 0; i < count && rc == MPI_SUCCESS; i++)
+		rc = start_one(t, &requests[i], &n);
+	hook_mpi_turn_pass(t);
+	hook_mpi_end(t);
+	return rc;
+}
+
+int replay_Start(struct hook_thread *t, MPI_Request *request)
+{
+	int rc, n = 0;
+
+	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, 0);
+	hook_mpi_turn_take(t);
+	rc = start_one(t, request, &n);
+	hook_mpi_turn_pass(t);
+	hook_mpi_end(t);
+	return rc;
+}
+
+/* Requests as MPI knows them. */
+struct batch {
+	int count;
+	MPI_Request *user, *real, *before;
+	uint32_t *taken;
+	MPI_Status *status; /* where the recording leaves sources out: what completes tells them */
+};
+
+static struct batch batch_open(struct hook_thread *t, int count, MPI_Request requests[])
+{
+	struct batch b = {.count = count, .user = requests, .real = requests};
+
+	if (!hook_requests_count() || count <= 0)
+		return b;
+	b.before = hook_mpi_scratch(t, 0, (size_t)count * sizeof(*b.before));
+	b.taken = hook_mpi_scratch(t, 1, (size_t)count * sizeof(*b.taken));
+	if (!b.before || !b.taken)
+		hook_failed(t, "out of memory for requests");
+	memcpy(b.before, requests, (size_t)count * sizeof(*b.before));
+	hook_requests_take(count, requests, b.taken);
+	if (replay_is_partial())
+		b.status = hook_mpi_scratch(t, 3, (size_t)count * sizeof(*b.status));
+	for (int i = 0; b.status && i < count; i++)
+		b.status[i].MPI_SOURCE = MPI_UNDEFINED;
+	if (!shadows)
+		return b;
+	b.real = hook_mpi_scratch(t, 2, (size_t)count * sizeof(*b.real));
+	if (!b.real)
+		hook_failed(t, "out of memory for requests");
+	hook_requests_lock();
+	for (int i = 0; i < count; i++) {
+		struct hook_request *r = hook_requests_taken(requests[i], &b.taken[i]);
+
+		b.real[i] = r && r->shadow != MPI_REQUEST_NULL ? r->shadow : requests[i];
+	}
+	hook_requests_unlock();
+	return b;
+}
+
+/* A shadow that has completed is not used again. One that MPI has freed, because of an error, shows
+   what it would have done with its owner. */
+static void batch_done(const struct batch *b, int i)
+{
+#ifdef HOOK_FLAVOUR_OPENMPI
+	struct hook_request *r;
+
+	if (b->real == b->user)
+		return;
+	hook_requests_lock();
+	r = hook_requests_taken(b->before[i], &b->taken[i]);
+	if (r && r->flags & REQUEST_PERSISTENT && r->shadow != MPI_REQUEST_NULL &&
+	    !(r->flags & REQUEST_NOWHERE)) {
+		if (b->real[i] == MPI_REQUEST_NULL)
+			r->flags |= REQUEST_FAILED;
+		else
+			hook_mpi_real.Request_free(&b->real[i]);
+	}
+	hook_requests_unlock();
+#else
+	(void)b, (void)i;
+#endif
+}
+
+static void batch_all_done(const struct batch *b)
+{
+	for (int i = 0; i < b->count; i++)
+		batch_done(b, i);
+}
+
+/* By MPI_Testany, if the program has called that: it does not treat errors as MPI_Wait does. */
+static int batch_wait_for(struct batch *b, int i, MPI_Status *status, bool tests)
+{
+	bool ignored = b->status && status == MPI_STATUS_IGNORE;
+	MPI_Status *real = ignored ? &b->status[i] : status;
+	int rc = MPI_SUCCESS, at, done = 0;
+
+	while (tests && !done && rc == MPI_SUCCESS) {
+		rc = hook_mpi_real.Testany(1, &b->real[i], &at, &done, real);
+		if (!done)
+			sched_yield();
+	}
+	if (!tests)
+		rc = hook_mpi_wait(&b->real[i], real);
+	if (b->status && !ignored)
+		b->status[i] = *status;
+	batch_done(b, i);
+	return rc;
+}
+
+static int batch_wait(struct batch *b, int i, MPI_Status *status)
+{
+	return batch_wait_for(b, i, status, false);
+}
+
+/* The same for MPI_Waitall and MPI_Testall: only the second one always completes all. */
+static int batch_wait_all(struct batch *b, MPI_Status statuses[], bool tests)
+{
+	MPI_Status *real = b->status && statuses == MPI_STATUSES_IGNORE ? b->status : statuses;
+	size_t n = b->count > 0 ? (size_t)b->count : 0;
+	int rc = tests ? hook_yield_waitall(b->count, b->real, real)
+		       : real_waitall(b->count, b->real, real);
+
+	if (b->status && real == statuses && rc == MPI_SUCCESS)
+		memcpy(b->status, statuses, n * sizeof(*statuses));
+	if (rc == MPI_SUCCESS || tests)
+		batch_all_done(b);
+	return rc;
+}
+
+/* A receive of the program has completed, with this status if it is known. */
+static void retire(struct hook_request *r, const MPI_Status *status)
+{
+	int source = r->source;
+
+	if (r->flags & REQUEST_WILD)
+		source = (int)hook_posts_wild(r->wild) - TRACE_POST_SOURCE;
+	if (source < 0 && status)
+		source = status->MPI_SOURCE;
+	if (r->flags & REQUEST_NOWHERE)
+		source = MPI_PROC_NULL; /* cancelled: nothing came */
+	else if (source >= 0)
+		hook_credit_received(source, r->comm);
+	else
+		hook_credit_lost(r->comm);
+	if (r->shadow != MPI_REQUEST_NULL)
+		shadows--;
+	hook_requests_retire(r);
+}
+
+static int free_persistent(struct hook_request *r, MPI_Request *request)
+{
+	hook_mpi_real.Type_free(&r->type);
+	hook_requests_remove(r);
+	return hook_mpi_real.Request_free(request);
+}
+
+static void batch_one(struct batch *b, int i)
+{
+	struct hook_request *r = hook_requests_taken(b->before[i], &b->taken[i]);
+	bool done = b->real[i] == MPI_REQUEST_NULL;
+
+	if (!r || !(r->flags & REQUEST_ACTIVE)) {
+		b->user[i] = b->real[i];
+		return;
+	}
+	b->user[i] = r->flags & REQUEST_PERSISTENT ? b->before[i] : b->real[i];
+	if (!done)
+		return;
+	retire(r, b->status ? &b->status[i] : NULL);
+	b->taken[i] = 0;
+	if (r->flags & REQUEST_FAILED)
+		free_persistent(r, &b->user[i]);
+}
+
+static void batch_close(struct batch *b)
+{
+	if (!b->before)
+		return;
+	hook_requests_lock();
+	for (int i = 0; i < b->count; i++)
+		batch_one(b, i);
+	hook_requests_unlock();
+	hook_requests_put_back(b->count, b->taken);
+}
+
+int replay_Wait(struct hook_thread *t, MPI_Request *request, MPI_Status *status)
+{
+	struct batch b = batch_open(t, 1, request);
+	int rc;
+
+	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, 0);
+	rc = batch_wait(&b, 0, status);
+	batch_close(&b);
+	hook_mpi_end(t);
+	return rc;
+}
+
+/* An index from the recording must be one of the array at hand. */
+static int checked_index(struct hook_thread *t, const struct trace_rec *rec, int count)
+{
+	if (rec->a > (uint64_t)count)
+		hook_diverged(t, hook_mpi_call_name(t->call), "a longer array of requests",
+			      "one that does not have the recorded index");
+	return (int)rec->a - 1;
+}
+
+/* Waits for the recorded one; without a record, or if none was active, MPI decides again. */
+static int wait_index(struct hook_thread *t, int count, MPI_Request requests[], int *index,
+		      MPI_Status *status, bool polls)
+{
+	struct batch b = batch_open(t, count, requests);
+	struct trace_rec rec;
+	int at = MPI_UNDEFINED, rc;
+
+	if (!replay_take(t, TRACE_INDEX, &rec) || rec.a == 0) {
+		rc = hook_mpi_real.Waitany(count, b.real, &at, status);
+		if (rc == MPI_SUCCESS || at != MPI_UNDEFINED)
+			*index = at;
+		if (at >= 0 && at < count)
+			batch_done(&b, at);
+	} else {
+		*index = checked_index(t, &rec, count);
+		rc = batch_wait_for(&b, *index, status, polls);
+	}
+	batch_close(&b);
+	return rc;
+}
+
+int replay_Waitany(struct hook_thread *t, int count, MPI_Request requests[], int *index,
+		   MPI_Status *status)
+{
+	int rc;
+
+	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, (uint64_t)count);
+	rc = wait_index(t, count, requests, index, status, false);
+	hook_mpi_end(t);
+	return rc;
+}
+
+int replay_Testany(struct hook_thread *t, int count, MPI_Request requests[], int *index, int *flag,
+		   MPI_Status *status)
+{
+	int rc;
+
+	if (replay_poll_fails(t)) {
+		*flag = 0;
+		*index = MPI_UNDEFINED;
+		return MPI_SUCCESS;
+	}
+	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, (uint64_t)count);
+	rc = wait_index(t, count, requests, index, status, true);
+	*flag = 1;
+	hook_mpi_end(t);
+	return rc;
+}
+
+/* Waits for n recorded indices; an error of any makes MPI_ERR_IN_STATUS of all. */
+static int wait_indices(struct hook_thread *t, struct batch *b, int n, int indices[],
+			MPI_Status statuses[])
+{
+	struct trace_rec rec;
+	int rc = MPI_SUCCESS;
+
+	for (int i = 0; i < n; i++) {
+		MPI_Status *status = MPI_STATUS_IGNORE;
+		int one;
+
+		if (!replay_take(t, TRACE_INDEX, &rec))
+			break;
+		indices[i] = checked_index(t, &rec, b->count);
+		if (statuses != MPI_STATUSES_IGNORE)
+			status = &statuses[i];
+		one = batch_wait(b, indices[i], status);
+		if (one != MPI_SUCCESS)
+			rc = MPI_ERR_IN_STATUS;
+		if (one != MPI_SUCCESS && statuses != MPI_STATUSES_IGNORE)
+			status->MPI_ERROR = one;
+	}
+	return rc;
+}
+
+static int wait_some(struct hook_thread *t, int incount, MPI_Request requests[], int *outcount,
+		     int indices[], MPI_Status statuses[])
+{
+	struct batch b = batch_open(t, incount, requests);
+	struct trace_rec rec;
+	int n = MPI_UNDEFINED, rc;
+
+	if (!replay_take(t, TRACE_SOME, &rec) || rec.a == 0) {
+		rc = hook_mpi_real.Waitsome(incount, b.real, &n, indices, statuses);
+		if (rc == MPI_SUCCESS || n != MPI_UNDEFINED)
+			*outcount = n;
+		for (int i = 0; n != MPI_UNDEFINED && i < n; i++)
+			batch_done(&b, indices[i]);
+	} else {
+		*outcount = checked_index(t, &rec, incount + 1);
+		rc = wait_indices(t, &b, *outcount, indices, statuses);
+	}
+	batch_close(&b);
+	return rc;
+}
+
+/* With Open MPI what has not completed when another one is seen to have failed is left pending. */
+static void await(MPI_Request request)
+{
+#ifdef HOOK_FLAVOUR_OPENMPI
+	int done = 0;
+
+	while (hook_mpi_real.Request_get_status(request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS &&
+	       !done)
+		sched_yield();
+#else
+	(void)request;
+#endif
+}
+
+/* MPICH leaves what comes after the first that failed pending: there they complete one by one. */
+static int complete_some(const struct batch *b, MPI_Request some[], MPI_Status statuses[])
+{
+#ifdef HOOK_FLAVOUR_OPENMPI
+	return real_waitall(b->count, some, statuses);
+#else
+	for (int i = 0; i < b->count; i++) {
+		bool ignored = statuses == MPI_STATUSES_IGNORE;
+		int rc;
+
+		/* One that was none to begin with has a status, too. */
+		if (some[i] == MPI_REQUEST_NULL && b->real[i] != MPI_REQUEST_NULL)
+			continue;
+		rc = hook_mpi_wait(&some[i], ignored ? MPI_STATUS_IGNORE : &statuses[i]);
+		if (!ignored)
+			statuses[i].MPI_ERROR = rc;
+	}
+	return MPI_ERR_IN_STATUS;
+#endif
+}
+
+/* A Waitall that failed: what had completed completes, and the rest is pending. */
+static int wait_partial(struct hook_thread *t, struct batch *b, MPI_Status statuses[])
+{
+	MPI_Request *some = hook_mpi_scratch(t, 4, (size_t)b->count * sizeof(*some));
+	struct trace_rec rec;
+	uint64_t n;
+	int rc;
+
+	if (!some)
+		hook_failed(t, "out of memory for requests");
+	replay_take(t, TRACE_SOME, &rec);
+	n = rec.a;
+	for (int i = 0; i < b->count; i++)
+		some[i] = MPI_REQUEST_NULL;
+	for (; n > 1 && replay_take(t, TRACE_INDEX, &rec); n--) {
+		int i = checked_index(t, &rec, b->count);
+
+		if (i < 0)
+			continue;
+		some[i] = b->real[i];
+		b->real[i] = MPI_REQUEST_NULL;
+		await(some[i]);
+	}
+	rc = complete_some(b, some, statuses);
+	for (int i = 0; i < b->count; i++) {
+		bool pending = b->real[i] != MPI_REQUEST_NULL;
+
+		if (pending && statuses != MPI_STATUSES_IGNORE)
+			statuses[i].MPI_ERROR = MPI_ERR_PENDING;
+		if (pending)
+			continue;
+		b->real[i] = some[i];
+		batch_done(b, i);
+	}
+	return rc;
+}
+
+int replay_Waitall(struct hook_thread *t, int count, MPI_Request requests[], MPI_Status *statuses)
+{
+	struct batch b = batch_open(t, count, requests);
+	int rc;
+
+	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, (uint64_t)count);
+	if (t->more && t->next.kind == TRACE_SOME && t->next_event == t->events)
+		rc = wait_partial(t, &b, statuses);
+	else
+		rc = batch_wait_all(&b, statuses, false);
+	batch_close(&b);
+	hook_mpi_end(t);
+	return rc;
+}
+
+int replay_Waitsome(struct hook_thread *t, int incount, MPI_Request requests[], int *outcount,
+		    int indices[], MPI_Status statuses[])
+{
+	int rc;
+
+	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, (uint64_t)incount);
+	rc = wait_some(t, incount, requests, outcount, indices, statuses);
+	hook_mpi_end(t);
+	return rc;
+}
+
+int replay_Testsome(struct hook_thread *t, int incount, MPI_Request requests[], int *outcount,
+		    int indices[], MPI_Status statuses[])
+{
+	int rc;
+
+	if (replay_poll_fails(t)) {
+		*outcount = 0;
+		return MPI_SUCCESS;
+	}
+	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, (uint64_t)incount);
+	rc = wait_some(t, incount, requests, outcount, indices, statuses);
+	hook_mpi_end(t);
+	return rc;
+}
+
+int replay_Test(struct hook_thread *t, MPI_Request *request, int *flag, MPI_Status *status)
+{
+	struct trace_rec rec;
+	struct batch b;
+	int rc;
+
+	if (replay_poll_fails(t)) {
+		*flag = 0;
+		return MPI_SUCCESS;
+	}
+	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, 0);
+	b = batch_open(t, 1, request);
+	replay_take(t, TRACE_HIT, &rec);
+	rc = batch_wait(&b, 0, status);
+	batch_close(&b);
+	*flag = 1;
+	hook_mpi_end(t);
+	return rc;
+}
+
+int replay_Testall(struct hook_thread *t, int count, MPI_Request requests[], int *flag,
+		   MPI_Status statuses[])
+{
+	struct trace_rec rec;
+	struct batch b;
+	int rc;
+
+	if (replay_poll_fails(t)) {
+		*flag = 0;
+		return MPI_SUCCESS;
+	}
+	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, (uint64_t)count);
+	b = batch_open(t, count, requests);
+	replay_take(t, TRACE_HIT, &rec);
+	rc = batch_wait_all(&b, statuses, true);
+	batch_close(&b);
+	*flag = 1;
+	hook_mpi_end(t);
+	return rc;
+}
+
+int replay_Request_get_status(struct hook_thread *t, MPI_Request request, int *flag,
+			      MPI_Status *status)
+{
+	struct trace_rec rec;
+	struct batch b;
+	int rc;
+
+	if (replay_poll_fails(t)) {
+		*flag = 0;
+		return MPI_SUCCESS;
+	}
+	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, 0);
+	b = batch_open(t, 1, &request);
+	replay_take(t, TRACE_HIT, &rec);
+	while ((rc = hook_mpi_real.Request_get_status(*b.real, flag, status)) == MPI_SUCCESS &&
+	       !*flag)
+		sched_yield();
+	batch_close(&b);
+	hook_mpi_end(t);
+	return rc;
+}
+
+#ifdef HOOK_FLAVOUR_MPICH
+int replay_Parrived(struct hook_thread *t, MPI_Request request, int partition, int *flag)
+{
+	struct trace_rec rec;
+	int rc;
+
+	if (replay_poll_fails(t)) {
+		*flag = 0;
+		return MPI_SUCCESS;
+	}
+	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, (uint64_t)partition);
+	replay_take(t, TRACE_HIT, &rec);
+	while ((rc = hook_mpi_real.Parrived(request, partition, flag)) == MPI_SUCCESS && !*flag)
+		sched_yield();
+	hook_mpi_end(t);
+	return rc;
+}
+#endif
+
+/* What is posted nowhere would never complete, and MPI_Finalize might wait for it. */
+static void drop(MPI_Request *request, bool posted_nowhere)
+{
+	if (posted_nowhere)
+		hook_mpi_real.Cancel(request);
+	hook_mpi_real.Request_free(request);
+}
+
+int replay_Request_free(struct hook_thread *t, MPI_Request *request)
+{
+	struct hook_request *r;
+	int rc = MPI_SUCCESS;
+
+	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, 0);
+	hook_requests_lock();
+	r = hook_requests_find(*request);
+	if (!r) {
+		rc = hook_mpi_real.Request_free(request);
+		goto unlock;
+	}
+	if (r->shadow != MPI_REQUEST_NULL) {
+		drop(&r->shadow, r->flags & REQUEST_NOWHERE);
+		shadows--;
+	}
+	if (r->flags & REQUEST_PERSISTENT) {
+		rc = free_persistent(r, request);
+	} else {
+		drop(request, r->flags & REQUEST_NOWHERE);
+		hook_requests_remove(r);
+	}
+unlock:
+	hook_requests_unlock();
+	hook_mpi_end(t);
+	return rc;
+}
+
+/* A receive that got its message in spite of MPI_Cancel must get it again. */
+int replay_Cancel(struct hook_thread *t, MPI_Request *request)
+{
+	struct hook_request *r;
+	int rc = MPI_SUCCESS;
+
+	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, 0);
+	hook_requests_lock();
+	r = hook_requests_find(*request);
+	if (!r)
+		rc = hook_mpi_real.Cancel(request);
+	else if (r->flags & REQUEST_NOWHERE)
+		rc = hook_mpi_real.Cancel(r->shadow != MPI_REQUEST_NULL ? &r->shadow : request);
+	hook_requests_unlock();
+	hook_mpi_end(t);
+	return rc;
+}
+
+int replay_Test_cancelled(struct hook_thread *t, const MPI_Status *status, int *flag)
+{
+	struct trace_rec rec;
+	int rc;
+
+	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, 0);
+	rc = hook_mpi_real.Test_cancelled(status, flag);
+	if (replay_take(t, TRACE_FLAG, &rec))
+		*flag = (int)rec.a;
+	hook_mpi_end(t);
+	return rc;
+}

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The guide stream of a thread is read along with its events: marks[] are those of the event at
+ * work. Both ends of a message know from their own guide whether it is held back, so the messages
+ * of a shadow are received in the order MPI gives them, as those of its communicator are.
+ * Invariant: every process of a communicator makes its shadow in the same event of it.
+ */
+#include "hook/mpi/replay/held.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <time.h>
+
+#include "hook/common/session.h"
+#include "hook/common/text.h"
+
+#define FIRST_MARKS 16
+#define SOME 64
+#define LONGEST_WAIT_NS 2000000000
+#define PATIENT_TRIES 100
+#define NAP_NS 20000
+#define PERMIT_TAGS 32768 /* MPI promises as many */
+
+bool hook_held_on;
+
+struct guide {
+	struct trace_view view;
+	struct trace_order_reader reader;
+	struct trace_rec next;
+	bool more;
+	struct trace_rec *mark;
+	size_t marks, room;
+};
+
+struct shadow {
+	bool used;
+	MPI_Comm comm, shadow;
+	MPI_Request request; /* of Comm_idup: the shadow is not there before it completes */
+};
+
+static struct shadows {
+	struct shadows *next;
+	struct shadow shadow[SOME];
+} * shadows;
+
+static int locked;
+static MPI_Comm permits;
+
+static void lock(void)
+{
+	while (__atomic_exchange_n(&locked, 1, __ATOMIC_ACQUIRE))
+		sched_yield();
+}
+
+static void unlock(void)
+{
+	__atomic_store_n(&locked, 0, __ATOMIC_RELEASE);
+}
+
+static void *fresh(struct hook_thread *t, size_t size)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		hook_failed(t, "out of memory for held messages");
+	return p;
+}
+
+static void advance(struct hook_thread *t, struct guide *g)
+{
+	int rc = trace_order_next(&g->reader, &g->next);
+
+	if (rc < 0 || (rc == 1 && g->next.kind >= TRACE_GUIDE_KINDS))
+		hook_failed(t, "the guide of the recording makes no sense here");
+	g->more = rc == 1;
+}
+
+static void __attribute__((noreturn))
+cannot_read(struct hook_thread *t, const char *name, const char *why)
+{
+	char words[256];
+	struct hook_text text = hook_text_in(words, sizeof(words));
+
+	hook_text_add(&text, name);
+	hook_text_add(&text, " ");
+	hook_text_add(&text, why);
+	hook_failed(t, words);
+}
+
+/* A thread that was not recorded has none. */
+static struct guide *open_guide(struct hook_thread *t)
+{
+	struct guide *g = fresh(t, sizeof(*g));
+	char name[TRACE_NAME_BYTES + 16];
+	const char *why;
+
+	t->guide = g;
+	if (!t->order_view.header)
+		return g;
+	hook_stream_name(t, "guide", name, sizeof(name));
+	if (trace_view_open(&g->view, hook_process.rank_fd, name, &why))
+		cannot_read(t, name, why);
+	trace_order_reader_init(&g->reader, &g->view);
+	advance(t, g);
+	return g;
+}
+
+static void add_mark(struct hook_thread *t, struct guide *g)
+{
+	if (g->marks == g->room) {
+		size_t room = g->room ? 2 * g->room : FIRST_MARKS;
+		struct trace_rec *more = fresh(t, room * sizeof(*more));
+
+		if (g->mark) {
+			memcpy(more, g->mark, g->marks * sizeof(*more));
+			munmap(g->mark, g->room * sizeof(*more));
+		}
+		g->mark = more;
+		g->room = room;
+	}
+	g->mark[g->marks++] = g->next;
+}
+
+static void read_marks(struct hook_thread *t)
+{
+	struct guide *g = t->guide ? t->guide : open_guide(t);
+
+	g->marks = 0;
+	while (g->more && trace_order_event(&g->reader) <= t->events) {
+		if (trace_order_event(&g->reader) == t->events)
+			add_mark(t, g);
+		advance(t, g);
+	}
+}
+
+static bool is_marked(const struct hook_thread *t, uint32_t kind, uint64_t a)
+{
+	const struct guide *g = t->guide;
+
+	for (size_t i = 0; i < g->marks; i++) {
+		if (g->mark[i].kind == kind && g->mark[i].a == a)
+			return true;
+	}
+	return false;
+}
+
+static uint64_t events_of_all(void)
+{
+	uint64_t sum = 0;
+
+	for (int i = 0; i < hook_process.world; i++)
+		sum += __atomic_load_n(&hook_session_slot((uint32_t)i)->events, __ATOMIC_RELAXED);
+	return sum;
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* True if the permit has come; false if nothing moved for long. */
+static bool look_for(int peer, int tag)
+{
+	uint64_t seen = events_of_all(), since = now_ns();
+	struct timespec nap = {0, NAP_NS};
+	int there = 0;
+
+	for (int tries = 0; now_ns() - since < LONGEST_WAIT_NS; tries++) {
+		uint64_t events = events_of_all();
+
+		hook_mpi_real.Iprobe(peer, tag, permits, &there, MPI_STATUS_IGNORE);
+		if (there)
+			return true;
+		if (events != seen)
+			since = now_ns();
+		seen = events;
+		if (tries < PATIENT_TRIES)
+			sched_yield();
+		else
+			nanosleep(&nap, NULL);
+	}
+	return false;
+}
+
+static void say_early(void)
+{
+	static int said;
+	char number[24];
+	struct hook_text text = hook_text_in(number, sizeof(number));
+
+	if (__atomic_exchange_n(&said, 1, __ATOMIC_RELAXED))
+		return;
+	hook_text_number(&text, hook_process.rank);
+	hook_say("rank ", number,
+		 " sends a message before it did, because all ranks wait for each other: more "
+		 "messages may be on their way than when it was recorded",
+		 NULL);
+}
+
+/*
+ * A large message may wait for its receive where in the recording it was buffered; so all may wait
+ * for each other. Then the message is sent without its permit, which is received when it comes.
+ */
+static void await(int peer, int tag)
+{
+	bool there = look_for(peer, tag);
+	MPI_Request request;
+
+	hook_mpi_real.Irecv(NULL, 0, MPI_PACKED, peer, tag, permits, &request);
+	if (there) {
+		hook_mpi_real.Wait(&request, MPI_STATUS_IGNORE);
+		return;
+	}
+	hook_mpi_real.Request_free(&request);
+	say_early();
+}
+
+void hook_held_begin(struct hook_thread *t)
+{
+	struct guide *g;
+
+	read_marks(t);
+	g = t->guide;
+	for (size_t i = 0; i < g->marks; i++) {
+		if (g->mark[i].kind == TRACE_GUIDE_AWAIT)
+			await((int)g->mark[i].a, (int)(g->mark[i].b % PERMIT_TAGS));
+	}
+}
+
+/* A permit is a message without content: it does not wait for anybody. */
+void hook_held_end(struct hook_thread *t)
+{
+	struct guide *g = t->guide;
+	MPI_Request request;
+
+	for (size_t i = 0; i < g->marks; i++) {
+		if (g->mark[i].kind != TRACE_GUIDE_PERMIT)
+			continue;
+		hook_mpi_real.Isend(NULL, 0, MPI_PACKED, (int)g->mark[i].a,
+				    (int)(g->mark[i].b % PERMIT_TAGS), permits, &request);
+		hook_mpi_real.Request_free(&request);
+	}
+	g->marks = 0;
+}
+
+/* A place that stays where it is: Comm_idup writes there later. */
+static struct shadow *new_shadow(struct hook_thread *t, MPI_Comm comm)
+{
+	struct shadow *s = NULL;
+
+	lock();
+	for (struct shadows *some = shadows; some && !s; some = some->next) {
+		for (int i = 0; i < SOME && !s; i++)
+			s = some->shadow[i].used ? NULL : &some->shadow[i];
+	}
+	if (!s) {
+		struct shadows *more = fresh(t, sizeof(*more));
+
+		more->next = shadows;
+		shadows = more;
+		s = &more->shadow[0];
+	}
+	*s = (struct shadow){.used = true, .comm = comm, .request = MPI_REQUEST_NULL};
+	unlock();
+	return s;
+}
+
+/* Not MPI_Comm_dup: it would call what the program has attached to copy its attributes. */
+static void make_shadow(MPI_Comm comm, MPI_Comm *shadow)
+{
+	MPI_Group group;
+
+	hook_mpi_real.Comm_group(comm, &group);
+	hook_mpi_real.Comm_create(comm, group, shadow);
+	hook_mpi_real.Group_free(&group);
+}
+
+static struct shadow *find(MPI_Comm comm)
+{
+	struct shadow *s = NULL;
+
+	lock();
+	for (struct shadows *some = shadows; some && !s; some = some->next) {
+		for (int i = 0; i < SOME && !s; i++) {
+			if (some->shadow[i].used && some->shadow[i].comm == comm)
+				s = &some->shadow[i];
+		}
+	}
+	unlock();
+	return s;
+}
+
+static MPI_Comm ready(struct shadow *s)
+{
+	if (s->request != MPI_REQUEST_NULL)
+		hook_mpi_real.Wait(&s->request, MPI_STATUS_IGNORE);
+	return s->shadow;
+}
+
+/* The parent's shadow has no attributes; where it has none, its own are copied. */
+void hook_held_made(struct hook_thread *t, MPI_Comm parent, MPI_Comm made)
+{
+	struct shadow *s, *of;
+
+	if (made == MPI_COMM_NULL || !is_marked(t, TRACE_GUIDE_SHADOW, 0))
+		return;
+	s = new_shadow(t, made);
+	if (parent == MPI_COMM_NULL) {
+		make_shadow(made, &s->shadow);
+		return;
+	}
+	of = find(parent);
+	hook_mpi_real.Comm_idup(of ? ready(of) : parent, &s->shadow, &s->request);
+}
+
+void hook_held_freeing(struct hook_thread *t, MPI_Comm comm)
+{
+	struct shadow *s = find(comm);
+
+	(void)t;
+	if (!s)
+		return;
+	ready(s);
+	hook_mpi_real.Comm_free(&s->shadow);
+	s->used = false;
+}
+
+/* Errors are handled as on the communicator itself, whose handler may have been set since. */
+static void copy_handler(MPI_Comm comm, MPI_Comm shadow)
+{
+	MPI_Errhandler handler;
+
+	if (hook_mpi_real.Comm_get_errhandler(comm, &handler) != MPI_SUCCESS)
+		return;
+	hook_mpi_real.Comm_set_errhandler(shadow, handler);
+	hook_mpi_real.Errhandler_free(&handler);
+}
+
+static MPI_Comm shadow_of(struct hook_thread *t, MPI_Comm comm)
+{
+	struct shadow *s = find(comm);
+
+	if (!s)
+		hook_failed(t, "a message is held back on a communicator without a shadow");
+	copy_handler(comm, ready(s));
+	return s->shadow;
+}
+
+MPI_Comm hook_held_send(struct hook_thread *t, MPI_Comm comm)
+{
+	return is_marked(t, TRACE_GUIDE_SEND, 0) ? shadow_of(t, comm) : comm;
+}
+
+MPI_Comm hook_held_receive(struct hook_thread *t, int n, MPI_Comm comm)
+{
+	return is_marked(t, TRACE_GUIDE_RECV, (uint64_t)n) ? shadow_of(t, comm) : comm;
+}
+
+bool hook_held_is_there(const struct hook_thread *t)
+{
+	char name[TRACE_NAME_BYTES + 16];
+
+	hook_stream_name(t, "guide", name, sizeof(name));
+	return faccessat(hook_process.rank_fd, name, F_OK, 0) == 0;
+}
+
+void hook_held_open(struct hook_thread *t)
+{
+	hook_held_on = true;
+	read_marks(t);
+	hook_held_made(t, MPI_COMM_NULL, MPI_COMM_WORLD);
+	if (is_marked(t, TRACE_GUIDE_SHADOW, 1))
+		hook_mpi_real.Comm_dup(MPI_COMM_WORLD, &permits);
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Replay: what its files share. */
+#ifndef HOOK_MPI_REPLAY_H
+#define HOOK_MPI_REPLAY_H
+
+#include "hook/common/session.h"
+#include "hook/mpi/object/requests.h"
+
+/*
+ * The outcome of the event at work: true and *rec; false if this is the call that the recording
+ * never saw return, which is then made as the program made it. Anything else is divergence.
+ */
+bool replay_take(struct hook_thread *t, uint32_t kind, struct trace_rec *rec);
+
+/* Outcomes alone decide, of a single thread, without noise; see quick.h. */
+extern bool replay_quick;
+
+/*
+ * Shows the front, and senders, where the main thread is. One by one, as they were written: to
+ * merge them takes a processor longer.
+ */
+static inline void replay_show_begin(const struct hook_thread *t, int peer, int tag)
+{
+	hook_slot->call = t->call;
+	__atomic_store_n(&hook_slot->peer, peer, __ATOMIC_RELAXED);
+	__atomic_store_n(&hook_slot->tag, tag, __ATOMIC_RELAXED);
+	hook_slot->site = (uintptr_t)t->site;
+	hook_slot->events = t->events << 1 | 1;
+}
+
+static inline void replay_show_end(const struct hook_thread *t)
+{
+	hook_slot->events = t->events << 1;
+}
+
+/* Moves t->next on to the next record that is obeyed in its turn. */
+void replay_advance(struct hook_thread *t);
+
+/* The program asks for something else than t->next: says so and ends. */
+void replay_diverged(struct hook_thread *t) __attribute__((noreturn));
+
+/* A poll: true if it was answered "no" in the recording. */
+bool replay_poll_fails(struct hook_thread *t);
+
+/* The same without being one. */
+bool replay_poll_would_fail(struct hook_thread *t);
+
+/* Once MPI_Init has returned: wildcards without a record stay wildcards. */
+bool replay_is_partial(void);
+
+/* Posts a receive as it was matched; in its turn, before hook_requests_post. *flags may say that it
+   stands for a REQUEST_PERSISTENT one. */
+int replay_post(void *buf, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+		MPI_Request *request, uint32_t *flags);
+
+int replay_Start(struct hook_thread *t, MPI_Request *request);
+int replay_Startall(struct hook_thread *t, int count, MPI_Request requests[]);
+int replay_Wait(struct hook_thread *t, MPI_Request *request, MPI_Status *status);
+int replay_Waitany(struct hook_thread *t, int count, MPI_Request requests[], int *index,
+		   MPI_Status *status);
+int replay_Waitsome(struct hook_thread *t, int incount, MPI_Request requests[], int *outcount,
+		    int indices[], MPI_Status statuses[]);
+int replay_Waitall(struct hook_thread *t, int count, MPI_Request requests[], MPI_Status *statuses);
+int replay_Test(struct hook_thread *t, MPI_Request *request, int *flag, MPI_Status *status);
+int replay_Testany(struct hook_thread *t, int count, MPI_Request requests[], int *index, int *flag,
+		   MPI_Status *status);
+int replay_Testsome(struct hook_thread *t, int incount, MPI_Request requests[], int *outcount,
+		    int indices[], MPI_Status statuses[]);
+int replay_Testall(struct hook_thread *t, int count, MPI_Request requests[], int *flag,
+		   MPI_Status statuses[]);
+int replay_Request_get_status(struct hook_thread *t, MPI_Request request, int *flag,
+			      MPI_Status *status);
+int replay_Request_free(struct hook_thread *t, MPI_Request *request);
+int replay_Cancel(struct hook_thread *t, MPI_Request *request);
+int replay_Test_cancelled(struct hook_thread *t, const MPI_Status *status, int *flag);
+#ifdef HOOK_FLAVOUR_MPICH
+int replay_Parrived(struct hook_thread *t, MPI_Request request, int partition, int *flag);
+#endif
+
+#endif

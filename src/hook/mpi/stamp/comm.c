@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is known of communicators besides MPI_COMM_WORLD, by handle. An attribute tells when one is
+ * freed, by whatever call. MPI keeps it for what is still to be received there, and does not give
+ * its handle to another before; so what is known of it is kept, too, until the handle comes anew.
+ * Clocks ride only where all members, of both groups of an intercommunicator, are in our
+ * MPI_COMM_WORLD, which all of them see alike.
+ */
+#include <string.h>
+#include <sys/mman.h>
+
+#include "hook/mpi/stamp/stamp.h"
+
+#define TABLE 1024 /* communicators known at a time; a slot is simply taken over */
+
+struct known {
+	MPI_Comm comm; /* valid if size is not 0 */
+	int size;      /* of the peers' group */
+	int rank;      /* ours, there */
+	bool inter, rides, freed;
+	int *world; /* ranks in MPI_COMM_WORLD; NULL: not yet */
+	size_t bytes;
+};
+
+static struct known table[TABLE];
+static int keyval;
+static bool has_keyval;
+
+static struct known *slot_of(MPI_Comm comm)
+{
+	uint64_t x = (uint64_t)(uintptr_t)comm * 0x9e3779b97f4a7c15ull;
+
+	return &table[x >> 54];
+}
+
+static void forget(struct known *k)
+{
+	if (k->world)
+		munmap(k->world, k->bytes);
+	memset(k, 0, sizeof(*k));
+}
+
+static int not_copied(MPI_Comm comm, int key, void *extra, void *in, void *out, int *flag)
+{
+	(void)comm, (void)key, (void)extra, (void)in, (void)out;
+	*flag = 0;
+	return MPI_SUCCESS;
+}
+
+static int freed(MPI_Comm comm, int key, void *value, void *extra)
+{
+	struct known *k = slot_of(comm);
+
+	(void)key, (void)value, (void)extra;
+	if (k->size && k->comm == comm)
+		k->freed = true;
+	return MPI_SUCCESS;
+}
+
+/* The ranks in MPI_COMM_WORLD of a group, behind them room for its own; NULL if memory is out. */
+static int *translate(MPI_Group group, int size, size_t *bytes)
+{
+	MPI_Group world;
+	int *ranks;
+
+	*bytes = (size_t)size * 2 * sizeof(int);
+	ranks = mmap(NULL, *bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (ranks == MAP_FAILED)
+		return NULL;
+	for (int i = 0; i < size; i++)
+		ranks[size + i] = i;
+	stamp_mpi.Comm_group(MPI_COMM_WORLD, &world);
+	stamp_mpi.Group_translate_ranks(group, size, ranks + size, world, ranks);
+	stamp_mpi.Group_free(&world);
+	return ranks;
+}
+
+static bool all_in_world(const int *world, int size)
+{
+	for (int i = 0; i < size; i++) {
+		if (world[i] < 0)
+			return false;
+	}
+	return true;
+}
+
+static bool learn_peers(struct known *k, MPI_Group peers)
+{
+	stamp_mpi.Group_size(peers, &k->size);
+	if (k->size == 0) {
+		k->size = 1;
+	} else {
+		k->world = translate(peers, k->size, &k->bytes);
+		if (!k->world)
+			stamp_flow_give_up(); /* others know who is in it */
+	}
+	stamp_mpi.Group_free(&peers);
+	return k->world && all_in_world(k->world, k->size);
+}
+
+/* Of an intercommunicator: our own group may mix launches where the other does not. */
+static bool locals_in_world(MPI_Comm comm)
+{
+	struct known locals = {0};
+	MPI_Group group;
+	bool all;
+
+	all = stamp_mpi.Comm_group(comm, &group) == MPI_SUCCESS && learn_peers(&locals, group);
+	forget(&locals);
+	return all;
+}
+
+/*
+ * A communicator whose slot was another's in between has the attribute already. To set it again
+ * calls freed(); so that comes first.
+ */
+static void learn(struct known *k, MPI_Comm comm)
+{
+	MPI_Group peers;
+	int inter = 0, rc;
+
+	if (!has_keyval)
+		stamp_mpi.Comm_create_keyval(not_copied, freed, &keyval, NULL);
+	has_keyval = true;
+	stamp_mpi.Comm_set_attr(comm, keyval, NULL);
+	k->comm = comm;
+	stamp_mpi.Comm_rank(comm, &k->rank);
+	stamp_mpi.Comm_test_inter(comm, &inter);
+	k->inter = inter;
+	/* Where that fails nothing else can be done with it either. */
+	rc = inter ? stamp_mpi.Comm_remote_group(comm, &peers) : stamp_mpi.Comm_group(comm, &peers);
+	k->rides = rc == MPI_SUCCESS && learn_peers(k, peers) && (!inter || locals_in_world(comm));
+}
+
+static struct known *look_up(MPI_Comm comm)
+{
+	struct known *k = slot_of(comm);
+
+	if (k->size && k->comm == comm && !k->freed)
+		return k;
+	forget(k);
+	learn(k, comm);
+	return k;
+}
+
+bool stamp_comm_looked_up_rides(MPI_Comm comm)
+{
+	return comm != MPI_COMM_NULL && look_up(comm)->rides;
+}
+
+int stamp_comm_looked_up_world(MPI_Comm comm, int rank)
+{
+	struct known *k;
+
+	if (comm == MPI_COMM_NULL)
+		return -1;
+	k = look_up(comm);
+	return k->rides && rank >= 0 && rank < k->size ? k->world[rank] : -1;
+}
+
+int stamp_comm_remembered_world(MPI_Comm comm, int rank)
+{
+	const struct known *k = slot_of(comm);
+
+	if (!k->size || k->comm != comm || !k->rides || rank < 0 || rank >= k->size)
+		return -1;
+	return k->world[rank];
+}
+
+bool stamp_comm_team(MPI_Comm comm, struct stamp_team *team)
+{
+	const struct known *k;
+
+	*team = (struct stamp_team){NULL, (int)stamp_clock.ranks, (int)stamp_clock.rank};
+	if (comm == MPI_COMM_WORLD)
+		return true;
+	if (comm == MPI_COMM_NULL)
+		return false;
+	k = look_up(comm);
+	*team = (struct stamp_team){k->world, k->size, k->rank};
+	return k->rides && !k->inter;
+}

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Datatypes for [clock|data]. To make one costs more than to send a short message, so the last ones
+ * are kept by buffer, count and type: programs use the same buffers again and again. MPI keeps a
+ * datatype alive that another one was made of; so the handle in a kept entry cannot come to mean
+ * another type.
+ */
+#include <limits.h>
+#include <sys/mman.h>
+
+#include "hook/mpi/stamp/stamp.h"
+
+#define SETS 512 /* of datatypes that are kept: programs send the rows of a matrix one by one */
+#define SETS_DERIVED 16 /* for those of types of the program, which may be large */
+#define WAYS 4
+#define BLOCK 64 /* places, or types that are not kept, made at a time */
+
+struct stamp_plain stamp_plain_last;
+
+static struct stamp_plain plain[16];
+
+static struct stamp_type cache[SETS][WAYS];
+static struct stamp_type *spare; /* free ones, linked by their slot */
+
+struct stamp_block {
+	MPI_Count count;
+	const void *place;
+	MPI_Datatype type;
+};
+
+static void *fresh(size_t n)
+{
+	void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+static int ask_plain_size(MPI_Datatype type)
+{
+	int integers, addresses, types, combiner = 0, size = 0;
+	MPI_Aint lb, extent;
+
+	if (type == MPI_DATATYPE_NULL)
+		return 0;
+	stamp_mpi.Type_get_envelope(type, &integers, &addresses, &types, &combiner);
+	if (combiner != MPI_COMBINER_NAMED)
+		return 0;
+	stamp_mpi.Type_size(type, &size);
+	stamp_mpi.Type_get_extent(type, &lb, &extent);
+	return lb == 0 && extent == size ? size : 0;
+}
+
+int stamp_type_plain_size(MPI_Datatype type)
+{
+	struct stamp_plain *p = &plain[((uint64_t)(uintptr_t)type * 0x9e3779b97f4a7c15ull) >> 60];
+
+	if (!p->size || p->type != type) {
+		int size = ask_plain_size(type);
+
+		if (!size)
+			return 0;
+		*p = (struct stamp_plain){type, size};
+	}
+	stamp_plain_last = *p;
+	return p->size;
+}
+
+/*
+ * Where the program's data are. Of nothing at MPI_BOTTOM MPICH thinks that it lies at address 0,
+ * and refuses that; it may as well lie elsewhere. It stays in the type, which keeps the program's
+ * alive.
+ */
+static const void *place_of(const struct stamp_type *t)
+{
+	int size = 1;
+
+	if (!t->buf && t->of != MPI_DATATYPE_NULL)
+		stamp_mpi.Type_size(t->of, &size);
+	return size == 0 ? t->slot : t->buf;
+}
+
+/*
+ * MPICH gathers a type with gaps element by element: of words it takes an eighth of the time. What
+ * is received is not taken for words: MPICH refuses a message that ends within one.
+ */
+static int blocks_of(struct stamp_block block[3], const struct stamp_type *t)
+{
+	int size = t->sends ? stamp_type_plain_size(t->of) : 0;
+	MPI_Count count = t->count, words = count * size / 8;
+
+	block[0] = (struct stamp_block){(MPI_Count)stamp_head / 8, t->slot, MPI_UINT64_T};
+	if (!size || words > INT_MAX) {
+		block[1] = (struct stamp_block){count, place_of(t), t->of};
+		return 2;
+	}
+	block[1] = (struct stamp_block){words, t->buf, MPI_UINT64_T};
+	block[2] =
+		(struct stamp_block){count * size % 8, (const char *)t->buf + 8 * words, MPI_BYTE};
+	return block[2].count ? 3 : 2;
+}
+
+static void make(struct stamp_type *t)
+{
+	struct stamp_block block[3];
+	int n = blocks_of(block, t);
+	MPI_Datatype types[3];
+#ifdef HOOK_FLAVOUR_MPICH
+	MPI_Count lengths[3], places[3];
+#else
+	int lengths[3];
+	MPI_Aint places[3];
+#endif
+
+	for (int i = 0; i < n; i++) {
+		types[i] = block[i].type;
+		lengths[i] = (typeof(lengths[0]))block[i].count;
+		places[i] = (typeof(places[0]))(intptr_t)block[i].place;
+	}
+#ifdef HOOK_FLAVOUR_MPICH
+	stamp_mpi.Type_create_struct_c(n, lengths, places, types, &t->made);
+#else
+	stamp_mpi.Type_create_struct(n, lengths, places, types, &t->made);
+#endif
+	stamp_mpi.Type_commit(&t->made);
+}
+
+static size_t slot_bytes(void)
+{
+	return (stamp_head + 63) / 64 * 64;
+}
+
+/* A clock's place for good; NULL if memory is out. */
+static void *new_slot(void)
+{
+	static char *next;
+	static size_t left;
+	char *slot;
+
+	if (!left) {
+		next = fresh(slot_bytes() * BLOCK);
+		left = next ? BLOCK : 0;
+	}
+	if (!left)
+		return NULL;
+	slot = next;
+	next += slot_bytes();
+	left--;
+	return slot;
+}
+
+static struct stamp_type *uncached(void)
+{
+	size_t slot = slot_bytes();
+	size_t each = slot + (sizeof(struct stamp_type) + 63) / 64 * 64;
+	struct stamp_type *t = spare;
+	char *block;
+
+	if (!t) {
+		block = fresh(each * BLOCK);
+		for (size_t i = 0; block && i < BLOCK; i++) {
+			t = (struct stamp_type *)(block + i * each + slot);
+			t->slot = spare;
+			spare = t;
+		}
+		if (!block)
+			return NULL;
+	}
+	spare = t->slot;
+	t->slot = (char *)t - slot;
+	return t;
+}
+
+static bool is_same(const struct stamp_type *t, const struct stamp_type *wanted)
+{
+	return t->cached && t->buf == wanted->buf && t->count == wanted->count &&
+	       t->of == wanted->of && t->sends == wanted->sends;
+}
+
+/* The one that is kept, or the one to be given up for it: never one in use. NULL: all are. */
+static struct stamp_type *find(const struct stamp_type *wanted)
+{
+	uint64_t x = ((uint64_t)(uintptr_t)wanted->buf ^ (uint64_t)(uintptr_t)wanted->of << 17 ^
+		      (uint64_t)wanted->count << 40) *
+		     0x9e3779b97f4a7c15ull; /* its upper bits depend on all of that */
+	size_t sets = stamp_type_plain_size(wanted->of) ? SETS : SETS_DERIVED;
+	struct stamp_type *set = cache[(x >> 32) * sets >> 32], *oldest = NULL;
+
+	for (int i = 0; i < WAYS; i++) {
+		struct stamp_type *t = &set[i];
+
+		if (t->busy)
+			continue;
+		if (is_same(t, wanted))
+			return t;
+		if (!oldest || t->used < oldest->used)
+			oldest = t;
+	}
+	return oldest;
+}
+
+static struct stamp_type *keep(struct stamp_type *t, const struct stamp_type *wanted)
+{
+	static uint64_t uses;
+
+	if (!is_same(t, wanted)) {
+		void *slot = t->slot ? t->slot : new_slot();
+
+		if (!slot)
+			return NULL;
+		if (t->cached)
+			stamp_mpi.Type_free(&t->made);
+		*t = *wanted;
+		t->slot = slot;
+		make(t);
+	}
+	t->used = ++uses;
+	t->cached = t->busy = true;
+	return t;
+}
+
+struct stamp_type *stamp_type_get(const void *buf, MPI_Count count, MPI_Datatype type, bool sends)
+{
+	struct stamp_type wanted = {.buf = buf, .count = count, .of = type, .sends = sends};
+	struct stamp_type *t = find(&wanted);
+
+	if (t)
+		return keep(t, &wanted);
+	t = uncached();
+	if (t) {
+		wanted.slot = t->slot;
+		*t = wanted;
+		make(t);
+	}
+	return t;
+}
+
+void stamp_type_put(struct stamp_type *t)
+{
+	if (t->cached) {
+		t->busy = false;
+		return;
+	}
+	stamp_mpi.Type_free(&t->made);
+	t->slot = spare;
+	spare = t;
+}
+
+void stamp_type_free_all(void)
+{
+	for (int i = 0; i < SETS * WAYS; i++) {
+		struct stamp_type *t = &cache[i / WAYS][i % WAYS];
+
+		if (t->cached && !t->busy)
+			stamp_mpi.Type_free(&t->made);
+		t->cached = t->busy;
+	}
+}
