@@ -49,7 +49,7 @@ struct hook_process {
 	uint64_t snapshot; /* recording: how many bytes of files that are read may be copied */
 };
 
-#define HOOK_SCRATCHES 5
+#define HOOK_SCRATCHES 6
 #define HOOK_STAT_WORDS 32
 #define HOOK_SIGNALS_WAITING 64
 

@@ -7,85 +7,84 @@
 #include "hook/mpi/call/mpi.h"
 #include "hook/mpi/replay/yield.h"
 
-int hook_mpi_irecv(void *buf, MPI_Count count, MPI_Datatype type, int source, int tag,
-		   MPI_Comm comm, MPI_Request *request)
+static int source_for(struct hook_thread *t, int source)
 {
-#ifdef HOOK_FLAVOUR_MPICH
-	if (count > INT_MAX)
-		return hook_mpi_real.Irecv_c(buf, count, type, source, tag, comm, request);
-#endif
-	return hook_mpi_real.Irecv(buf, (int)count, type, source, tag, comm, request);
+	return source == MPI_ANY_SOURCE && hook_mpi_mode->source ? hook_mpi_mode->source(t)
+								 : source;
 }
 
-int hook_mpi_isend(const void *buf, MPI_Count count, MPI_Datatype type, int dest, int tag,
-		   MPI_Comm comm, MPI_Request *request)
-{
-#ifdef HOOK_FLAVOUR_MPICH
-	if (count > INT_MAX)
-		return hook_mpi_real.Isend_c(buf, count, type, dest, tag, comm, request);
-#endif
-	return hook_mpi_real.Isend(buf, (int)count, type, dest, tag, comm, request);
-}
-
-int hook_mpi_do_recv(struct hook_thread *t, void *buf, MPI_Count count, MPI_Datatype type,
-		     int source, int tag, MPI_Comm comm, MPI_Status *status)
+int hook_mpi_receive_in_turn(struct hook_thread *t, struct hook_mpi_receive *o)
 {
 	MPI_Request request;
 	int rc;
 
 	hook_mpi_turn_take(t);
-	if (source == MPI_ANY_SOURCE && hook_mpi_mode->source)
-		source = hook_mpi_mode->source(t);
+	o->source = source_for(t, o->source);
 	/* Where the call itself would fail at once, nothing is waited for. */
-	if (hook_yields && count >= 0 && type != MPI_DATATYPE_NULL &&
-	    !hook_credit_is_sent(source, comm)) {
-		rc = hook_yield_probe(source, tag, comm, NULL, MPI_STATUS_IGNORE);
+	if (hook_yields && o->count >= 0 && o->type != MPI_DATATYPE_NULL &&
+	    !hook_credit_is_sent(o->source, o->comm)) {
+		rc = hook_yield_probe(o->source, o->tag, o->comm, NULL, MPI_STATUS_IGNORE);
 		if (rc != MPI_SUCCESS)
 			return rc;
 	}
 	if (!hook_mpi_turns)
-		return hook_mpi_recv(buf, count, type, source, tag, comm, status);
-	rc = hook_mpi_irecv(buf, count, type, source, tag, comm, &request);
+		return hook_mpi_receive(&hook_mpi_top, o);
+	o->post = HOOK_POSTED;
+	o->request = &request;
+	rc = hook_mpi_receive(&hook_mpi_top, o);
 	hook_mpi_turn_pass(t);
-	return rc == MPI_SUCCESS ? hook_mpi_wait(&request, status) : rc;
+	return rc == MPI_SUCCESS ? hook_mpi_wait(&request, o->status) : rc;
 }
 
-/* Waits for [receive, send] so that an error of either is returned as the blocking call would. */
-static int wait_both(MPI_Request requests[2], MPI_Status *status)
+struct hook_mpi_receive hook_mpi_receive_half(const struct hook_mpi_exchange *o)
 {
-	int first = hook_mpi_wait(&requests[0], status);
-	int second = hook_mpi_wait(&requests[1], MPI_STATUS_IGNORE);
-
-	return first != MPI_SUCCESS ? first : second;
+	return (struct hook_mpi_receive){.post = HOOK_POSTED,
+					 .buf = o->recvbuf,
+					 .count = o->recvcount,
+					 .type = o->recvtype,
+					 .source = o->source,
+					 .tag = o->recvtag,
+					 .comm = o->recvcomm,
+					 .request = o->request};
 }
 
-int hook_mpi_do_sendrecv(struct hook_thread *t, const struct hook_mpi_exchange *x,
-			 MPI_Status *status)
+struct hook_mpi_send hook_mpi_send_half(const struct hook_mpi_exchange *o)
 {
-	MPI_Request requests[2];
-	int source, rc;
+	return (struct hook_mpi_send){.post = HOOK_POSTED,
+				      .buf = o->sendbuf,
+				      .count = o->sendcount,
+				      .type = o->sendtype,
+				      .dest = o->dest,
+				      .tag = o->sendtag,
+				      .comm = o->comm,
+				      .request = o->request};
+}
 
-	hook_mpi_turn_take(t);
-	source = x->source;
-	if (source == MPI_ANY_SOURCE && hook_mpi_mode->source)
-		source = hook_mpi_mode->source(t);
-	if (!hook_mpi_turns && x->comm == x->recvcomm && x->sendcount <= INT_MAX &&
-	    x->recvcount <= INT_MAX)
-		return hook_mpi_real.Sendrecv(x->sendbuf, (int)x->sendcount, x->sendtype, x->dest,
-					      x->sendtag, x->recvbuf, (int)x->recvcount,
-					      x->recvtype, source, x->recvtag, x->comm, status);
-	rc = hook_mpi_irecv(x->recvbuf, x->recvcount, x->recvtype, source, x->recvtag, x->recvcomm,
-			    &requests[0]);
+/* An error of either is returned as the blocking call would. */
+int hook_mpi_exchange_by_parts(const struct hook_mpi_calls *mpi, struct hook_thread *t,
+			       const struct hook_mpi_exchange *o)
+{
+	struct hook_mpi_receive in = hook_mpi_receive_half(o);
+	struct hook_mpi_send out = hook_mpi_send_half(o);
+	MPI_Request receive, send;
+	int rc, second;
+
+	in.request = &receive;
+	out.request = &send;
+	rc = hook_mpi_receive(mpi, &in);
 	if (rc == MPI_SUCCESS)
-		rc = hook_mpi_isend(x->sendbuf, x->sendcount, x->sendtype, x->dest, x->sendtag,
-				    x->comm, &requests[1]);
+		rc = hook_mpi_send(mpi, &out);
 	hook_mpi_turn_pass(t);
-	return rc == MPI_SUCCESS ? wait_both(requests, status) : rc;
+	if (rc != MPI_SUCCESS)
+		return rc;
+	rc = hook_mpi_wait(&receive, o->status);
+	second = hook_mpi_wait(&send, MPI_STATUS_IGNORE);
+	return rc != MPI_SUCCESS ? rc : second;
 }
 
 #ifdef HOOK_FLAVOUR_MPICH
 /* MPICH's Pack refuses MPI_BOTTOM: the type begins as far below an address of ours. */
-static int pack_absolute(const struct hook_mpi_real *mpi, const struct hook_mpi_exchange *x,
+static int pack_absolute(const struct hook_mpi_calls *mpi, const struct hook_mpi_exchange *x,
 			 void *to, MPI_Count room, MPI_Count *packed)
 {
 	MPI_Count below = -(MPI_Count)(intptr_t)to;
@@ -101,7 +100,7 @@ static int pack_absolute(const struct hook_mpi_real *mpi, const struct hook_mpi_
 }
 #endif
 
-int hook_mpi_pack(const struct hook_mpi_real *mpi, const struct hook_mpi_exchange *x, void *to,
+int hook_mpi_pack(const struct hook_mpi_calls *mpi, const struct hook_mpi_exchange *x, void *to,
 		  MPI_Count room, MPI_Count *packed)
 {
 	*packed = 0;
@@ -122,103 +121,35 @@ int hook_mpi_pack(const struct hook_mpi_real *mpi, const struct hook_mpi_exchang
 }
 
 /* What is sent is packed first, because its place is where the receive writes. */
-static int replace_by_parts(struct hook_thread *t, const struct hook_mpi_exchange *x,
-			    MPI_Status *status)
+int hook_mpi_pack_first(struct hook_thread *t, struct hook_mpi_exchange *o)
 {
-	struct hook_mpi_exchange parts = *x;
 	MPI_Count packed = 0;
 	int size = 0, rc;
 	void *copy;
 
-	rc = hook_mpi_real.Pack_size((int)x->sendcount, x->sendtype, x->comm, &size);
+	rc = hook_mpi_top.Pack_size((int)o->sendcount, o->sendtype, o->comm, &size);
 	if (rc != MPI_SUCCESS)
 		return rc;
 	copy = hook_mpi_scratch(t, 2, size > 0 ? (size_t)size : 1);
 	if (!copy)
 		return MPI_ERR_NO_MEM;
-	rc = hook_mpi_pack(&hook_mpi_real, x, copy, size, &packed);
-	if (rc == MPI_SUCCESS) {
-		parts.sendbuf = copy;
-		parts.sendcount = packed;
-		parts.sendtype = MPI_PACKED;
-		rc = hook_mpi_do_sendrecv(t, &parts, status);
-	}
+	rc = hook_mpi_pack(&hook_mpi_top, o, copy, size, &packed);
+	o->sendbuf = copy;
+	o->sendcount = packed;
+	o->sendtype = MPI_PACKED;
 	return rc;
 }
 
-int hook_mpi_do_sendrecv_replace(struct hook_thread *t, const struct hook_mpi_exchange *x,
-				 MPI_Status *status)
+int hook_mpi_exchange_in_turn(struct hook_thread *t, struct hook_mpi_exchange *o)
 {
-	int source;
+	bool large = !o->replace && (o->sendcount > INT_MAX || o->recvcount > INT_MAX);
+	bool parts = hook_mpi_turns || large;
+	int rc = parts && o->replace ? hook_mpi_pack_first(t, o) : MPI_SUCCESS;
 
-	if (hook_mpi_turns || x->comm != x->recvcomm)
-		return replace_by_parts(t, x, status);
-	source = x->source;
-	if (source == MPI_ANY_SOURCE && hook_mpi_mode->source)
-		source = hook_mpi_mode->source(t);
-#ifdef HOOK_FLAVOUR_MPICH
-	if (x->recvcount > INT_MAX)
-		return hook_mpi_real.Sendrecv_replace_c(x->recvbuf, x->recvcount, x->recvtype,
-							x->dest, x->sendtag, source, x->recvtag,
-							x->comm, status);
-#endif
-	return hook_mpi_real.Sendrecv_replace(x->recvbuf, (int)x->recvcount, x->recvtype, x->dest,
-					      x->sendtag, source, x->recvtag, x->comm, status);
+	if (rc != MPI_SUCCESS)
+		return rc;
+	hook_mpi_turn_take(t);
+	o->source = source_for(t, o->source);
+	return parts ? hook_mpi_exchange_by_parts(&hook_mpi_top, t, o)
+		     : hook_mpi_exchange(&hook_mpi_top, o);
 }
-
-#ifdef HOOK_FLAVOUR_MPICH
-int hook_mpi_isendrecv(const struct hook_mpi_exchange *x, bool replace, MPI_Request *request)
-{
-	if (replace)
-		return hook_mpi_real.Isendrecv_replace_c(x->recvbuf, x->recvcount, x->recvtype,
-							 x->dest, x->sendtag, x->source, x->recvtag,
-							 x->comm, request);
-	return hook_mpi_real.Isendrecv_c(x->sendbuf, x->sendcount, x->sendtype, x->dest, x->sendtag,
-					 x->recvbuf, x->recvcount, x->recvtype, x->source,
-					 x->recvtag, x->comm, request);
-}
-#endif
-
-int hook_mpi_Sendrecv(struct hook_thread *t, const void *sendbuf, MPI_Count sendcount,
-		      MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf,
-		      MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag,
-		      MPI_Comm comm, MPI_Status *status)
-{
-	struct hook_mpi_exchange x = {sendbuf,   sendcount, sendtype, dest,    sendtag, recvbuf,
-				      recvcount, recvtype,  source,   recvtag, comm,    comm};
-
-	return hook_mpi_mode->exchange(t, &x, false, status);
-}
-
-int hook_mpi_Sendrecv_replace(struct hook_thread *t, void *buf, MPI_Count count, MPI_Datatype type,
-			      int dest, int sendtag, int source, int recvtag, MPI_Comm comm,
-			      MPI_Status *status)
-{
-	struct hook_mpi_exchange x = {buf,   count, type,   dest,    sendtag, buf,
-				      count, type,  source, recvtag, comm,    comm};
-
-	return hook_mpi_mode->exchange(t, &x, true, status);
-}
-
-#ifdef HOOK_FLAVOUR_MPICH
-int hook_mpi_Isendrecv(struct hook_thread *t, const void *sendbuf, MPI_Count sendcount,
-		       MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf,
-		       MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag,
-		       MPI_Comm comm, MPI_Request *request)
-{
-	struct hook_mpi_exchange x = {sendbuf,   sendcount, sendtype, dest,    sendtag, recvbuf,
-				      recvcount, recvtype,  source,   recvtag, comm,    comm};
-
-	return hook_mpi_mode->iexchange(t, &x, false, request);
-}
-
-int hook_mpi_Isendrecv_replace(struct hook_thread *t, void *buf, MPI_Count count, MPI_Datatype type,
-			       int dest, int sendtag, int source, int recvtag, MPI_Comm comm,
-			       MPI_Request *request)
-{
-	struct hook_mpi_exchange x = {buf,   count, type,   dest,    sendtag, buf,
-				      count, type,  source, recvtag, comm,    comm};
-
-	return hook_mpi_mode->iexchange(t, &x, true, request);
-}
-#endif

@@ -21,7 +21,48 @@ HOT = ("Recv", "Send")
 FLOWS = ("Barrier", "Bcast", "Gather", "Gatherv", "Scatter", "Scatterv", "Allgather", "Allgatherv",
          "Alltoall", "Alltoallv", "Alltoallw", "Allreduce", "Reduce", "Reduce_scatter",
          "Reduce_scatter_block", "Scan", "Exscan")
+# Operations as data: calls by name, and the struct of mpi.h that stands for each of them. A mode, and
+# a layer below it, answers each operation by one function.
+OPERATIONS = {
+    "complete": ("hook_mpi_completion", r"(Wait|Test)(any|some|all)?|Request_get_status"),
+    "receive": ("hook_mpi_receive", r"Recv|Irecv|Recv_init|Mrecv|Imrecv"),
+    "send": ("hook_mpi_send", r"I?[srb]?send|[SRB]?send_init"),
+    "exchange": ("hook_mpi_exchange", r"I?sendrecv(_replace)?"),
+    "probe": ("hook_mpi_probe", r"I?m?probe"),
+    "start": ("hook_mpi_start", r"Start(all)?"),
+    "release": ("hook_mpi_release", r"Request_free|Cancel"),
+}
+# Members of the structs by the names of arguments; others have the same name.
+COMPLETE_MEMBERS = {"request": "requests", "array_of_requests": "requests", "incount": "count",
+                    "index": "indices", "array_of_indices": "indices", "status": "statuses",
+                    "array_of_statuses": "statuses"}
+MEMBERS = {
+    "complete": COMPLETE_MEMBERS,
+    "start": COMPLETE_MEMBERS,
+    "receive": {"datatype": "type"},
+    "send": {"datatype": "type"},
+    "exchange": {"buf": "recvbuf sendbuf", "count": "recvcount sendcount", "comm": "comm recvcomm",
+                 "datatype": "recvtype sendtype"},
+}
+WIDE = {"receive": ["count"], "send": ["count"], "exchange": ["sendcount", "recvcount"]}
 NONBLOCKING = {"Send": "Isend", "Ssend": "Issend", "Rsend": "Irsend", "Bsend": "Ibsend"}
+
+
+# MPI's predefined handles. In Open MPI they are addresses of variables in its library: a library that
+# is loaded into programs without MPI cannot refer to them, and one that is loaded before MPI would
+# never get to know them. So they are looked up when MPI starts.
+HANDLES = {
+    "MPI_COMM_WORLD": ("MPI_Comm", "ompi_mpi_comm_world"),
+    "MPI_COMM_SELF": ("MPI_Comm", "ompi_mpi_comm_self"),
+    "MPI_COMM_NULL": ("MPI_Comm", "ompi_mpi_comm_null"),
+    "MPI_REQUEST_NULL": ("MPI_Request", "ompi_request_null"),
+    "MPI_PACKED": ("MPI_Datatype", "ompi_mpi_packed"),
+    "MPI_BYTE": ("MPI_Datatype", "ompi_mpi_byte"),
+    "MPI_DATATYPE_NULL": ("MPI_Datatype", "ompi_mpi_datatype_null"),
+    "MPI_UINT32_T": ("MPI_Datatype", "ompi_mpi_uint32_t"),
+    "MPI_UINT64_T": ("MPI_Datatype", "ompi_mpi_uint64_t"),
+    "MPI_SUM": ("MPI_Op", "ompi_mpi_op_sum"),
+}
 
 
 class Call:
@@ -42,12 +83,6 @@ class Call:
 
     def mode_name(self):
         return self.name.removesuffix("_c")
-
-    def mode_params(self):
-        params = re.sub(r"\bint (count|sendcount|recvcount)\b", r"MPI_Count \1", self.params)
-        if self.name == "Startall" or "array_of_requests" in params:
-            params = self.params
-        return params
 
     def flow(self):
         """Which of FLOWS it is, or None."""
@@ -129,6 +164,64 @@ class Call:
             members += [f".count = {count}", f".type = {amount[1]}"]
         return ", ".join(members)
 
+    def operation(self):
+        """Which of OPERATIONS it is, or None."""
+        for operation, (_, pattern) in OPERATIONS.items():
+            if re.fullmatch(pattern, self.mode_name(), re.I if operation != "complete" else 0):
+                return operation
+        return None
+
+    def traits(self):
+        """What tells it from other calls of its operation: members of the struct, their values."""
+        name, operation = self.mode_name(), self.operation()
+        how = re.search(r"(any|some|all)$", name)
+        post = ("PREPARED" if name.endswith("_init") else
+                "POSTED" if name[0] == "I" else "BLOCKING")
+        traits = {"post": f"HOOK_{post}"} if operation in WIDE else {}
+        if operation == "complete":
+            traits = {"how": f"HOOK_{how.group(1).upper() if how else 'ONE'}",
+                      "poll": "Test" in name or "_get_" in name, "keep": "_get_" in name}
+        elif operation == "send":
+            traits["mode"] = f"HOOK_SEND_{re.sub('^I|send.*', '', name, flags=re.I).upper() or 'PLAIN'}"
+        elif operation == "exchange":
+            traits["replace"] = "replace" in name
+        elif operation == "probe":
+            traits = {"poll": name[0] == "I"}
+        elif operation == "start":
+            traits = {"all": bool(how)}
+        elif operation == "release":
+            traits = {"cancel": name == "Cancel"}
+        return {m: v if isinstance(v, str) else str(v).lower() for m, v in traits.items()}
+
+    def members(self):
+        """Its arguments, how the struct refers to them, and the members they are in."""
+        operation = self.operation()
+        params = dict(zip(self.names, self.params.split(",")))
+        for name in self.names:
+            by_value = name == "request" and "*" not in params[name]
+            yield name, by_value, MEMBERS.get(operation, {}).get(name, name).split()
+
+    def fill(self):
+        """The struct of its operation, from its arguments."""
+        members = [f".{m} = {v}" for m, v in self.traits().items() if v != "false"]
+        if self.operation() in ("complete", "start") and not {"count", "incount"} & set(self.names):
+            members.append(".count = 1")
+        for name, by_value, there in self.members():
+            members += [f".{m} = {'&' if by_value else ''}{name}" for m in there]
+        return f"struct {OPERATIONS[self.operation()][0]} o = {{{', '.join(members)}}};"
+
+    def perform(self):
+        """The call that the struct `o` stands for, and when it does."""
+        wide = WIDE.get(self.operation(), [])
+        found = [f"o->{m} == {v}" for m, v in self.traits().items()]
+        if self.operation() in ("receive", "probe"):
+            found.append("o->message" if "message" in self.names else "!o->message")
+        args = []
+        for _, by_value, there in self.members():
+            cast = "(int)" if there[0] in wide and not self.name.endswith("_c") else ""
+            args.append(f"{cast}{'*' if by_value else ''}o->{there[0]}")
+        return f"\tif ({' && '.join(found)})\n\t\treturn mpi->{self.name}({', '.join(args)});"
+
     def noting(self):
         if not self.act_kind():
             return ""
@@ -163,7 +256,7 @@ def read(path):
 
 
 def body(call):
-    real = f"hook_mpi_real.{call.name}({call.args()})"
+    real = f"hook_mpi_top.{call.name}({call.args()})"
     if call.kind == "pass":
         # What is waited for later is no message that anybody counts.
         uncounted = "MPI_Request *" in call.params
@@ -176,24 +269,27 @@ def body(call):
                 "\thook_depth--;\n\treturn rc;\n")
     text = f"\tstruct hook_thread *t;\n\tint rc;\n\n\tif (!HOOK_LIKELY(hook_depth == 0))\n\t\treturn {real};\n"
     if call.kind == "mode":
-        made = f"\trc = hook_mpi_mode->{call.mode_name()}({call.args('t')});\n"
+        decide = f"\trc = hook_mpi_mode->{call.mode_name()}({call.args('t')});\n"
+        if call.operation():
+            mode = f"hook_mpi_mode->{call.operation()}(t, &o)"
+            decide = f"\t{{\n\t\t{call.fill()}\n\n\t\trc = {mode};\n\t}}\n"
         if call.name in HOT:
             quick = call.args('t').replace(" source,", "")
-            made = ("\tif (HOOK_LIKELY(record_quick) && source == MPI_ANY_SOURCE)\n"
-                    f"\t\trc = quick_record_{call.name}({quick});\n"
-                    "\telse if (replay_quick && source == MPI_ANY_SOURCE)\n"
-                    f"\t\trc = quick_replay_{call.name}({quick});\n"
-                    "\telse if (HOOK_LIKELY(hook_mpi_mode == &hook_mpi_record))\n"
-                    f"\t\trc = hook_mpi_record.{call.name}({call.args('t')});\n"
-                    f"\telse\n\t{made}")
+            decide = ("\tif (HOOK_LIKELY(record_quick) && source == MPI_ANY_SOURCE) {\n"
+                      f"\t\trc = quick_record_{call.name}({quick});\n"
+                      "\t} else if (replay_quick && source == MPI_ANY_SOURCE) {\n"
+                      f"\t\trc = quick_replay_{call.name}({quick});\n"
+                      f"\t}} else {{\n\t\t{call.fill()}\n\n"
+                      "\t\trc = HOOK_LIKELY(hook_mpi_mode == &hook_mpi_record)\n"
+                      f"\t\t\t? hook_mpi_record.{call.operation()}(t, &o) : {mode};\n\t}}\n")
         return (text
                 + f"\tt = hook_mpi_enter(CALL_{call.name}, __builtin_return_address(0));\n"
-                + made + "\thook_mpi_leave(t);\n\treturn rc;\n")
+                + decide + "\thook_mpi_leave(t);\n\treturn rc;\n")
     text += call.begin()
     if call.kind in ("send", "post"):
-        text += "\tif (hook_mpi_mode->sending)\n\t\tcomm = hook_mpi_mode->sending(t, dest, comm);\n"
+        text += "\tif (hook_mpi_mode->sending)\n\t\thook_mpi_mode->sending(t, dest, comm);\n"
     if call.frees():
-        text += "\tif (hook_mpi_mode->freeing)\n\t\thook_mpi_mode->freeing(t, *comm);\n"
+        text += "\tif (hook_mpi_mode->comm_freeing)\n\t\thook_mpi_mode->comm_freeing(t, *comm);\n"
     if call.kind == "refuse":
         text += f"\thook_mpi_mode->refuse(t);\n\trc = {real};\n"
     elif call.kind == "post":
@@ -203,17 +299,17 @@ def body(call):
         post = NONBLOCKING[call.mode_name()] + suffix
         text += ("\tif (hook_mpi_turns) {\n\t\tMPI_Request request;\n\n"
                  "\t\thook_mpi_turn_take(t);\n"
-                 f"\t\trc = hook_mpi_real.{post}({call.args()}, &request);\n"
+                 f"\t\trc = hook_mpi_top.{post}({call.args()}, &request);\n"
                  "\t\thook_mpi_turn_pass(t);\n"
                  "\t\tif (rc == MPI_SUCCESS)\n"
-                 "\t\t\trc = hook_mpi_real.Wait(&request, MPI_STATUS_IGNORE);\n"
+                 "\t\t\trc = hook_mpi_top.Wait(&request, MPI_STATUS_IGNORE);\n"
                  f"\t}} else {{\n\t\trc = {real};\n\t}}\n")
     else:
         text += f"\trc = {real};\n"
     if call.makes():
         parent = "comm" if "idup" in call.name else "MPI_COMM_NULL"
-        text += ("\tif (rc == MPI_SUCCESS && hook_mpi_mode->made)\n"
-                 f"\t\thook_mpi_mode->made(t, {parent}, *{call.makes()});\n")
+        text += ("\tif (rc == MPI_SUCCESS && hook_mpi_mode->comm_created)\n"
+                 f"\t\thook_mpi_mode->comm_created(t, {parent}, *{call.makes()});\n")
     return text + call.noted() + "\thook_mpi_end(t);\n\thook_mpi_leave(t);\n\treturn rc;\n"
 
 
@@ -222,7 +318,7 @@ def light(call):
     finish = "\thook_mpi_end(t);\n\thook_mpi_leave(t);\n\treturn rc;\n"
     peer = call.pick(PEERS, "HOOK_NO_PEER")
     tag = call.pick(TAGS, "HOOK_NO_TAG")
-    real = f"hook_mpi_real.{call.name}({call.args()})"
+    real = f"hook_mpi_top.{call.name}({call.args()})"
     enter = f"\tt = hook_mpi_enter(CALL_{call.name}, __builtin_return_address(0));\n"
     head = (f"\tstruct hook_thread *t;\n\tint rc;\n\n"
             f"\tif (!HOOK_LIKELY(hook_depth == 0))\n\t\treturn {real};\n")
@@ -239,14 +335,41 @@ def light(call):
                   f"\trc = {real};\n" + finish)
 
 
-def wrappers(calls):
+def resolve_handles(flavour):
+    handles = HANDLES if flavour == "openmpi" else {}
+    out = [f"void *hook_handle_{name};" for name in handles]
+    out += ["", "void hook_mpi_resolve_handles(void *(*find)(const char *name))", "{", "\t(void)find;"]
+    out += [f"\thook_handle_{name} = find(\"{there}\");" for name, (_, there) in handles.items()]
+    return out + ["}", ""]
+
+
+def declare_handles(flavour):
+    out = []
+    for name, (mpi_type, _) in HANDLES.items() if flavour == "openmpi" else []:
+        out += [f"#undef {name}", f"#define {name} (({mpi_type})hook_handle_{name})",
+                f"extern void *hook_handle_{name};"]
+    return out + [""]
+
+
+def wrappers(calls, flavour):
     out = ["/* Generated from calls.tbl by generate.py. */",
            '#include "hook/common/session.h"', '#include "hook/mpi/call/quick.h"', "",
-           "struct hook_mpi_real hook_mpi_real;", "",
+           "struct hook_mpi_calls hook_mpi_real, hook_mpi_top;", "",
+           *resolve_handles(flavour),
            "void hook_mpi_resolve_all(void *(*find)(const char *name))", "{"]
     for call in calls:
         out.append(f"\t*(void **)&hook_mpi_real.{call.name} = find(\"PMPI_{call.name}\");")
-    out += ["}", ""]
+    out += ["\thook_mpi_top = hook_mpi_real;", "}", ""]
+    for operation, (struct, _) in OPERATIONS.items():
+        those = [call for call in calls if call.operation() == operation]
+        out += [f"int hook_mpi_{operation}(const struct hook_mpi_calls *mpi, const struct {struct} *o)",
+                "{"]
+        large = [call for call in those if call.name.endswith("_c")]
+        if large:
+            fits = " && ".join(f"o->{count} == (int)o->{count}" for count in WIDE[operation])
+            out += [f"\tif (!HOOK_LIKELY({fits})) {{"] + [c.perform() for c in large] + ["\t}"]
+        out += [call.perform() for call in those if call not in large]
+        out += ["\treturn MPI_ERR_INTERN;", "}", ""]
     for call in calls:
         if call.kind in ("hand", "use"):
             continue
@@ -262,17 +385,31 @@ def wrappers(calls):
     return "\n".join(out)
 
 
-def header(calls):
+def layer(operation, calls):
+    """For a layer: functions for all calls of an operation that hand its struct to one function."""
+    out = [f"#define HOOK_MPI_LAYER_{operation.upper()}(layer, answer) \\"]
+    for call in calls:
+        out.append(f"\tstatic int layer##_{call.name}({call.params}) "
+                   f"{{ {call.fill()} return answer(&o); }} \\")
+    out += ["", f"#define HOOK_MPI_INSTALL_{operation.upper()}(layer, calls) \\"]
+    out += [f"\t(calls)->{call.name} = layer##_{call.name}; \\" for call in calls]
+    return out + [""]
+
+
+def header(calls, flavour):
     out = ["/* Generated from calls.tbl by generate.py. */", "#ifndef HOOK_MPI_CALLS_H",
-           "#define HOOK_MPI_CALLS_H", "", "enum hook_mpi_call {"]
+           "#define HOOK_MPI_CALLS_H", "", *declare_handles(flavour), "enum hook_mpi_call {"]
     out += [f"\tCALL_{call.name} = {call.number}," for call in calls]
-    out += ["};", "", "struct hook_mpi_real {"]
+    out += ["};", "", "struct hook_mpi_calls {"]
     out += [f"\t{call.result} (*{call.name})({call.params});" for call in calls]
     out += ["};", "", "/* The calls whose fate the mode decides. */", "#define HOOK_MPI_MODE_CALLS \\"]
     for call in calls:
-        if call.kind == "mode" and not call.name.endswith("_c"):
+        if call.kind == "mode" and not call.operation():
             out.append(f"\t{call.result} (*{call.name})(struct hook_thread *t, "
-                       f"{call.mode_params()}); \\")
+                       f"{call.params}); \\")
+    out += [""]
+    for operation in OPERATIONS:
+        out += layer(operation, [call for call in calls if call.operation() == operation])
     out += ["", "/* X(name, what it is, for large counts, parameters, arguments): collective operations. */"]
     for kind, posts in (("BLOCKING", False), ("POSTED", True)):
         out.append(f"#define HOOK_MPI_{kind}_FLOWS(X) \\")
@@ -307,8 +444,8 @@ def main():
         write(sys.argv[3], names(calls))
         return
     mine = [c for c in calls if c.flavour in ("both", sys.argv[2])]
-    write(sys.argv[3], wrappers(mine))
-    write(sys.argv[4], header(mine))
+    write(sys.argv[3], wrappers(mine, sys.argv[2]))
+    write(sys.argv[4], header(mine, sys.argv[2]))
 
 
 main()

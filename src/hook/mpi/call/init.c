@@ -13,7 +13,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "hook/common/end.h"
 #include "hook/common/lookup.h"
@@ -21,6 +20,7 @@
 #include "hook/common/process.h"
 #include "hook/input/input.h"
 #include "trace/calls.h"
+#include "hook/mpi/object/memory.h"
 
 #ifdef HOOK_FLAVOUR_OPENMPI
 #define MPI_SONAME "libmpi.so.40"
@@ -32,10 +32,6 @@
 
 const struct hook_mpi_mode *hook_mpi_mode = &hook_mpi_record;
 bool hook_mpi_turns;
-
-#ifdef HOOK_FLAVOUR_OPENMPI
-struct hook_mpi_handles hook_mpi_handles;
-#endif
 
 static void *mpi_library;
 static void *kept;         /* an MPI library that we opened just before the program did */
@@ -51,30 +47,12 @@ static void *find(const char *name)
 	return mpi_library ? hook_lookup_in(mpi_library, name) : NULL;
 }
 
-#ifdef HOOK_FLAVOUR_OPENMPI
 /* A program not made position-independent has a copy of the variable, and that one counts. */
 static void *find_variable(const char *name)
 {
 	void *p = dlsym(RTLD_DEFAULT, name);
 
 	return p ? p : dlsym(mpi_library, name);
-}
-#endif
-
-static void resolve_handles(void)
-{
-#ifdef HOOK_FLAVOUR_OPENMPI
-	hook_mpi_handles.comm_world = find_variable("ompi_mpi_comm_world");
-	hook_mpi_handles.comm_self = find_variable("ompi_mpi_comm_self");
-	hook_mpi_handles.comm_null = find_variable("ompi_mpi_comm_null");
-	hook_mpi_handles.request_null = find_variable("ompi_request_null");
-	hook_mpi_handles.packed = find_variable("ompi_mpi_packed");
-	hook_mpi_handles.byte = find_variable("ompi_mpi_byte");
-	hook_mpi_handles.type_null = find_variable("ompi_mpi_datatype_null");
-	hook_mpi_handles.uint32 = find_variable("ompi_mpi_uint32_t");
-	hook_mpi_handles.uint64 = find_variable("ompi_mpi_uint64_t");
-	hook_mpi_handles.sum = find_variable("ompi_mpi_op_sum");
-#endif
 }
 
 /*
@@ -99,7 +77,7 @@ static bool resolve(void)
 		return ours;
 	ours = i == 1;
 	if (ours)
-		resolve_handles();
+		hook_mpi_resolve_handles(find_variable);
 	hook_mpi_resolve_all(find);
 	return ours;
 }
@@ -189,8 +167,8 @@ void *hook_mpi_scratch(struct hook_thread *t, int which, size_t n)
 
 	if (n <= t->scratch_size[which])
 		return t->scratch[which];
-	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (p == MAP_FAILED)
+	p = hook_mpi_pages(size);
+	if (!p)
 		return NULL;
 	if (t->scratch[which])
 		munmap(t->scratch[which], t->scratch_size[which]);
@@ -317,12 +295,12 @@ HOOK_EXPORT int MPI_Finalize(void)
 	int rc;
 
 	if (hook_depth)
-		return hook_mpi_real.Finalize();
+		return hook_mpi_top.Finalize();
 	t = hook_mpi_enter(CALL_Finalize, __builtin_return_address(0));
 	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, 0);
 	if (!hook_mpi_sessions)
 		hook_mpi_closing(t);
-	rc = hook_mpi_real.Finalize();
+	rc = hook_mpi_top.Finalize();
 	hook_process.mpi_open = hook_mpi_sessions;
 	hook_mpi_end(t);
 	hook_mpi_leave(t);

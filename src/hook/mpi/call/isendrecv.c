@@ -6,10 +6,10 @@
  * where the receive writes. Invariant: a copy is kept until its send has completed.
  */
 #include "hook/mpi/call/mpi.h"
+#include "hook/mpi/object/memory.h"
 
 #ifdef HOOK_FLAVOUR_MPICH
 
-#include <sched.h>
 #include <sys/mman.h>
 
 struct sent {
@@ -22,17 +22,6 @@ struct sent {
 static struct sent *all_sent;
 static int locked;
 
-static void lock(void)
-{
-	while (__atomic_exchange_n(&locked, 1, __ATOMIC_ACQUIRE))
-		sched_yield();
-}
-
-static void unlock(void)
-{
-	__atomic_store_n(&locked, 0, __ATOMIC_RELEASE);
-}
-
 /* Gives back the copies of those that have completed. */
 static void reap(bool wait)
 {
@@ -43,9 +32,9 @@ static void reap(bool wait)
 		int done = 1;
 
 		if (wait)
-			hook_mpi_real.Wait(&s->request, MPI_STATUS_IGNORE);
+			hook_mpi_top.Wait(&s->request, MPI_STATUS_IGNORE);
 		else
-			hook_mpi_real.Test(&s->request, &done, MPI_STATUS_IGNORE);
+			hook_mpi_top.Test(&s->request, &done, MPI_STATUS_IGNORE);
 		if (!done) {
 			link = &s->next;
 			continue;
@@ -57,26 +46,29 @@ static void reap(bool wait)
 
 void hook_mpi_send_parts_close(void)
 {
-	lock();
+	hook_mpi_lock(&locked);
 	reap(true);
-	unlock();
+	hook_mpi_unlock(&locked);
 }
 
 static int send_packed(const struct hook_mpi_exchange *x, MPI_Count size)
 {
+	struct hook_mpi_send out = hook_mpi_send_half(x);
 	size_t mapped = sizeof(struct sent) + (size_t)size;
-	struct sent *s =
-		mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct sent *s = hook_mpi_pages(mapped);
 	MPI_Count packed = 0;
 	int rc;
 
-	if (s == MAP_FAILED)
+	if (!s)
 		return MPI_ERR_NO_MEM;
 	s->mapped = mapped;
-	rc = hook_mpi_pack(&hook_mpi_real, x, s->data, size, &packed);
+	rc = hook_mpi_pack(&hook_mpi_top, x, s->data, size, &packed);
+	out.buf = s->data;
+	out.count = packed;
+	out.type = MPI_PACKED;
+	out.request = &s->request;
 	if (rc == MPI_SUCCESS)
-		rc = hook_mpi_isend(s->data, packed, MPI_PACKED, x->dest, x->sendtag, x->comm,
-				    &s->request);
+		rc = hook_mpi_send(&hook_mpi_top, &out);
 	if (rc != MPI_SUCCESS) {
 		munmap(s, mapped);
 		return rc;
@@ -93,17 +85,23 @@ int hook_mpi_send_part(const struct hook_mpi_exchange *x)
 
 	if (x->dest == MPI_PROC_NULL)
 		return MPI_SUCCESS;
-	rc = hook_mpi_real.Pack_size_c(x->sendcount, x->sendtype, x->comm, &size);
+	rc = hook_mpi_top.Pack_size_c(x->sendcount, x->sendtype, x->comm, &size);
 	if (rc != MPI_SUCCESS)
 		return rc;
-	lock();
+	hook_mpi_lock(&locked);
 	reap(false);
 	rc = send_packed(x, size);
-	unlock();
+	hook_mpi_unlock(&locked);
 	return rc;
 }
 
 #else
+
+int hook_mpi_send_part(const struct hook_mpi_exchange *x)
+{
+	(void)x;
+	return MPI_ERR_INTERN; /* there is no Isendrecv */
+}
 
 void hook_mpi_send_parts_close(void)
 {

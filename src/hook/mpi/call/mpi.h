@@ -13,7 +13,6 @@
 
 #include "hook/common/hook.h"
 #include "hook/common/thread.h"
-#include "hook/mpi/call/handles.h"
 #include "hook/thread/baton.h"
 #include "trace/numbers.h"
 #include HOOK_MPI_HEADER
@@ -23,8 +22,46 @@
 
 #define HOOK_LIKELY(x) __builtin_expect(!!(x), 1)
 
-/* Both halves of a Sendrecv in any of its forms. */
+/*
+ * Operations of MPI as data. Wrappers fill these structs; a mode, and a layer between it and MPI,
+ * answers each of them by one function, however many calls it stands for.
+ */
+
+enum hook_mpi_post {
+	HOOK_BLOCKING,
+	HOOK_POSTED,   /* it gives a request */
+	HOOK_PREPARED, /* the same, to be started */
+};
+
+struct hook_mpi_receive {
+	enum hook_mpi_post post;
+	void *buf;
+	MPI_Count count;
+	MPI_Datatype type;
+	int source, tag;
+	MPI_Comm comm;
+	MPI_Message *message; /* of Mrecv and Imrecv, in the place of these three */
+	MPI_Request *request;
+	MPI_Status *status;
+};
+
+enum hook_mpi_send_mode { HOOK_SEND_PLAIN, HOOK_SEND_S, HOOK_SEND_R, HOOK_SEND_B };
+
+struct hook_mpi_send {
+	enum hook_mpi_post post;
+	enum hook_mpi_send_mode mode;
+	const void *buf;
+	MPI_Count count;
+	MPI_Datatype type;
+	int dest, tag;
+	MPI_Comm comm;
+	MPI_Request *request;
+};
+
+/* Sendrecv in any of its forms. */
 struct hook_mpi_exchange {
+	enum hook_mpi_post post;
+	bool replace; /* the received data go where the sent ones were */
 	const void *sendbuf;
 	MPI_Count sendcount;
 	MPI_Datatype sendtype;
@@ -34,7 +71,71 @@ struct hook_mpi_exchange {
 	MPI_Datatype recvtype;
 	int source, recvtag;
 	MPI_Comm comm, recvcomm; /* the same, but where one of the messages is held back */
+	MPI_Request *request;
+	MPI_Status *status;
 };
+
+struct hook_mpi_probe {
+	bool poll;
+	int source, tag;
+	MPI_Comm comm;
+	int *flag;
+	MPI_Message *message; /* of Mprobe and Improbe */
+	MPI_Status *status;
+};
+
+struct hook_mpi_start {
+	bool all; /* Startall */
+	int count;
+	MPI_Request *requests;
+};
+
+struct hook_mpi_release {
+	bool cancel; /* or free */
+	MPI_Request *request;
+};
+
+/* A call that completes requests: which of them it waits for, or whether it only asks. */
+enum hook_mpi_how { HOOK_ONE, HOOK_ANY, HOOK_SOME, HOOK_ALL };
+
+struct hook_mpi_completion {
+	enum hook_mpi_how how;
+	bool poll; /* it does not wait */
+	bool keep; /* Request_get_status: a request that has completed stays what it is */
+	int count;
+	MPI_Request *requests;
+	int *flag;            /* of polls, but for SOME */
+	int *outcount;        /* of SOME */
+	int *indices;         /* of SOME; of ANY it is one */
+	MPI_Status *statuses; /* of ONE and ANY it is one */
+};
+
+/* Their part of the digest. */
+static inline uint64_t hook_mpi_completion_digest(const struct hook_mpi_completion *o)
+{
+	return o->how == HOOK_ONE ? 0 : (uint64_t)o->count;
+}
+
+static inline uint64_t hook_mpi_start_digest(const struct hook_mpi_start *o)
+{
+	return o->all ? (uint64_t)o->count : 0;
+}
+
+static inline uint64_t hook_mpi_exchange_digest(const struct hook_mpi_exchange *o)
+{
+	return (uint64_t)o->recvcount + (uint64_t)o->dest * 3;
+}
+
+/* A poll is answered "no". */
+static inline void hook_mpi_completion_fails(const struct hook_mpi_completion *o)
+{
+	if (o->flag)
+		*o->flag = 0;
+	if (o->how == HOOK_ANY)
+		*o->indices = MPI_UNDEFINED;
+	if (o->outcount)
+		*o->outcount = 0;
+}
 
 /* What a call does, for a mode that looks at all of them. */
 enum hook_mpi_act_kind {
@@ -86,27 +187,43 @@ struct hook_mpi_mode {
 	void (*turn_pass)(struct hook_thread *t);
 	/* the source to ask for in the place of MPI_ANY_SOURCE; in the turn, if any; may be NULL */
 	int (*source)(struct hook_thread *t);
-	/* a message is about to be sent: the communicator to send it on; may be NULL */
-	MPI_Comm (*sending)(struct hook_thread *t, int dest, MPI_Comm comm);
+	/* a message is about to be sent; may be NULL */
+	void (*sending)(struct hook_thread *t, int dest, MPI_Comm comm);
 	/* a communicator came up (Comm_idup: its parent is given, it comes up later), or is about
 	   to be freed; may be NULL */
-	void (*made)(struct hook_thread *t, MPI_Comm parent, MPI_Comm made);
-	void (*freeing)(struct hook_thread *t, MPI_Comm comm);
+	void (*comm_created)(struct hook_thread *t, MPI_Comm parent, MPI_Comm created);
+	void (*comm_freeing)(struct hook_thread *t, MPI_Comm comm);
 	/* a call that the mode does not decide is about to be made, has returned; may be NULL */
 	void (*noting)(struct hook_thread *t, const struct hook_mpi_act *act);
 	void (*noted)(struct hook_thread *t, int rc);
 	/* MPI_Init has returned, MPI_Finalize is about to be called */
 	void (*opened)(struct hook_thread *t, int world, int level);
 	void (*closing)(struct hook_thread *t);
-	/* Sendrecv and Isendrecv; `replace`: the received data go where the sent ones were */
-	int (*exchange)(struct hook_thread *t, const struct hook_mpi_exchange *x, bool replace,
-			MPI_Status *status);
-	int (*iexchange)(struct hook_thread *t, const struct hook_mpi_exchange *x, bool replace,
-			 MPI_Request *request);
+	/* what becomes of these is the mode's choice; it may change the structs */
+	int (*receive)(struct hook_thread *t, struct hook_mpi_receive *o);
+	int (*exchange)(struct hook_thread *t, struct hook_mpi_exchange *o);
+	int (*probe)(struct hook_thread *t, struct hook_mpi_probe *o);
+	int (*start)(struct hook_thread *t, const struct hook_mpi_start *o);
+	int (*release)(struct hook_thread *t, const struct hook_mpi_release *o);
+	int (*complete)(struct hook_thread *t, const struct hook_mpi_completion *o);
 	HOOK_MPI_MODE_CALLS
 };
 
-extern struct hook_mpi_real hook_mpi_real;
+/*
+ * MPI itself, and what modes and wrappers call: MPI, or the uppermost of the layers that stand
+ * before it. A layer has a table of its own with those below it, and its functions in hook_mpi_top.
+ */
+extern struct hook_mpi_calls hook_mpi_real, hook_mpi_top;
+
+/* Each makes the call that its struct stands for. */
+int hook_mpi_complete(const struct hook_mpi_calls *mpi, const struct hook_mpi_completion *o);
+int hook_mpi_receive(const struct hook_mpi_calls *mpi, const struct hook_mpi_receive *o);
+int hook_mpi_send(const struct hook_mpi_calls *mpi, const struct hook_mpi_send *o);
+int hook_mpi_exchange(const struct hook_mpi_calls *mpi, const struct hook_mpi_exchange *o);
+int hook_mpi_probe(const struct hook_mpi_calls *mpi, const struct hook_mpi_probe *o);
+int hook_mpi_start(const struct hook_mpi_calls *mpi, const struct hook_mpi_start *o);
+int hook_mpi_release(const struct hook_mpi_calls *mpi, const struct hook_mpi_release *o);
+
 extern const struct hook_mpi_mode *hook_mpi_mode;
 extern const struct hook_mpi_mode hook_mpi_record, hook_mpi_replay;
 const struct hook_mpi_mode *hook_mpi_explore(void);
@@ -128,12 +245,13 @@ void hook_mpi_opened(struct hook_thread *t, int world, int level);
 void hook_mpi_closing(struct hook_thread *t);
 
 /* Makes a communicator of this rank alone. */
-void hook_mpi_make_alone(MPI_Comm *made);
+void hook_mpi_make_alone(MPI_Comm *created);
 
 /* Receives that MPI is to be asked about at the end of each event, see requests.h. */
 extern uint32_t hook_mpi_pending;
 
 void hook_mpi_resolve_all(void *(*find)(const char *name));
+void hook_mpi_resolve_handles(void *(*find)(const char *name));
 const char *hook_mpi_call_name(uint32_t call);
 
 static inline struct hook_thread *hook_mpi_enter(uint32_t call, const void *site)
@@ -214,56 +332,25 @@ void hook_mpi_noise(struct hook_thread *t);
 /* Room for n bytes that lasts until the next call with the same `which`. */
 void *hook_mpi_scratch(struct hook_thread *t, int which, size_t n);
 
-/* Messages larger than an int counts go through the calls of MPI 4 where there are any. */
-static inline int hook_mpi_recv(void *buf, MPI_Count count, MPI_Datatype type, int source, int tag,
-				MPI_Comm comm, MPI_Status *status)
-{
-#ifdef HOOK_FLAVOUR_MPICH
-	if (count > INT_MAX)
-		return hook_mpi_real.Recv_c(buf, count, type, source, tag, comm, status);
-#endif
-	return hook_mpi_real.Recv(buf, (int)count, type, source, tag, comm, status);
-}
-
-int hook_mpi_irecv(void *buf, MPI_Count count, MPI_Datatype type, int source, int tag,
-		   MPI_Comm comm, MPI_Request *request);
-int hook_mpi_isend(const void *buf, MPI_Count count, MPI_Datatype type, int dest, int tag,
-		   MPI_Comm comm, MPI_Request *request);
-
 /* The blocking calls, in a turn where threads take turns. Shared by the modes. */
-int hook_mpi_do_recv(struct hook_thread *t, void *buf, MPI_Count count, MPI_Datatype type,
-		     int source, int tag, MPI_Comm comm, MPI_Status *status);
-int hook_mpi_do_sendrecv(struct hook_thread *t, const struct hook_mpi_exchange *x,
-			 MPI_Status *status);
-int hook_mpi_do_sendrecv_replace(struct hook_thread *t, const struct hook_mpi_exchange *x,
-				 MPI_Status *status);
+int hook_mpi_receive_in_turn(struct hook_thread *t, struct hook_mpi_receive *o);
+int hook_mpi_exchange_in_turn(struct hook_thread *t, struct hook_mpi_exchange *o);
+
+/* An exchange as two messages; of one that replaces, what it sends is packed before. */
+int hook_mpi_exchange_by_parts(const struct hook_mpi_calls *mpi, struct hook_thread *t,
+			       const struct hook_mpi_exchange *o);
+int hook_mpi_pack_first(struct hook_thread *t, struct hook_mpi_exchange *o);
+
+/* The halves of an exchange. */
+struct hook_mpi_receive hook_mpi_receive_half(const struct hook_mpi_exchange *o);
+struct hook_mpi_send hook_mpi_send_half(const struct hook_mpi_exchange *o);
+
 /* What is to be sent, to a place with so much room; that is 0 if there is nothing. */
-int hook_mpi_pack(const struct hook_mpi_real *mpi, const struct hook_mpi_exchange *x, void *to,
+int hook_mpi_pack(const struct hook_mpi_calls *mpi, const struct hook_mpi_exchange *x, void *to,
 		  MPI_Count room, MPI_Count *packed);
-#ifdef HOOK_FLAVOUR_MPICH
-int hook_mpi_isendrecv(const struct hook_mpi_exchange *x, bool replace, MPI_Request *request);
-/* Of an Isendrecv from any source, see exchange-parts.c: the half that sends. */
+/* Of an Isendrecv from any source, see isendrecv.c: the half that sends. */
 int hook_mpi_send_part(const struct hook_mpi_exchange *x);
-#endif
 /* Waits for all that is on its way: MPI is about to end. */
 void hook_mpi_send_parts_close(void);
-
-/* Entries of both modes' tables: they gather the arguments for `exchange` and `iexchange`. */
-int hook_mpi_Sendrecv(struct hook_thread *t, const void *sendbuf, MPI_Count sendcount,
-		      MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf,
-		      MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag,
-		      MPI_Comm comm, MPI_Status *status);
-int hook_mpi_Sendrecv_replace(struct hook_thread *t, void *buf, MPI_Count count, MPI_Datatype type,
-			      int dest, int sendtag, int source, int recvtag, MPI_Comm comm,
-			      MPI_Status *status);
-#ifdef HOOK_FLAVOUR_MPICH
-int hook_mpi_Isendrecv(struct hook_thread *t, const void *sendbuf, MPI_Count sendcount,
-		       MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf,
-		       MPI_Count recvcount, MPI_Datatype recvtype, int source, int recvtag,
-		       MPI_Comm comm, MPI_Request *request);
-int hook_mpi_Isendrecv_replace(struct hook_thread *t, void *buf, MPI_Count count, MPI_Datatype type,
-			       int dest, int sendtag, int source, int recvtag, MPI_Comm comm,
-			       MPI_Request *request);
-#endif
 
 #endif

@@ -24,7 +24,7 @@ static inline __attribute__((always_inline)) int quick_record_Recv(struct hook_t
 	hook_mpi_begin(t, MPI_ANY_SOURCE, tag, (uint64_t)count);
 	if (status == MPI_STATUS_IGNORE)
 		status = &local;
-	rc = hook_mpi_real.Recv(buf, count, type, MPI_ANY_SOURCE, tag, comm, status);
+	rc = hook_mpi_top.Recv(buf, count, type, MPI_ANY_SOURCE, tag, comm, status);
 	if (HOOK_LIKELY(rc == MPI_SUCCESS) && HOOK_LIKELY(!hook_requests_count()) &&
 	    HOOK_LIKELY(!t->passive) &&
 	    HOOK_LIKELY(trace_order_again(&t->order, TRACE_SRC, (uint32_t)status->MPI_SOURCE))) {
@@ -43,6 +43,20 @@ static inline bool quick_replay_is_source_next(const struct hook_thread *t)
 	       t->next.kind == TRACE_SRC && t->more && t->next.a <= INT32_MAX;
 }
 
+static inline int quick_replay_usual(struct hook_thread *t, void *buf, int count, MPI_Datatype type,
+				     int tag, MPI_Comm comm, MPI_Status *status)
+{
+	struct hook_mpi_receive o = {.buf = buf,
+				     .count = count,
+				     .type = type,
+				     .source = MPI_ANY_SOURCE,
+				     .tag = tag,
+				     .comm = comm,
+				     .status = status};
+
+	return hook_mpi_replay.receive(t, &o);
+}
+
 static inline __attribute__((always_inline)) int quick_replay_Recv(struct hook_thread *t, void *buf,
 								   int count, MPI_Datatype type,
 								   int tag, MPI_Comm comm,
@@ -52,7 +66,7 @@ static inline __attribute__((always_inline)) int quick_replay_Recv(struct hook_t
 
 	if (!HOOK_LIKELY(quick_replay_is_source_next(t)) ||
 	    (hook_yields && !hook_credit_is_sent(source, comm)))
-		return hook_mpi_replay.Recv(t, buf, count, type, MPI_ANY_SOURCE, tag, comm, status);
+		return quick_replay_usual(t, buf, count, type, tag, comm, status);
 	hook_mpi_digest(t, MPI_ANY_SOURCE, tag, (uint64_t)count);
 	t->events++;
 	replay_show_begin(t, source, tag);
@@ -60,7 +74,7 @@ static inline __attribute__((always_inline)) int quick_replay_Recv(struct hook_t
 		t->next_event = trace_order_event(&t->order_reader);
 	else
 		replay_advance(t);
-	rc = hook_mpi_real.Recv(buf, count, type, source, tag, comm, status);
+	rc = hook_mpi_top.Recv(buf, count, type, source, tag, comm, status);
 	if (rc == MPI_SUCCESS)
 		hook_credit_received(source, comm);
 	replay_show_end(t);
@@ -84,7 +98,7 @@ static inline __attribute__((always_inline)) int quick_replay_Send(struct hook_t
 	t->events++;
 	replay_show_begin(t, dest, tag);
 	hook_credit_sending(t, dest, comm);
-	rc = hook_mpi_real.Send(buf, count, type, dest, tag, comm);
+	rc = hook_mpi_top.Send(buf, count, type, dest, tag, comm);
 	replay_show_end(t);
 	hook_mpi_leave(t);
 	return rc;

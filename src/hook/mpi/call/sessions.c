@@ -13,9 +13,9 @@ bool hook_mpi_sessions;
 
 #ifdef HOOK_FLAVOUR_OPENMPI
 
-void hook_mpi_make_alone(MPI_Comm *made)
+void hook_mpi_make_alone(MPI_Comm *created)
 {
-	hook_mpi_real.Comm_dup(MPI_COMM_SELF, made);
+	hook_mpi_real.Comm_dup(MPI_COMM_SELF, created);
 }
 
 #else
@@ -23,17 +23,17 @@ void hook_mpi_make_alone(MPI_Comm *made)
 static MPI_Session mine;
 static uint32_t sessions;
 
-void hook_mpi_make_alone(MPI_Comm *made)
+void hook_mpi_make_alone(MPI_Comm *created)
 {
 	MPI_Group group;
 
 	if (!hook_mpi_sessions) {
-		hook_mpi_real.Comm_dup(MPI_COMM_SELF, made);
+		hook_mpi_real.Comm_dup(MPI_COMM_SELF, created);
 		return;
 	}
 	hook_mpi_real.Group_from_session_pset(mine, "mpi://SELF", &group);
 	hook_mpi_real.Comm_create_from_group(group, "reprise", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL,
-					     made);
+					     created);
 	hook_mpi_real.Group_free(&group);
 }
 

@@ -7,11 +7,11 @@
  * the tag, and the count of calls with both. A communicator that was made behind our back gets its
  * name from its members and the count of those with the same members that came up so before.
  */
-#include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "hook/mpi/evaluate/evaluate.h"
+#include "hook/mpi/object/memory.h"
 
 #define BUCKETS 256
 #define CHUNK (1u << 20)
@@ -44,16 +44,14 @@ static size_t chunk_left;
 
 static void lock(void)
 {
-	if (!hook_mpi_turns)
-		return;
-	while (__atomic_exchange_n(&locked, 1, __ATOMIC_ACQUIRE))
-		sched_yield();
+	if (hook_mpi_turns)
+		hook_mpi_lock(&locked);
 }
 
 static void unlock(void)
 {
 	if (hook_mpi_turns)
-		__atomic_store_n(&locked, 0, __ATOMIC_RELEASE);
+		hook_mpi_unlock(&locked);
 }
 
 static void *small(size_t size)
@@ -113,18 +111,18 @@ static const struct evaluate_group *group_of(MPI_Group handle)
 	int size = 0, *position;
 	size_t bytes;
 
-	hook_mpi_real.Group_size(handle, &size);
+	hook_mpi_top.Group_size(handle, &size);
 	bytes = sizeof(*g) + (size_t)size * sizeof(int);
 	position = evaluate_memory((size_t)(size + 1) * sizeof(int));
 	g = small(bytes);
 	g->size = size;
 	for (int i = 0; i < size; i++)
 		position[i] = i;
-	hook_mpi_real.Group_translate_ranks(handle, size, position, world_group, g->rank);
+	hook_mpi_top.Group_translate_ranks(handle, size, position, world_group, g->rank);
 	g->hash = hash_ranks(g->rank, size);
 	g->same = memcmp(g->rank, position, (size_t)size * sizeof(int)) == 0;
 	munmap(position, (size_t)(size + 1) * sizeof(int));
-	hook_mpi_real.Group_free(&handle);
+	hook_mpi_top.Group_free(&handle);
 	kept = intern(g);
 	/* What was taken last can be given back. */
 	if (kept != g && (char *)g + ((bytes + 15) & ~(size_t)15) == chunk) {
@@ -152,16 +150,16 @@ static void ask(struct evaluate_comm *c)
 	MPI_Group group;
 	int inter = 0;
 
-	hook_mpi_real.Comm_rank(c->handle, &c->rank);
-	hook_mpi_real.Comm_group(c->handle, &group);
+	hook_mpi_top.Comm_rank(c->handle, &c->rank);
+	hook_mpi_top.Comm_group(c->handle, &group);
 	c->local = c->peers = group_of(group);
 	c->size = c->local->size;
 	c->remote = 0;
 	c->second = false;
-	hook_mpi_real.Comm_test_inter(c->handle, &inter);
+	hook_mpi_top.Comm_test_inter(c->handle, &inter);
 	if (!inter)
 		return;
-	hook_mpi_real.Comm_remote_group(c->handle, &group);
+	hook_mpi_top.Comm_remote_group(c->handle, &group);
 	c->peers = group_of(group);
 	c->remote = c->peers->size;
 	c->second = lowest(c->peers) < lowest(c->local);
@@ -255,16 +253,16 @@ static void put_listed(struct evaluate *e, const struct evaluate_comm *c, bool d
 	int *list;
 
 	if (distributed)
-		hook_mpi_real.Dist_graph_neighbors_count(c->handle, &n, &out, &weighted);
+		hook_mpi_top.Dist_graph_neighbors_count(c->handle, &n, &out, &weighted);
 	else
-		hook_mpi_real.Graph_neighbors_count(c->handle, c->rank, &n);
+		hook_mpi_top.Graph_neighbors_count(c->handle, c->rank, &n);
 	bytes = (size_t)(2 * (n + out) + 1) * sizeof(int);
 	list = evaluate_memory(bytes);
 	if (distributed)
-		hook_mpi_real.Dist_graph_neighbors(c->handle, n, list, list + n, out, list + 2 * n,
-						   list + 2 * n + out);
+		hook_mpi_top.Dist_graph_neighbors(c->handle, n, list, list + n, out, list + 2 * n,
+						  list + 2 * n + out);
 	else
-		hook_mpi_real.Graph_neighbors(c->handle, c->rank, n, list);
+		hook_mpi_top.Graph_neighbors(c->handle, c->rank, n, list);
 	for (int i = 0; i < n; i++)
 		put_neighbour(e, c, list[i]);
 	munmap(list, bytes);
@@ -276,16 +274,16 @@ static void put_neighbours(struct evaluate *e, const struct evaluate_comm *c)
 
 	if (c->remote)
 		return;
-	hook_mpi_real.Topo_test(c->handle, &kind);
+	hook_mpi_top.Topo_test(c->handle, &kind);
 	if (kind == MPI_GRAPH || kind == MPI_DIST_GRAPH)
 		put_listed(e, c, kind == MPI_DIST_GRAPH);
 	if (kind != MPI_CART)
 		return;
-	hook_mpi_real.Cartdim_get(c->handle, &dimensions);
+	hook_mpi_top.Cartdim_get(c->handle, &dimensions);
 	for (int i = 0; i < dimensions; i++) {
 		int before = MPI_PROC_NULL, after = MPI_PROC_NULL;
 
-		hook_mpi_real.Cart_shift(c->handle, i, 1, &before, &after);
+		hook_mpi_top.Cart_shift(c->handle, i, 1, &before, &after);
 		put_neighbour(e, c, before);
 		put_neighbour(e, c, after);
 	}
@@ -346,7 +344,7 @@ void evaluate_comms_open(struct evaluate *e)
 {
 	struct evaluate_comm *c;
 
-	hook_mpi_real.Comm_group(MPI_COMM_WORLD, &world_group);
+	hook_mpi_top.Comm_group(MPI_COMM_WORLD, &world_group);
 	c = add(MPI_COMM_WORLD);
 	ask(c);
 	c->name = mix(1, 0);
@@ -357,7 +355,7 @@ void evaluate_comms_open(struct evaluate *e)
 	put_comm(e, c);
 }
 
-void evaluate_comm_made(struct evaluate *e, MPI_Comm parent, MPI_Comm made)
+void evaluate_comm_created(struct evaluate *e, MPI_Comm parent, MPI_Comm created)
 {
 	const struct evaluate_comm *p;
 	struct evaluate_comm *c;
@@ -367,8 +365,8 @@ void evaluate_comm_made(struct evaluate *e, MPI_Comm parent, MPI_Comm made)
 	p = find_or_name(e, parent);
 	base = mix(4, p->name);
 	base = mix(base, count(base));
-	if (made != MPI_COMM_NULL) {
-		c = add(made);
+	if (created != MPI_COMM_NULL) {
+		c = add(created);
 		ask(c);
 		c->name = mix(base, members(c));
 		put_comm(e, c);
@@ -377,15 +375,15 @@ void evaluate_comm_made(struct evaluate *e, MPI_Comm parent, MPI_Comm made)
 	unlock();
 }
 
-void evaluate_comm_made_by_group(struct evaluate *e, int tag, MPI_Comm made)
+void evaluate_comm_created_by_group(struct evaluate *e, int tag, MPI_Comm created)
 {
 	struct evaluate_comm *c;
 	uint64_t base;
 
-	if (made == MPI_COMM_NULL)
+	if (created == MPI_COMM_NULL)
 		return;
 	lock();
-	c = add(made);
+	c = add(created);
 	ask(c);
 	base = mix(mix(5, members(c)), (uint64_t)(uint32_t)tag);
 	c->name = mix(base, count(base));
@@ -393,7 +391,7 @@ void evaluate_comm_made_by_group(struct evaluate *e, int tag, MPI_Comm made)
 	unlock();
 }
 
-void evaluate_comm_copied(struct evaluate *e, MPI_Comm parent, MPI_Comm made)
+void evaluate_comm_copied(struct evaluate *e, MPI_Comm parent, MPI_Comm created)
 {
 	const struct evaluate_comm *p;
 	struct evaluate_comm *c, copy;
@@ -404,7 +402,7 @@ void evaluate_comm_copied(struct evaluate *e, MPI_Comm parent, MPI_Comm made)
 	base = mix(4, p->name);
 	copy = *p;
 	copy.name = mix(mix(base, count(base)), members(p));
-	c = add(made);
+	c = add(created);
 	copy.next = c->next;
 	copy.handle = c->handle;
 	copy.number = c->number;

@@ -23,6 +23,7 @@
 #include "hook/common/stacks.h"
 #include "hook/common/text.h"
 #include "hook/mpi/replay/replay.h"
+#include "hook/mpi/object/memory.h"
 
 #define PATIENCE 100000 /* rounds for the lock of a thread that may never let go */
 
@@ -52,9 +53,9 @@ static void __attribute__((noreturn)) fail(struct hook_thread *t, const char *wh
 
 void *evaluate_memory(size_t size)
 {
-	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *p = hook_mpi_pages(size);
 
-	if (p == MAP_FAILED)
+	if (!p)
 		hook_failed(hook_thread_self(), "out of memory for events");
 	return p;
 }
@@ -75,17 +76,6 @@ static void read_epoch(void)
 	epoch = now(CLOCK_MONOTONIC) - (now(CLOCK_REALTIME) - strtoull(text, NULL, 10));
 }
 
-static void list_lock(void)
-{
-	while (__atomic_exchange_n(&threads_locked, 1, __ATOMIC_ACQUIRE))
-		sched_yield();
-}
-
-static void list_unlock(void)
-{
-	__atomic_store_n(&threads_locked, 0, __ATOMIC_RELEASE);
-}
-
 static struct evaluate *open_streams(struct hook_thread *t)
 {
 	struct evaluate *e = evaluate_memory(sizeof(*e));
@@ -97,10 +87,10 @@ static struct evaluate *open_streams(struct hook_thread *t)
 				 hook_process.process, t->name);
 	if (rc)
 		fail(t, "cannot write events", rc);
-	list_lock();
+	hook_mpi_lock(&threads_locked);
 	e->next = threads;
 	threads = e;
-	list_unlock();
+	hook_mpi_unlock(&threads_locked);
 	return e;
 }
 
@@ -114,14 +104,14 @@ struct evaluate *evaluate_self(struct hook_thread *t)
 /* Only where another thread may want to flush. */
 static void lock(struct evaluate *e)
 {
-	while (hook_mpi_turns && __atomic_exchange_n(&e->locked, 1, __ATOMIC_ACQUIRE))
-		sched_yield();
+	if (hook_mpi_turns)
+		hook_mpi_lock(&e->locked);
 }
 
 static void unlock(struct evaluate *e)
 {
 	if (hook_mpi_turns)
-		__atomic_store_n(&e->locked, 0, __ATOMIC_RELEASE);
+		hook_mpi_unlock(&e->locked);
 }
 
 /* False if the thread that holds it may never let go: a signal has come in between. */
@@ -168,16 +158,15 @@ static void thread_closing(struct hook_thread *t)
 	if (!e)
 		return;
 	t->evaluate = NULL;
-	list_lock();
+	hook_mpi_lock(&threads_locked);
 	while (*p && *p != e)
 		p = &(*p)->next;
 	if (*p)
 		*p = e->next;
-	list_unlock();
+	hook_mpi_unlock(&threads_locked);
 	flush(e);
 	trace_events_close(&e->events);
 	trace_stream_close(&e->polls.stream);
-	evaluate_wait_close(e);
 	munmap(e, sizeof(*e));
 }
 

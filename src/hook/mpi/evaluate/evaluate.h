@@ -9,7 +9,8 @@
 #ifndef HOOK_MPI_EVALUATE_H
 #define HOOK_MPI_EVALUATE_H
 
-#include "hook/mpi/call/mpi.h"
+#include "hook/mpi/object/batch.h"
+#include "hook/mpi/object/table.h"
 #include "trace/events.h"
 
 /* One per thread. */
@@ -17,16 +18,16 @@ struct evaluate {
 	struct evaluate *next;
 	int locked;
 	struct hook_mpi_act act;
-	bool last;           /* the recording ends inside the call: its events are written */
-	uint64_t number;     /* of the call at work */
-	uint32_t site;       /* of the call at work */
-	uint64_t time;       /* when it began */
-	uint64_t seq;        /* kept for the events of the call at work */
-	uint32_t seqs;       /* how many are kept */
-	MPI_Request *before; /* requests as the program gave them */
-	MPI_Status *statuses;
-	uint32_t *taken;
-	size_t room;                     /* of the three, in requests */
+	bool last;               /* the recording ends inside the call: its events are written */
+	uint64_t number;         /* of the call at work */
+	uint32_t site;           /* of the call at work */
+	uint64_t time;           /* when it began */
+	uint64_t seq;            /* kept for the events of the call at work */
+	uint32_t seqs;           /* how many are kept */
+	struct hook_batch batch; /* of a call that completes requests */
+	bool keep;               /* it leaves them as they are */
+	uint32_t chosen;         /* how many have completed */
+	uint64_t news;           /* of how many of them that is not written yet */
 	struct trace_order_writer polls; /* its stream is opened by the first one */
 	struct trace_events_writer events;
 };
@@ -65,11 +66,10 @@ enum {
 struct evaluate_group;
 
 struct evaluate_request {
-	uint64_t key;
+	struct hook_entry entry;
 	uint64_t id;
 	uint64_t bytes;
 	const struct evaluate_group *peers; /* of its communicator */
-	uint32_t next;                      /* of the same handle, or free */
 	uint32_t comm;
 	int32_t peer, tag; /* where it goes, or what it wants */
 	uint8_t kind;      /* SEND, POST, ICOLL or MPROBE */
@@ -82,7 +82,7 @@ uint64_t evaluate_next_id(void);
 /* Copies *r in. */
 void evaluate_request_add(MPI_Request handle, const struct evaluate_request *r);
 void evaluate_message_add(MPI_Message handle, const struct evaluate_request *r);
-/* The oldest of the handle, or NULL; valid until the next one is added. */
+/* The oldest of the handle, or NULL. */
 struct evaluate_request *evaluate_request_find(MPI_Request handle);
 /* The same, out of the table: put it back, or drop it. 0 if there is none. */
 uint32_t evaluate_request_take(MPI_Request handle);
@@ -110,11 +110,12 @@ const struct evaluate_comm *evaluate_comm(struct evaluate *e, MPI_Comm handle);
 /* The same, but NULL if it was never seen: it may not even be a communicator. */
 const struct evaluate_comm *evaluate_comm_known(MPI_Comm handle);
 void evaluate_comms_open(struct evaluate *e);
-/* A constructor has returned `made`: by all of `parent`, or by those of the new one with a tag. */
-void evaluate_comm_made(struct evaluate *e, MPI_Comm parent, MPI_Comm made);
-void evaluate_comm_made_by_group(struct evaluate *e, int tag, MPI_Comm made);
+/* A constructor has returned `created`: by all of `parent`, or by those of the new one with a tag.
+ */
+void evaluate_comm_created(struct evaluate *e, MPI_Comm parent, MPI_Comm created);
+void evaluate_comm_created_by_group(struct evaluate *e, int tag, MPI_Comm created);
 /* Not complete yet, but it will be a copy. */
-void evaluate_comm_copied(struct evaluate *e, MPI_Comm parent, MPI_Comm made);
+void evaluate_comm_copied(struct evaluate *e, MPI_Comm parent, MPI_Comm created);
 void evaluate_comm_freed(MPI_Comm handle);
 
 /* A rank of a communicator as events have it. */
@@ -126,7 +127,6 @@ void evaluate_note(struct evaluate *e, int rc, const MPI_Status *status);
 /* The calls of receive.c and complete.c; the table is filled with them. */
 void evaluate_receive_calls(struct hook_mpi_mode *mode);
 void evaluate_wait_calls(struct hook_mpi_mode *mode);
-void evaluate_wait_close(struct evaluate *e);
 /* What a receive has got. */
 void evaluate_outcome(struct trace_event *event, const struct evaluate_group *peers, int rc,
 		      const MPI_Status *status);

@@ -21,7 +21,7 @@ static uint64_t bytes_of(const struct hook_mpi_act *act, int rc)
 
 	if (act->count <= 0 || rc != MPI_SUCCESS)
 		return 0;
-	hook_mpi_real.Type_size_x(act->type, &size);
+	hook_mpi_top.Type_size_x(act->type, &size);
 	return (uint64_t)(size * act->count);
 }
 
@@ -297,13 +297,13 @@ static void note_comm(struct evaluate *e, int rc)
 		if (e->act.request)
 			evaluate_comm_copied(e, parent, *e->act.newcomm);
 		else
-			evaluate_comm_made(e, parent, *e->act.newcomm);
+			evaluate_comm_created(e, parent, *e->act.newcomm);
 		return;
 	}
 	if (rc != MPI_SUCCESS || e->last || *e->act.newcomm == MPI_COMM_NULL)
 		return;
 	e->seqs = 0;
-	evaluate_comm_made_by_group(e, e->act.tag, *e->act.newcomm);
+	evaluate_comm_created_by_group(e, e->act.tag, *e->act.newcomm);
 	e->act.comm = *e->act.newcomm;
 	note_collective(e, rc);
 }

@@ -195,7 +195,7 @@ static void opened(struct hook_thread *t, int world, int level)
 	why = hook_posts_load(hook_process.prelude_fd, &threads_before);
 	if (why)
 		hook_failed(t, why);
-	hook_mpi_real.Comm_dup(MPI_COMM_SELF, &nowhere);
+	hook_mpi_top.Comm_dup(MPI_COMM_SELF, &nowhere);
 	explore_install();
 	hook_mpi_record.opened(t, world, level);
 	explore_traffic_open(world);
@@ -204,30 +204,22 @@ static void opened(struct hook_thread *t, int world, int level)
 static void closing(struct hook_thread *t)
 {
 	hook_mpi_record.closing(t);
-	hook_mpi_real.Comm_free(&nowhere);
+	hook_mpi_top.Comm_free(&nowhere);
 }
 
-struct look {
-	int source, tag;
-	MPI_Comm comm;
-	MPI_Message *message; /* for Mprobe and Improbe */
-	MPI_Status *status;
-};
-
 /* In its turn; the message had arrived by then, so nobody waits long. */
-static int look(struct hook_thread *t, const struct look *l, int source)
+static int probe_from(struct hook_thread *t, const struct hook_mpi_probe *o, int source)
 {
+	struct hook_mpi_probe told = *o;
 	int rc;
 
 	if (source != MPI_ANY_SOURCE && hook_thread_is_main(t))
 		hook_slot->peer = source;
-	if (l->message) {
-		rc = explore_below.Mprobe(source, l->tag, l->comm, l->message, l->status);
-		if (rc == MPI_SUCCESS)
-			explore_probed(l->comm, l->status);
-	} else {
-		rc = explore_below.Probe(source, l->tag, l->comm, l->status);
-	}
+	told.source = source;
+	told.poll = false;
+	rc = hook_mpi_probe(&explore_below, &told);
+	if (o->message && rc == MPI_SUCCESS)
+		explore_probed(o->comm, o->status);
 	hook_mpi_turn_pass(t);
 	return rc;
 }
@@ -237,47 +229,27 @@ static int known_source(const struct trace_rec *rec, uint64_t first)
 	return rec->a < first || rec->a > INT32_MAX ? MPI_ANY_SOURCE : (int)(rec->a - first);
 }
 
-static int explore_look(struct hook_thread *t, struct look l)
+/* A probe before the cut; a poll is one that the prelude makes succeed. */
+static int probe_as_told(struct hook_thread *t, struct hook_mpi_probe *o)
 {
-	MPI_Status local;
-	struct trace_rec rec;
-	int source = l.source, rc;
+	struct trace_rec rec = {0};
+	int source = o->source, rc;
 
-	hook_mpi_begin(t, l.source, l.tag, 0);
-	if (l.status == MPI_STATUS_IGNORE)
-		l.status = &local;
+	hook_mpi_begin(t, o->source, o->tag, 0);
 	hook_mpi_turn_take(t);
-	if (source == MPI_ANY_SOURCE && explore_take(t, t->order.events, TRACE_LOOK, &rec))
-		source = known_source(&rec, 0);
-	rc = look(t, &l, source);
-	record_received(t, TRACE_LOOK, l.source, l.comm, record_told(rc, l.status));
-	hook_mpi_end(t);
-	return rc;
-}
-
-/* A poll that the prelude makes succeed. */
-static int explore_hit(struct hook_thread *t, struct look l, int *flag)
-{
-	uint64_t from = 0;
-	MPI_Status local;
-	struct trace_rec rec;
-	int source = l.source, rc;
-
-	hook_mpi_begin(t, l.source, l.tag, 0);
-	if (l.status == MPI_STATUS_IGNORE)
-		l.status = &local;
-	hook_mpi_turn_take(t);
-	explore_take(t, t->order.events, TRACE_HIT, &rec);
-	if (source == MPI_ANY_SOURCE)
+	if (o->poll)
+		explore_take(t, t->order.events, TRACE_HIT, &rec);
+	if (source == MPI_ANY_SOURCE && o->poll)
 		source = known_source(&rec, 1);
-	rc = look(t, &l, source);
-	if (rc == MPI_SUCCESS)
-		*flag = 1;
-	if (rc == MPI_SUCCESS && l.source == MPI_ANY_SOURCE)
-		from = (uint64_t)l.status->MPI_SOURCE + 1;
-	record_note(t, TRACE_HIT, from, 0);
-	if (rc == MPI_SUCCESS && hook_requests_count())
-		record_received(t, TRACE_LOOK, MPI_PROC_NULL, l.comm, l.status);
+	else if (source == MPI_ANY_SOURCE && explore_take(t, t->order.events, TRACE_LOOK, &rec))
+		source = known_source(&rec, 0);
+	rc = probe_from(t, o, source);
+	if (o->poll && rc == MPI_SUCCESS)
+		*o->flag = 1;
+	if (o->poll)
+		record_hit(t, o, o->source, rc == MPI_SUCCESS);
+	else
+		record_received(t, TRACE_LOOK, o->source, o->comm, record_told(rc, o->status));
 	hook_mpi_end(t);
 	return rc;
 }
@@ -298,99 +270,58 @@ static void wants(const struct hook_thread *t, int source, int tag, MPI_Comm com
 		explore_waits_for(source, tag, comm);
 }
 
-static int explore_Recv(struct hook_thread *t, void *buf, MPI_Count count, MPI_Datatype type,
-			int source, int tag, MPI_Comm comm, MPI_Status *status)
+static int explore_receive(struct hook_thread *t, struct hook_mpi_receive *o)
 {
-	wants(t, source, tag, comm);
-	return hook_mpi_record.Recv(t, buf, count, type, source, tag, comm, status);
-}
-
-static int explore_Wait(struct hook_thread *t, MPI_Request *request, MPI_Status *status)
-{
-	if (hook_thread_is_main(t))
-		explore_waits_for_all(1, request);
-	return hook_mpi_record.Wait(t, request, status);
-}
-
-static int explore_Waitall(struct hook_thread *t, int count, MPI_Request requests[],
-			   MPI_Status *statuses)
-{
-	if (hook_thread_is_main(t))
-		explore_waits_for_all(count, requests);
-	return hook_mpi_record.Waitall(t, count, requests, statuses);
-}
-
-static int explore_Probe(struct hook_thread *t, int source, int tag, MPI_Comm comm,
-			 MPI_Status *status)
-{
-	struct look l = {source, tag, comm, NULL, status};
-
-	wants(t, source, tag, comm);
-	return at_cut(t) ? hook_mpi_record.Probe(t, source, tag, comm, status) : explore_look(t, l);
-}
-
-static int explore_Mprobe(struct hook_thread *t, int source, int tag, MPI_Comm comm,
-			  MPI_Message *message, MPI_Status *status)
-{
-	MPI_Status local = {.MPI_SOURCE = MPI_UNDEFINED};
-	struct look l = {source, tag, comm, message, status};
 	int rc;
 
-	wants(t, source, tag, comm);
-	if (!at_cut(t))
-		return explore_look(t, l);
-	status = status == MPI_STATUS_IGNORE ? &local : status;
-	rc = hook_mpi_record.Mprobe(t, source, tag, comm, message, status);
-	explore_probed(comm, record_told(rc, status));
+	if (o->post == HOOK_BLOCKING)
+		wants(t, o->source, o->tag, o->comm);
+	rc = hook_mpi_record.receive(t, o);
+	if (o->post != HOOK_BLOCKING && rc == MPI_SUCCESS)
+		explore_posted(t, o);
 	return rc;
 }
 
-static int explore_Improbe(struct hook_thread *t, int source, int tag, MPI_Comm comm, int *flag,
-			   MPI_Message *message, MPI_Status *status)
+/* Past the cut; blocking or not, a matched probe takes its message. */
+static int probe_freely(struct hook_thread *t, struct hook_mpi_probe *o)
 {
-	MPI_Status local;
-	struct look l = {source, tag, comm, message, status};
-	int rc;
+	bool takes = o->message != NULL;
+	int rc = hook_mpi_record.probe(t, o);
 
+	if (o->poll && rc == MPI_SUCCESS && !*o->flag)
+		explore_poll_failed();
+	else if (takes && (!o->poll || rc == MPI_SUCCESS))
+		explore_probed(o->comm, record_told(rc, o->status));
+	return rc;
+}
+
+static int explore_probe(struct hook_thread *t, struct hook_mpi_probe *o)
+{
+	MPI_Status local = {.MPI_SOURCE = MPI_UNDEFINED};
+
+	if (o->status == MPI_STATUS_IGNORE)
+		o->status = &local;
+	if (!o->poll) {
+		wants(t, o->source, o->tag, o->comm);
+		return at_cut(t) ? probe_freely(t, o) : probe_as_told(t, o);
+	}
 	if (explore_poll_fails(t)) {
-		*flag = 0;
+		*o->flag = 0;
 		record_failed_poll(t);
 		return MPI_SUCCESS;
 	}
 	if (!t->past)
-		return explore_hit(t, l, flag);
+		return probe_as_told(t, o);
 	wait_for_others();
-	status = status == MPI_STATUS_IGNORE ? &local : status;
-	rc = message ? hook_mpi_record.Improbe(t, source, tag, comm, flag, message, status)
-		     : hook_mpi_record.Iprobe(t, source, tag, comm, flag, status);
-	if (rc == MPI_SUCCESS && !*flag)
-		explore_poll_failed();
-	else if (rc == MPI_SUCCESS && message)
-		explore_probed(comm, status);
-	return rc;
+	return probe_freely(t, o);
 }
 
-static int explore_exchange(struct hook_thread *t, const struct hook_mpi_exchange *x, bool replace,
-			    MPI_Status *status)
+static int explore_exchange(struct hook_thread *t, struct hook_mpi_exchange *o)
 {
-	explore_sends(x->dest, x->sendtag, x->comm);
-	wants(t, x->source, x->recvtag, x->recvcomm);
-	return hook_mpi_record.exchange(t, x, replace, status);
-}
-
-#ifdef HOOK_FLAVOUR_MPICH
-static int explore_iexchange(struct hook_thread *t, const struct hook_mpi_exchange *x, bool replace,
-			     MPI_Request *request)
-{
-	explore_sends(x->dest, x->sendtag, x->comm);
-	return hook_mpi_record.iexchange(t, x, replace, request);
-}
-#endif
-
-static int explore_Iprobe(struct hook_thread *t, int source, int tag, MPI_Comm comm, int *flag,
-			  MPI_Status *status)
-{
-	return explore_Improbe(t, source, tag, comm, flag, NULL, status);
+	explore_sends(o->dest, o->sendtag, o->comm);
+	if (o->post == HOOK_BLOCKING)
+		wants(t, o->source, o->recvtag, o->recvcomm);
+	return hook_mpi_record.exchange(t, o);
 }
 
 const struct hook_mpi_mode *hook_mpi_explore(void)
@@ -405,23 +336,12 @@ const struct hook_mpi_mode *hook_mpi_explore(void)
 	mode.source = source_of;
 	mode.opened = opened;
 	mode.closing = closing;
+	mode.receive = explore_receive;
 	mode.exchange = explore_exchange;
-#ifdef HOOK_FLAVOUR_MPICH
-	mode.iexchange = explore_iexchange;
-#endif
+	mode.probe = explore_probe;
+	mode.start = explore_start;
+	mode.complete = explore_complete;
+	mode.release = explore_release;
 	explore_traffic_calls(&mode);
-	mode.Recv = explore_Recv;
-	mode.Wait = explore_Wait;
-	mode.Waitall = explore_Waitall;
-	mode.Irecv = explore_Irecv;
-	mode.Probe = explore_Probe;
-	mode.Iprobe = explore_Iprobe;
-	mode.Mprobe = explore_Mprobe;
-	mode.Improbe = explore_Improbe;
-	mode.Recv_init = explore_Recv_init;
-	mode.Start = explore_Start;
-	mode.Startall = explore_Startall;
-	mode.Request_get_status = explore_Request_get_status;
-	mode.Request_free = explore_Request_free;
 	return &mode;
 }

@@ -24,9 +24,16 @@ void explore_poll_failed(void);
 /* A communicator on which nobody sends. */
 MPI_Comm explore_nowhere(void);
 
-/* Puts forced functions into hook_mpi_real; the true ones are here from then on. */
+/* Puts forced functions into hook_mpi_top; those below them are here from then on. */
 void explore_install(void);
-extern struct hook_mpi_real explore_below;
+extern struct hook_mpi_calls explore_below;
+
+void explore_install_completions(struct hook_mpi_calls *mpi);
+
+/* What was started in the place of a persistent receive: its handle, or the one that is given. */
+MPI_Request explore_real_handle(MPI_Request handle);
+void explore_remove_proxy(MPI_Request handle);
+extern int explore_proxies; /* how many there are */
 
 /* Counts messages and collective operations for the front: explore/traffic.c. */
 void explore_traffic_open(int ranks);
@@ -41,14 +48,11 @@ void explore_waits_for_all(int count, const MPI_Request requests[]);
 /* It begins. */
 void explore_traffic_begin(void);
 
-int explore_Irecv(struct hook_thread *t, void *buf, MPI_Count count, MPI_Datatype type, int source,
-		  int tag, MPI_Comm comm, MPI_Request *request);
-int explore_Recv_init(struct hook_thread *t, void *buf, MPI_Count count, MPI_Datatype type,
-		      int source, int tag, MPI_Comm comm, MPI_Request *request);
-int explore_Start(struct hook_thread *t, MPI_Request *request);
-int explore_Startall(struct hook_thread *t, int count, MPI_Request requests[]);
-int explore_Request_free(struct hook_thread *t, MPI_Request *request);
-int explore_Request_get_status(struct hook_thread *t, MPI_Request request, int *flag,
-			       MPI_Status *status);
+/* A receive was posted, or prepared: writes what is known of it. */
+void explore_posted(struct hook_thread *t, const struct hook_mpi_receive *o);
+
+int explore_start(struct hook_thread *t, const struct hook_mpi_start *o);
+int explore_release(struct hook_thread *t, const struct hook_mpi_release *o);
+int explore_complete(struct hook_thread *t, const struct hook_mpi_completion *o);
 
 #endif

@@ -21,7 +21,7 @@ static uint32_t comms;
 static void forget_comm(void)
 {
 	if (last_comm != MPI_COMM_NULL)
-		hook_mpi_real.Group_free(&last_group);
+		hook_mpi_top.Group_free(&last_group);
 	last_comm = MPI_COMM_NULL;
 }
 
@@ -32,12 +32,12 @@ static void look_at(MPI_Comm comm)
 	if (comm == last_comm)
 		return;
 	forget_comm();
-	hook_mpi_real.Comm_test_inter(comm, &inter);
+	hook_mpi_top.Comm_test_inter(comm, &inter);
 	if (inter)
-		hook_mpi_real.Comm_remote_group(comm, &last_group);
+		hook_mpi_top.Comm_remote_group(comm, &last_group);
 	else
-		hook_mpi_real.Comm_group(comm, &last_group);
-	hook_mpi_real.Group_size(last_group, &last_size);
+		hook_mpi_top.Comm_group(comm, &last_group);
+	hook_mpi_top.Group_size(last_group, &last_size);
 	last_is_world = !inter && last_size == world;
 	last_comm = comm;
 }
@@ -54,7 +54,7 @@ static int in_world(MPI_Comm comm, int rank)
 	look_at(comm);
 	if (rank >= last_size)
 		return -1;
-	hook_mpi_real.Group_translate_ranks(last_group, 1, &rank, world_group, &there);
+	hook_mpi_top.Group_translate_ranks(last_group, 1, &rank, world_group, &there);
 	return there >= 0 && there < world ? there : -1;
 }
 
@@ -104,7 +104,7 @@ void explore_waits_for_all(int count, const MPI_Request requests[])
 		hook_requests_lock();
 		r = hook_requests_find(requests[i]);
 		if (r && r->flags & REQUEST_ACTIVE)
-			explore_waits_for(r->source, r->tag, r->comm);
+			explore_waits_for(r->want.source, r->want.tag, r->want.comm);
 		hook_requests_unlock();
 	}
 }
@@ -118,7 +118,7 @@ void explore_traffic_begin(void)
 }
 
 /* All ranks make it, in the same order: so its place is the same in all slots. */
-static void made(struct hook_thread *t, MPI_Comm parent, MPI_Comm comm)
+static void created(struct hook_thread *t, MPI_Comm parent, MPI_Comm comm)
 {
 	(void)t;
 	if (hook_slot->uncounted || parent != MPI_COMM_NULL || comm == MPI_COMM_NULL)
@@ -207,9 +207,9 @@ static bool completed(struct hook_thread *t, struct hook_request *r, MPI_Status 
 
 	(void)t;
 	if (r->flags & REQUEST_CANCEL)
-		hook_mpi_real.Test_cancelled(status, &cancelled);
+		hook_mpi_top.Test_cancelled(status, &cancelled);
 	if (retire && !cancelled && status->MPI_SOURCE >= 0)
-		takes(r->comm, status);
+		takes(r->want.comm, status);
 	return false;
 }
 
@@ -217,14 +217,14 @@ static void closing(struct hook_thread *t)
 {
 	(void)t;
 	forget_comm();
-	hook_mpi_real.Group_free(&world_group);
+	hook_mpi_top.Group_free(&world_group);
 }
 
 void explore_traffic_calls(struct hook_mpi_mode *mode)
 {
 	mode->noting = noting;
-	mode->made = made;
-	mode->freeing = freeing;
+	mode->comm_created = created;
+	mode->comm_freeing = freeing;
 }
 
 void explore_traffic_open(int ranks)
@@ -235,7 +235,7 @@ void explore_traffic_open(int ranks)
 	last_comm = MPI_COMM_NULL;
 	comm_of_all[0] = MPI_COMM_WORLD;
 	comms = 1;
-	hook_mpi_real.Comm_group(MPI_COMM_WORLD, &world_group);
+	hook_mpi_top.Comm_group(MPI_COMM_WORLD, &world_group);
 	record_tracing = &counting;
 	hook_slot->uncounted = !hook_session_is_local() || hook_mpi_turns;
 }

@@ -10,6 +10,7 @@
 #define HOOK_REQUESTS_H
 
 #include "hook/mpi/call/mpi.h"
+#include "hook/mpi/object/table.h"
 
 enum {
 	REQUEST_WILD = 1,       /* posted with MPI_ANY_SOURCE */
@@ -27,18 +28,14 @@ enum {
 };
 
 struct hook_request {
+	struct hook_entry entry;
 	MPI_Request handle;
 	uint32_t flags;
-	uint32_t next, previous; /* open wildcards in the order of their posts, or free list */
-	uint64_t post;           /* number among all receives */
-	uint64_t wild;           /* number among wildcards */
-	int source, tag;
-	MPI_Comm comm;
-	/* persistent ones */
-	void *buf;
-	MPI_Count count;
-	MPI_Datatype type;
-	MPI_Request shadow; /* replay: what was started in its place, or MPI_REQUEST_NULL */
+	struct hook_request *next, *previous; /* open wildcards in the order of their posts */
+	uint64_t post;                        /* number among all receives */
+	uint64_t wild;                        /* number among wildcards */
+	struct hook_mpi_receive want;         /* what the program asked for */
+	MPI_Request proxy; /* replay: what was started in its place, or MPI_REQUEST_NULL */
 };
 
 void hook_requests_lock(void);
@@ -48,6 +45,9 @@ void hook_requests_unlock(void);
 struct hook_request *hook_requests_add(MPI_Request handle, uint32_t flags);
 struct hook_request *hook_requests_find(MPI_Request handle);
 void hook_requests_remove(struct hook_request *r);
+
+/* A persistent one is to be started in another way than by its handle: its type must last. */
+void hook_requests_keep(struct hook_request *r, const struct hook_mpi_receive *o);
 
 /* The numbers that the next post will get. */
 uint64_t hook_requests_next_post(void);

@@ -9,6 +9,7 @@
  * do not grow and none is read twice.
  */
 #include "hook/mpi/racing/ledger.h"
+#include "hook/mpi/object/memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -55,13 +56,6 @@ static struct {
 	struct early *first, **end;
 } bucket[BUCKETS];
 static struct early *free_early, *taken_early;
-
-static void *fresh(size_t n)
-{
-	void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	return p == MAP_FAILED ? NULL : p;
-}
 
 static size_t up(size_t n, size_t to)
 {
@@ -115,8 +109,8 @@ static bool map_it(int fd)
 		return false;
 	map = p;
 	madvise(map, map_bytes, MADV_DONTDUMP);
-	hook_ledger_outs = fresh(ranks * sizeof(*hook_ledger_outs));
-	hook_ledger_ins = fresh(ranks * sizeof(*hook_ledger_ins));
+	hook_ledger_outs = hook_mpi_pages(ranks * sizeof(*hook_ledger_outs));
+	hook_ledger_ins = hook_mpi_pages(ranks * sizeof(*hook_ledger_ins));
 	if (hook_ledger_outs && hook_ledger_ins)
 		return true;
 	hook_ledger_close();
@@ -275,7 +269,7 @@ static void get_memory(void)
 {
 	size_t each = sizeof(struct early) + up(clock_bytes, 8);
 	size_t n = EARLY_BYTES / each + 1;
-	char *p = fresh(n * each);
+	char *p = hook_mpi_pages(n * each);
 
 	for (size_t i = 0; p && i < n; i++) {
 		struct early *e = (struct early *)(p + i * each);

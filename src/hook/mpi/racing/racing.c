@@ -7,7 +7,6 @@
  */
 #include "hook/mpi/racing/racing.h"
 
-#include <string.h>
 #include <unistd.h>
 
 #include "base/varint.h"
@@ -248,7 +247,8 @@ static void older(struct hook_thread *t, MPI_Comm comm, const MPI_Status *of, ui
 		int flag = 0;
 
 		next = hook_requests_next_open(r);
-		if (r->comm != comm || (r->tag != MPI_ANY_TAG && r->tag != of->MPI_TAG))
+		if (r->want.comm != comm ||
+		    (r->want.tag != MPI_ANY_TAG && r->want.tag != of->MPI_TAG))
 			continue;
 		if (r->flags & REQUEST_DONE)
 			continue; /* it will be in the window when the messages are compared */
@@ -284,76 +284,77 @@ static inline void came_to_recv(struct hook_thread *t, int source, int tag,
 			stamp_next_key(false), covers);
 }
 
-/* racing_recv where clocks are in the ledger. */
-static bool recv_apart(struct hook_thread *t, void *buf, int count, MPI_Datatype type, int source,
-		       int tag, MPI_Status *status, int *rc)
+/* racing_receive where clocks are in the ledger. */
+static bool receive_apart(struct hook_thread *t, const struct hook_mpi_receive *o, int *rc)
 {
-	*rc = stamp_mpi.Recv(buf, count, type, source, tag, MPI_COMM_WORLD, status);
+	MPI_Status *status = o->status;
+
+	*rc = stamp_below.Recv(o->buf, (int)o->count, o->type, o->source, o->tag, MPI_COMM_WORLD,
+			       status);
 	if (HOOK_LIKELY(*rc == MPI_SUCCESS)) {
-		came_to_recv(t, source, tag, status,
+		came_to_recv(t, o->source, o->tag, status,
 			     stamp_apart_covers(status->MPI_SOURCE, status->MPI_TAG));
 		return true;
 	}
 	stamp_apart_came(status, *rc);
-	racing_received(t, TRACE_SRC, source, MPI_COMM_WORLD, record_told(*rc, status));
+	racing_received(t, TRACE_SRC, o->source, MPI_COMM_WORLD, record_told(*rc, status));
 	return true;
 }
 
 /*
- * Most receives are of short messages, by one call, while nothing else is under way: stamp_Recv and
- * racing_received in one piece.
+ * Most receives are of short messages, by one call, while nothing else is under way: the layer's
+ * part and racing_received in one piece.
  */
-bool racing_recv(struct hook_thread *t, void *buf, MPI_Count count, MPI_Datatype type, int source,
-		 int tag, MPI_Comm comm, MPI_Status *status, int *rc)
+bool racing_receive(struct hook_thread *t, const struct hook_mpi_receive *o, int *rc)
 {
+	MPI_Status *status = o->status;
 	size_t bytes;
 	long fits;
 
-	if (record_tracing != &racing || comm != MPI_COMM_WORLD || source == MPI_PROC_NULL ||
-	    count < 0 || arrivals || stamp_request_orphans || hook_requests_count())
+	if (record_tracing != &racing || o->comm != MPI_COMM_WORLD || o->source == MPI_PROC_NULL ||
+	    o->count < 0 || arrivals || stamp_request_orphans || hook_requests_count())
 		return false;
 	if (stamp_apart)
-		return count <= INT_MAX &&
-		       recv_apart(t, buf, (int)count, type, source, tag, status, rc);
-	fits = stamp_type_copyable(buf, count, type, stamp_room);
+		return o->count <= INT_MAX && receive_apart(t, o, rc);
+	fits = stamp_type_copyable(o->buf, o->count, o->type, stamp_room);
 	if (fits < 0)
 		return false;
 	stamp_status_set_bytes(status, 0);
-	*rc = stamp_mpi.Recv(stamp_recv_room, (int)stamp_head + (int)fits, MPI_BYTE, source, tag,
-			     comm, status);
+	*rc = stamp_below.Recv(stamp_recv_room, (int)stamp_head + (int)fits, MPI_BYTE, o->source,
+			       o->tag, o->comm, status);
 	bytes = stamp_status_bytes(status);
 	if (HOOK_LIKELY(*rc == MPI_SUCCESS && bytes >= stamp_head)) {
 		bytes -= stamp_head;
-		stamp_copy(buf, stamp_recv_room + stamp_head, bytes);
+		stamp_copy(o->buf, stamp_recv_room + stamp_head, bytes);
 		stamp_status_set_bytes(status, bytes);
-		came_to_recv(t, source, tag, status,
+		came_to_recv(t, o->source, o->tag, status,
 			     hook_clock_receive(&stamp_clock, stamp_recv_room));
 		return true;
 	}
 	stamp_unwrap(&(struct stamp_parcel){.clock = stamp_recv_room,
-					    .home = buf,
+					    .home = o->buf,
 					    .bytes = (size_t)fits},
-		     comm, stamp_next_key(false), status, *rc);
-	racing_received(t, TRACE_SRC, source, comm, record_told(*rc, status));
+		     o->comm, stamp_next_key(false), status, *rc);
+	racing_received(t, TRACE_SRC, o->source, o->comm, record_told(*rc, status));
 	return true;
 }
 
 static bool racing_completed(struct hook_thread *t, struct hook_request *r, MPI_Status *status,
 			     bool retire)
 {
-	MPI_Comm comm = r->comm;
+	MPI_Comm comm = r->want.comm;
 	uint64_t post = r->post;
 	int cancelled = 0;
 
 	if (r->flags & REQUEST_CANCEL)
-		hook_mpi_real.Test_cancelled(status, &cancelled);
+		hook_mpi_top.Test_cancelled(status, &cancelled);
 	if (cancelled)
 		return false;
 	if ((r->flags & (REQUEST_WILD | REQUEST_KNOWN | REQUEST_PENDING)) ==
 	    (REQUEST_WILD | REQUEST_PENDING))
 		return false;
 	if ((r->flags & (REQUEST_WILD | REQUEST_KNOWN)) == REQUEST_WILD)
-		saw(t, r->wild, 2 * post + 1, comm, r->tag, status->MPI_SOURCE);
+		saw(t, r->wild, 2 * post + 1, comm, r->want.tag, status->MPI_SOURCE);
 	r->flags |= REQUEST_KNOWN;
 	hook_requests_close(r);
 	if (retire)
@@ -413,7 +414,7 @@ static bool prepare(struct hook_thread *t, uint32_t mode, int world)
 	char name[TRACE_NAME_BYTES + 16];
 	int rank = 0;
 
-	hook_mpi_real.Comm_rank(MPI_COMM_WORLD, &rank);
+	hook_mpi_top.Comm_rank(MPI_COMM_WORLD, &rank);
 	window.write = raced;
 	window.store = store;
 	hook_stream_name(t, "window", name, sizeof(name));

@@ -12,8 +12,7 @@ uint32_t racing_open(struct hook_thread *t, int world, int level);
  * MPI_Recv and all there is to do about it in `racing`; false: this is not the usual case, nothing
  * was done. The status is not MPI_STATUS_IGNORE.
  */
-bool racing_recv(struct hook_thread *t, void *buf, MPI_Count count, MPI_Datatype type, int source,
-		 int tag, MPI_Comm comm, MPI_Status *status, int *rc);
+bool racing_receive(struct hook_thread *t, const struct hook_mpi_receive *o, int *rc);
 
 /*
  * How clocks ride on messages of MPI_COMM_WORLD: in the ledger, which is open then, if all are on

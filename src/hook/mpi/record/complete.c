@@ -11,9 +11,9 @@
 #include "hook/mpi/record/record.h"
 
 #include <sched.h>
-#include <string.h>
 
 #include "base/varint.h"
+#include "hook/mpi/object/batch.h"
 #include "hook/mpi/stamp/stamp.h"
 
 void record_fate(struct hook_thread *t, const struct hook_request *r, uint64_t code)
@@ -41,7 +41,7 @@ static bool note_fate(struct hook_thread *t, struct hook_request *r, MPI_Status 
 	int cancelled = 0;
 
 	if (r->flags & REQUEST_CANCEL)
-		hook_mpi_real.Test_cancelled(status, &cancelled);
+		hook_mpi_top.Test_cancelled(status, &cancelled);
 	if (r->flags & REQUEST_KNOWN)
 		return cancelled;
 	if (r->flags & REQUEST_WILD)
@@ -66,7 +66,7 @@ bool record_ask(struct hook_thread *t, struct hook_request *r)
 	note_fate(t, r, &status);
 	if (r->flags & REQUEST_ORPHAN) {
 		hook_requests_remove(r);
-		hook_mpi_real.Request_free(&handle);
+		hook_mpi_top.Request_free(&handle);
 	}
 	return true;
 }
@@ -77,7 +77,7 @@ void record_older(struct hook_thread *t, MPI_Comm comm, int tag, uint64_t post)
 
 	for (r = hook_requests_first_open(); r && r->post < post; r = next) {
 		next = hook_requests_next_open(r);
-		if (r->comm != comm || (r->tag != MPI_ANY_TAG && r->tag != tag))
+		if (r->want.comm != comm || (r->want.tag != MPI_ANY_TAG && r->want.tag != tag))
 			continue;
 		if (!record_ask(t, r) && tag != MPI_ANY_TAG)
 			hook_requests_pend(r);
@@ -101,21 +101,19 @@ void record_pending(struct hook_thread *t)
 	hook_requests_unlock();
 }
 
-void record_posted(struct hook_thread *t, MPI_Request request, uint32_t flags, int source, int tag,
-		   MPI_Comm comm)
+void record_posted(struct hook_thread *t, const struct hook_mpi_receive *o)
 {
+	uint32_t flags = o->post == HOOK_PREPARED ? REQUEST_PERSISTENT : 0;
 	struct hook_request *r;
 
-	if (source == MPI_PROC_NULL)
+	if (o->source == MPI_PROC_NULL)
 		return;
-	if (source == MPI_ANY_SOURCE)
+	if (o->source == MPI_ANY_SOURCE)
 		flags |= REQUEST_WILD;
 	hook_requests_lock();
-	r = hook_requests_add(request, flags);
+	r = hook_requests_add(*o->request, flags);
 	if (r) {
-		r->source = source;
-		r->tag = tag;
-		r->comm = comm;
+		r->want = *o;
 		if (!(flags & REQUEST_PERSISTENT))
 			hook_requests_post(r);
 	}
@@ -134,7 +132,7 @@ static void completed(struct hook_thread *t, struct hook_request *r, MPI_Status 
 		return;
 	if (record_tracing && record_tracing->completed(t, r, status, true))
 		return;
-	comm = r->comm;
+	comm = r->want.comm;
 	post = r->post;
 	cancelled = note_fate(t, r, status);
 	hook_requests_retire(r);
@@ -142,110 +140,45 @@ static void completed(struct hook_thread *t, struct hook_request *r, MPI_Status 
 		record_older(t, comm, status->MPI_TAG, post);
 }
 
-/* The request that was `before`, see hook_requests_take, has completed with this status. */
-static void record_completed(struct hook_thread *t, MPI_Request before, uint32_t *taken,
-			     MPI_Status *status)
+/* Receives of a call, while there are any; where threads take turns they leave the table. */
+static void watch_open(struct hook_batch *b, struct hook_thread *t,
+		       const struct hook_mpi_completion *o)
 {
+	hook_batch_none(b, o);
+	if (o->keep && o->statuses == MPI_STATUS_IGNORE)
+		b->statuses = &b->one;
+	if (!hook_requests_count() || o->count <= 0 || o->keep)
+		return;
+	if (hook_batch_open(b, t, 0, o))
+		hook_requests_take(o->count, o->requests, b->taken);
+}
+
+static void watch_close(struct hook_batch *b)
+{
+	if (b->before)
+		hook_requests_put_back(b->count, b->taken);
+}
+
+static void watch_done(struct hook_batch *b, int i, int rc, MPI_Status *status, void *t)
+{
+	(void)rc;
 	hook_requests_lock();
-	completed(t, hook_requests_taken(before, taken), status);
+	completed(t, hook_requests_taken(b->before[i], &b->taken[i]), status);
 	hook_requests_unlock();
-	*taken = 0;
-}
-
-/* What a completion call needs besides the user's arguments. */
-struct watch {
-	MPI_Request *before; /* NULL if no receives are in flight */
-	uint32_t *taken;
-	MPI_Status *statuses;
-	int count;
-};
-
-static struct watch watch_open(struct hook_thread *t, int count, const MPI_Request requests[],
-			       MPI_Status statuses[])
-{
-	struct watch w = {.statuses = statuses, .count = count};
-
-	if (!hook_requests_count() || count <= 0)
-		return w;
-	w.before = hook_mpi_scratch(t, 0, (size_t)count * sizeof(*w.before));
-	w.taken = hook_mpi_scratch(t, 2, (size_t)count * sizeof(*w.taken));
-	if (statuses == MPI_STATUSES_IGNORE)
-		w.statuses = hook_mpi_scratch(t, 1, (size_t)count * sizeof(*w.statuses));
-	if (!w.before || !w.taken || !w.statuses)
-		return (struct watch){.statuses = statuses};
-	memcpy(w.before, requests, (size_t)count * sizeof(*w.before));
-	hook_requests_take(count, requests, w.taken);
-	return w;
-}
-
-static void watch_close(struct watch *w)
-{
-	if (w->before)
-		hook_requests_put_back(w->count, w->taken);
-}
-
-/* After an error an index may be anything. */
-static void watch_one(struct hook_thread *t, struct watch *w, int index, MPI_Status *status)
-{
-	if (w->before && index >= 0 && index < w->count)
-		record_completed(t, w->before[index], &w->taken[index], status);
+	b->taken[i] = 0;
 }
 
 /* Several have completed: whoever is looked at first must not ask MPI for one of the others. */
-static void watch_mark(struct watch *w, int index)
+static void watch_mark(struct hook_batch *b, int i, int rc, MPI_Status *status, void *t)
 {
 	struct hook_request *r;
 
-	if (!w->before || index < 0 || index >= w->count)
-		return;
+	(void)rc, (void)status, (void)t;
 	hook_requests_lock();
-	r = hook_requests_taken(w->before[index], &w->taken[index]);
+	r = hook_requests_taken(b->before[i], &b->taken[i]);
 	if (r && r->flags & REQUEST_ACTIVE)
 		r->flags |= REQUEST_DONE;
 	hook_requests_unlock();
-}
-
-/* After an error a request that did not complete is still what it was. */
-static bool has_completed(const struct watch *w, const MPI_Request requests[], int rc, int i)
-{
-	if (rc == MPI_SUCCESS || requests[i] != w->before[i])
-		return true;
-	return hook_mpi_in_status(rc) && w->statuses[i].MPI_ERROR != MPI_ERR_PENDING;
-}
-
-static void watch_all(struct hook_thread *t, struct watch *w, const MPI_Request requests[], int rc)
-{
-	if (!w->before)
-		return;
-	for (int i = 0; i < w->count && hook_requests_first_open(); i++) {
-		if (has_completed(w, requests, rc, i))
-			watch_mark(w, i);
-	}
-	for (int i = 0; i < w->count; i++) {
-		if (has_completed(w, requests, rc, i))
-			watch_one(t, w, i, &w->statuses[i]);
-	}
-}
-
-int record_Wait(struct hook_thread *t, MPI_Request *request, MPI_Status *status)
-{
-	MPI_Request before = *request;
-	uint32_t taken;
-	MPI_Status local;
-	int rc;
-
-	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, 0);
-	if (hook_requests_count()) {
-		if (status == MPI_STATUS_IGNORE)
-			status = &local;
-		hook_requests_take(1, request, &taken);
-		rc = hook_mpi_real.Wait(request, status);
-		record_completed(t, before, &taken, status);
-	} else {
-		rc = hook_mpi_real.Wait(request, status);
-	}
-	hook_mpi_end(t);
-	return rc;
 }
 
 static void note_index(struct hook_thread *t, int index)
@@ -253,77 +186,41 @@ static void note_index(struct hook_thread *t, int index)
 	record_note(t, TRACE_INDEX, index == MPI_UNDEFINED ? 0 : (uint64_t)index + 1, 0);
 }
 
-/*
- * A call that failed may have left its answers as they were. That is an event without an answer:
- * replay makes the call again, and it fails again.
- */
-int record_Waitany(struct hook_thread *t, int count, MPI_Request requests[], int *index,
-		   MPI_Status *status)
+static void note_some(struct hook_thread *t, int n, const int indices[])
 {
-	struct watch w = watch_open(t, count, requests, status);
-	int at = MPI_UNDEFINED, rc;
-
-	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, (uint64_t)count);
-	rc = hook_mpi_real.Waitany(count, requests, &at, w.statuses);
-	if (rc == MPI_SUCCESS || at != MPI_UNDEFINED)
-		*index = at;
-	note_index(t, at);
-	watch_one(t, &w, at, w.statuses);
-	watch_close(&w);
-	hook_mpi_end(t);
-	return rc;
-}
-
-int record_Testany(struct hook_thread *t, int count, MPI_Request requests[], int *index, int *flag,
-		   MPI_Status *status)
-{
-	struct watch w = watch_open(t, count, requests, status);
-	int at = MPI_UNDEFINED, hit = 0, rc;
-
-	rc = hook_mpi_real.Testany(count, requests, &at, &hit, w.statuses);
-	if (rc == MPI_SUCCESS || hit) {
-		*index = at;
-		*flag = hit;
-	}
-	if (rc == MPI_SUCCESS && !hit) {
-		watch_close(&w);
-		record_failed_poll(t);
-		return rc;
-	}
-	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, (uint64_t)count);
-	note_index(t, at);
-	watch_one(t, &w, at, w.statuses);
-	watch_close(&w);
-	hook_mpi_end(t);
-	return rc;
-}
-
-static void note_some(struct hook_thread *t, struct watch *w, int outcount, const int indices[])
-{
-	record_note(t, TRACE_SOME, outcount == MPI_UNDEFINED ? 0 : (uint64_t)outcount + 1, 0);
-	if (outcount == MPI_UNDEFINED)
-		return;
-	for (int i = 0; i < outcount; i++)
+	record_note(t, TRACE_SOME, n == MPI_UNDEFINED ? 0 : (uint64_t)n + 1, 0);
+	for (int i = 0; n != MPI_UNDEFINED && i < n; i++)
 		note_index(t, indices[i]);
-	for (int i = 0; i < outcount; i++)
-		watch_mark(w, indices[i]);
-	for (int i = 0; i < outcount; i++)
-		watch_one(t, w, indices[i], &w->statuses[i]);
 }
 
 /* Which ones are pending when another one fails is chance: the others are written down. */
-static void note_partial(struct hook_thread *t, struct watch *w, const MPI_Request requests[],
-			 int rc)
+static void note_partial(struct hook_thread *t, struct hook_batch *b,
+			 const struct hook_mpi_completion *o, int rc)
 {
 	uint64_t done = 0;
 
-	for (int i = 0; i < w->count; i++)
-		done += has_completed(w, requests, rc, i);
+	for (int i = 0; i < b->count; i++)
+		done += hook_batch_has_completed(b, o, rc, i);
 	record_note(t, TRACE_SOME, done + 1, 0);
-	for (int i = 0; i < w->count; i++) {
-		if (has_completed(w, requests, rc, i))
+	for (int i = 0; i < b->count; i++) {
+		if (hook_batch_has_completed(b, o, rc, i))
 			note_index(t, i);
 	}
+}
+
+/* It does not complete the request; but what it tells must come true in replay. */
+static void note_seen(struct hook_thread *t, MPI_Request request, MPI_Status *status)
+{
+	struct hook_request *r;
+
+	hook_requests_lock();
+	r = hook_requests_find(request);
+	if (r && r->flags & REQUEST_ACTIVE && record_tracing &&
+	    record_tracing->completed(t, r, status, false))
+		r = NULL;
+	if (r && r->flags & REQUEST_ACTIVE && !note_fate(t, r, status))
+		record_older(t, r->want.comm, status->MPI_TAG, r->post);
+	hook_requests_unlock();
 }
 
 /*
@@ -331,7 +228,7 @@ static void note_partial(struct hook_thread *t, struct watch *w, const MPI_Reque
  * statuses are asked for before. They do not tell errors; so what has completed is completed, and
  * if that fails the others are left pending, as MPI_Waitall does it.
  */
-static bool has_persistent(const struct watch *w)
+static bool has_persistent(const struct hook_batch *w)
 {
 	bool found = false;
 
@@ -349,13 +246,13 @@ static bool has_persistent(const struct watch *w)
 	return found;
 }
 
-static bool is_pending(const struct watch *w, int i)
+static bool is_pending(const struct hook_batch *w, int i)
 {
 	return w->statuses[i].MPI_ERROR == MPI_ERR_PENDING;
 }
 
 /* Asks for the statuses of those that are pending: how many still are. */
-static int look_at_pending(struct watch *w, const MPI_Request requests[])
+static int look_at_pending(struct hook_batch *w, const MPI_Request requests[])
 {
 	int left = 0;
 
@@ -365,7 +262,7 @@ static int look_at_pending(struct watch *w, const MPI_Request requests[])
 		if (!is_pending(w, i))
 			continue;
 		w->statuses[i].MPI_ERROR = MPI_SUCCESS;
-		hook_mpi_real.Request_get_status(requests[i], &done, &w->statuses[i]);
+		hook_mpi_top.Request_get_status(requests[i], &done, &w->statuses[i]);
 		if (!done)
 			w->statuses[i].MPI_ERROR = MPI_ERR_PENDING;
 		left += !done;
@@ -373,7 +270,7 @@ static int look_at_pending(struct watch *w, const MPI_Request requests[])
 	return left;
 }
 
-static int wait_without(struct watch *w, MPI_Request requests[])
+static int wait_without(struct hook_batch *w, MPI_Request requests[])
 {
 	int before = w->count + 1, left, rc = MPI_SUCCESS;
 
@@ -390,7 +287,7 @@ static int wait_without(struct watch *w, MPI_Request requests[])
 			if (is_pending(w, i))
 				requests[i] = MPI_REQUEST_NULL;
 		}
-		rc = hook_mpi_real.Waitall(w->count, requests, MPI_STATUSES_IGNORE);
+		rc = hook_mpi_top.Waitall(w->count, requests, MPI_STATUSES_IGNORE);
 		for (int i = 0; i < w->count; i++) {
 			if (is_pending(w, i))
 				requests[i] = w->before[i];
@@ -399,154 +296,94 @@ static int wait_without(struct watch *w, MPI_Request requests[])
 	return rc;
 }
 
-int record_Waitall(struct hook_thread *t, int count, MPI_Request requests[], MPI_Status *statuses)
-{
-	struct watch w = watch_open(t, count, requests, statuses);
+/*
+ * What MPI answered. A call that failed may have left its answers as they were. That is an event
+ * without an answer: replay makes the call again, and it fails again.
+ */
+struct answer {
+	int hit; /* the flag of a poll */
+	int n;   /* how many indices; of ANY: the index; MPI_UNDEFINED: none */
 	int rc;
+	struct hook_mpi_completion call; /* as it was made: its answers are here */
+};
 
-	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, (uint64_t)count);
-	if (statuses == MPI_STATUSES_IGNORE && w.before && has_persistent(&w))
-		rc = wait_without(&w, requests);
-	else
-		rc = hook_mpi_real.Waitall(count, requests, w.statuses);
-	if (w.before && hook_mpi_in_status(rc))
-		note_partial(t, &w, requests, rc);
-	watch_all(t, &w, requests, rc);
-	watch_close(&w);
-	hook_mpi_end(t);
-	return rc;
+static void ask(struct answer *a, const struct hook_mpi_completion *o, struct hook_batch *b)
+{
+	bool knows, hides = o->how == HOOK_ALL && !o->poll && b->before &&
+			    o->statuses == MPI_STATUSES_IGNORE && has_persistent(b);
+
+	a->hit = 0;
+	a->n = MPI_UNDEFINED;
+	a->call = *o;
+	a->call.statuses = b->statuses;
+	a->call.flag = o->flag ? &a->hit : NULL;
+	a->call.outcount = &a->n;
+	if (o->how == HOOK_ANY)
+		a->call.indices = &a->n;
+	a->rc = hides ? wait_without(b, o->requests) : hook_mpi_complete(&hook_mpi_top, &a->call);
+	knows = a->rc == MPI_SUCCESS || (o->flag ? a->hit : a->n != MPI_UNDEFINED);
+	if (knows && o->flag)
+		*o->flag = a->hit;
+	if (knows && o->outcount)
+		*o->outcount = a->n;
+	if (knows && o->how == HOOK_ANY)
+		*o->indices = a->n;
 }
 
-int record_Waitsome(struct hook_thread *t, int incount, MPI_Request requests[], int *outcount,
-		    int indices[], MPI_Status statuses[])
+static bool has_failed(const struct hook_mpi_completion *o, const struct answer *a)
 {
-	struct watch w = watch_open(t, incount, requests, statuses);
-	int n = MPI_UNDEFINED, rc;
-
-	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, (uint64_t)incount);
-	rc = hook_mpi_real.Waitsome(incount, requests, &n, indices, w.statuses);
-	if (rc == MPI_SUCCESS || n != MPI_UNDEFINED)
-		*outcount = n;
-	note_some(t, &w, n, indices);
-	watch_close(&w);
-	hook_mpi_end(t);
-	return rc;
+	return o->how == HOOK_SOME ? a->n == 0 : a->rc == MPI_SUCCESS && !a->hit;
 }
 
-int record_Testsome(struct hook_thread *t, int incount, MPI_Request requests[], int *outcount,
-		    int indices[], MPI_Status statuses[])
+static void note(struct hook_thread *t, const struct hook_mpi_completion *o, struct hook_batch *b,
+		 struct answer *a)
 {
-	struct watch w = watch_open(t, incount, requests, statuses);
-	int n = MPI_UNDEFINED;
-	int rc = hook_mpi_real.Testsome(incount, requests, &n, indices, w.statuses);
+	if (o->how == HOOK_ANY)
+		note_index(t, a->n);
+	else if (o->how == HOOK_SOME)
+		note_some(t, a->n, o->indices);
+	else if (o->poll)
+		record_note(t, TRACE_HIT, 0, 0);
+	else if (o->how == HOOK_ALL && b->before && hook_mpi_in_status(a->rc))
+		note_partial(t, b, o, a->rc);
+	if (o->keep && a->hit)
+		note_seen(t, *o->requests, b->statuses);
+	if (o->how >= HOOK_SOME && hook_requests_first_open())
+		hook_batch_each(b, &a->call, a->rc, watch_mark, t);
+	hook_batch_each(b, &a->call, a->rc, watch_done, t);
+}
 
-	if (rc == MPI_SUCCESS || n != MPI_UNDEFINED)
-		*outcount = n;
-	if (n == 0) {
-		watch_close(&w);
+static void begin(struct hook_thread *t, const struct hook_mpi_completion *o)
+{
+	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, hook_mpi_completion_digest(o));
+}
+
+int record_complete(struct hook_thread *t, const struct hook_mpi_completion *o)
+{
+	struct hook_batch b;
+	struct answer a;
+
+	watch_open(&b, t, o);
+	if (!o->poll)
+		begin(t, o);
+	ask(&a, o, &b);
+	if (o->poll && has_failed(o, &a)) {
+		watch_close(&b);
 		record_failed_poll(t);
-		return rc;
+		return a.rc;
 	}
-	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, (uint64_t)incount);
-	note_some(t, &w, n, indices);
-	watch_close(&w);
+	if (o->poll)
+		begin(t, o);
+	note(t, o, &b, &a);
+	watch_close(&b);
 	hook_mpi_end(t);
-	return rc;
-}
-
-int record_Test(struct hook_thread *t, MPI_Request *request, int *flag, MPI_Status *status)
-{
-	MPI_Request before = *request;
-	bool watched = hook_requests_count() > 0;
-	uint32_t taken = 0;
-	MPI_Status local;
-	int hit = 0, rc;
-
-	if (watched && status == MPI_STATUS_IGNORE)
-		status = &local;
-	if (watched)
-		hook_requests_take(1, request, &taken);
-	rc = hook_mpi_real.Test(request, &hit, status);
-	if (rc == MPI_SUCCESS || hit)
-		*flag = hit;
-	if (!hit)
-		hook_requests_put_back(1, &taken);
-	if (rc == MPI_SUCCESS && !hit) {
-		record_failed_poll(t);
-		return rc;
-	}
-	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, 0);
-	record_note(t, TRACE_HIT, 0, 0);
-	if (watched && hit)
-		record_completed(t, before, &taken, status);
-	hook_mpi_end(t);
-	return rc;
-}
-
-int record_Testall(struct hook_thread *t, int count, MPI_Request requests[], int *flag,
-		   MPI_Status statuses[])
-{
-	struct watch w = watch_open(t, count, requests, statuses);
-	int hit = 0;
-	int rc = hook_mpi_real.Testall(count, requests, &hit, w.statuses);
-
-	if (rc == MPI_SUCCESS || hit)
-		*flag = hit;
-	if (rc == MPI_SUCCESS && !hit) {
-		watch_close(&w);
-		record_failed_poll(t);
-		return rc;
-	}
-	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, (uint64_t)count);
-	record_note(t, TRACE_HIT, 0, 0);
-	watch_all(t, &w, requests, rc);
-	watch_close(&w);
-	hook_mpi_end(t);
-	return rc;
-}
-
-/* It does not complete the request; but what it tells must come true in replay. */
-static void note_seen(struct hook_thread *t, MPI_Request request, MPI_Status *status)
-{
-	struct hook_request *r;
-
-	hook_requests_lock();
-	r = hook_requests_find(request);
-	if (r && r->flags & REQUEST_ACTIVE && record_tracing &&
-	    record_tracing->completed(t, r, status, false))
-		r = NULL;
-	if (r && r->flags & REQUEST_ACTIVE && !note_fate(t, r, status))
-		record_older(t, r->comm, status->MPI_TAG, r->post);
-	hook_requests_unlock();
-}
-
-int record_Request_get_status(struct hook_thread *t, MPI_Request request, int *flag,
-			      MPI_Status *status)
-{
-	MPI_Status local;
-	int hit = 0, rc;
-
-	if (status == MPI_STATUS_IGNORE)
-		status = &local;
-	rc = hook_mpi_real.Request_get_status(request, &hit, status);
-	if (rc == MPI_SUCCESS || hit)
-		*flag = hit;
-	if (rc == MPI_SUCCESS && !hit) {
-		record_failed_poll(t);
-		return rc;
-	}
-	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, 0);
-	record_note(t, TRACE_HIT, 0, 0);
-	if (hit)
-		note_seen(t, request, status);
-	hook_mpi_end(t);
-	return rc;
+	return a.rc;
 }
 
 #ifdef HOOK_FLAVOUR_MPICH
 int record_Parrived(struct hook_thread *t, MPI_Request request, int partition, int *flag)
 {
-	int rc = hook_mpi_real.Parrived(request, partition, flag);
+	int rc = hook_mpi_top.Parrived(request, partition, flag);
 
 	if (!*flag) {
 		record_failed_poll(t);
@@ -571,9 +408,9 @@ static int free_receive(struct hook_thread *t, MPI_Request *request)
 	int rc;
 
 	if (!r)
-		return hook_mpi_real.Request_free(request);
+		return hook_mpi_top.Request_free(request);
 	if ((r->flags & (REQUEST_ACTIVE | REQUEST_CANCEL)) == (REQUEST_ACTIVE | REQUEST_CANCEL)) {
-		rc = hook_mpi_real.Wait(request, &status);
+		rc = hook_mpi_top.Wait(request, &status);
 		completed(t, r, &status);
 		if (*request == MPI_REQUEST_NULL)
 			return rc;
@@ -586,35 +423,30 @@ static int free_receive(struct hook_thread *t, MPI_Request *request)
 	}
 	if (r)
 		hook_requests_remove(r);
-	return hook_mpi_real.Request_free(request);
-}
-
-int record_Request_free(struct hook_thread *t, MPI_Request *request)
-{
-	int rc;
-
-	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, 0);
-	hook_requests_lock();
-	rc = free_receive(t, request);
-	hook_requests_unlock();
-	hook_mpi_end(t);
-	return rc;
+	return hook_mpi_top.Request_free(request);
 }
 
 /* Cancelling a receive is a local matter: what became of it is mostly known at once. */
-int record_Cancel(struct hook_thread *t, MPI_Request *request)
+static int cancel(struct hook_thread *t, MPI_Request *request)
 {
-	struct hook_request *r;
+	struct hook_request *r = hook_requests_find(*request);
+	int rc;
+
+	if (r)
+		r->flags |= REQUEST_CANCEL;
+	rc = hook_mpi_top.Cancel(request);
+	if (r && r->flags & REQUEST_ACTIVE)
+		record_ask(t, r);
+	return rc;
+}
+
+int record_release(struct hook_thread *t, const struct hook_mpi_release *o)
+{
 	int rc;
 
 	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, 0);
 	hook_requests_lock();
-	r = hook_requests_find(*request);
-	if (r)
-		r->flags |= REQUEST_CANCEL;
-	rc = hook_mpi_real.Cancel(request);
-	if (r && r->flags & REQUEST_ACTIVE)
-		record_ask(t, r);
+	rc = o->cancel ? cancel(t, o->request) : free_receive(t, o->request);
 	hook_requests_unlock();
 	hook_mpi_end(t);
 	return rc;
@@ -625,7 +457,7 @@ int record_Test_cancelled(struct hook_thread *t, const MPI_Status *status, int *
 	int rc;
 
 	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, 0);
-	rc = hook_mpi_real.Test_cancelled(status, flag);
+	rc = hook_mpi_top.Test_cancelled(status, flag);
 	record_note(t, TRACE_FLAG, (uint64_t)(*flag != 0), 0);
 	hook_mpi_end(t);
 	return rc;

@@ -5,7 +5,6 @@
  */
 #include "hook/mpi/record/record.h"
 
-#include <errno.h>
 #include <sched.h>
 #include <string.h>
 
@@ -135,11 +134,11 @@ static void closing(struct hook_thread *t)
 		if (r->flags & REQUEST_ORPHAN) {
 			MPI_Request handle = r->handle;
 
-			record_older(t, r->comm, r->tag, r->post + 1);
+			record_older(t, r->want.comm, r->want.tag, r->post + 1);
 			r = hook_requests_find(handle);
 			if (!r)
 				continue;
-			hook_mpi_real.Request_free(&handle);
+			hook_mpi_top.Request_free(&handle);
 		}
 		hook_requests_close(r);
 	}
@@ -154,7 +153,7 @@ const MPI_Status *record_told(int rc, const MPI_Status *status)
 	int class = rc;
 
 	if (rc != MPI_SUCCESS)
-		hook_mpi_real.Error_class(rc, &class);
+		hook_mpi_top.Error_class(rc, &class);
 	return class == MPI_SUCCESS || class == MPI_ERR_TRUNCATE ? status : &nothing;
 }
 
@@ -179,116 +178,108 @@ static bool watched(int source)
 	return source == MPI_ANY_SOURCE || hook_requests_count() || record_tracing;
 }
 
-static int record_Recv(struct hook_thread *t, void *buf, MPI_Count count, MPI_Datatype type,
-		       int source, int tag, MPI_Comm comm, MPI_Status *status)
+static int receive_now(struct hook_thread *t, struct hook_mpi_receive *o)
 {
+	int source = o->source, rc;
 	MPI_Status local;
-	int rc;
 
-	hook_mpi_begin(t, source, tag, (uint64_t)count);
-	if (status == MPI_STATUS_IGNORE)
-		status = &local;
-	if (record_tracing && racing_recv(t, buf, count, type, source, tag, comm, status, &rc)) {
+	hook_mpi_begin(t, source, o->tag, (uint64_t)o->count);
+	if (o->status == MPI_STATUS_IGNORE)
+		o->status = &local;
+	if (record_tracing && racing_receive(t, o, &rc)) {
 		hook_mpi_end(t);
 		return rc;
 	}
 	if (hook_mpi_turns || hook_mpi_mode->source)
-		rc = hook_mpi_do_recv(t, buf, count, type, source, tag, comm, status);
+		rc = hook_mpi_receive_in_turn(t, o);
 	else
-		rc = hook_mpi_recv(buf, count, type, source, tag, comm, status);
-	record_received(t, TRACE_SRC, source, comm, record_told(rc, status));
+		rc = hook_mpi_receive(&hook_mpi_top, o);
+	record_received(t, TRACE_SRC, source, o->comm, record_told(rc, o->status));
 	hook_mpi_end(t);
 	return rc;
 }
 
-static int record_exchange(struct hook_thread *t, const struct hook_mpi_exchange *x, bool replace,
-			   MPI_Status *status)
+static int record_receive(struct hook_thread *t, struct hook_mpi_receive *o)
 {
+	int rc;
+
+	if (HOOK_LIKELY(o->post == HOOK_BLOCKING))
+		return receive_now(t, o);
+	hook_mpi_begin(t, o->source, o->tag, (uint64_t)o->count);
+	if (o->post == HOOK_POSTED)
+		hook_mpi_turn_take(t);
+	rc = hook_mpi_receive(&hook_mpi_top, o);
+	if (rc == MPI_SUCCESS)
+		record_posted(t, o);
+	if (o->post == HOOK_POSTED)
+		hook_mpi_turn_pass(t);
+	hook_mpi_end(t);
+	return rc;
+}
+
+static int exchange_now(struct hook_thread *t, struct hook_mpi_exchange *o)
+{
+	int source = o->source, rc;
+	bool look = watched(source);
 	MPI_Status local;
-	bool look = watched(x->source);
-	int rc;
 
-	hook_mpi_begin(t, x->source, x->recvtag, (uint64_t)x->recvcount + (uint64_t)x->dest * 3);
-	if (look && status == MPI_STATUS_IGNORE)
-		status = &local;
-	rc = replace ? hook_mpi_do_sendrecv_replace(t, x, status)
-		     : hook_mpi_do_sendrecv(t, x, status);
+	if (look && o->status == MPI_STATUS_IGNORE)
+		o->status = &local;
+	rc = hook_mpi_exchange_in_turn(t, o);
 	if (look)
-		record_received(t, TRACE_SRC, x->source, x->comm, record_told(rc, status));
-	hook_mpi_end(t);
+		record_received(t, TRACE_SRC, source, o->comm, record_told(rc, o->status));
 	return rc;
 }
 
-static int record_Irecv(struct hook_thread *t, void *buf, MPI_Count count, MPI_Datatype type,
-			int source, int tag, MPI_Comm comm, MPI_Request *request)
+static int post_exchange(struct hook_thread *t, const struct hook_mpi_exchange *o)
+{
+	struct hook_mpi_receive in = hook_mpi_receive_half(o);
+	int rc;
+
+	hook_mpi_turn_take(t);
+	if (o->source != MPI_ANY_SOURCE)
+		rc = hook_mpi_exchange(&hook_mpi_top, o);
+	else if ((rc = hook_mpi_send_part(o)) == MPI_SUCCESS)
+		rc = hook_mpi_receive(&hook_mpi_top, &in);
+	if (rc == MPI_SUCCESS)
+		record_posted(t, &in);
+	hook_mpi_turn_pass(t);
+	return rc;
+}
+
+static int record_exchange(struct hook_thread *t, struct hook_mpi_exchange *o)
 {
 	int rc;
 
-	hook_mpi_begin(t, source, tag, (uint64_t)count);
-	hook_mpi_turn_take(t);
-	rc = hook_mpi_irecv(buf, count, type, source, tag, comm, request);
-	if (rc == MPI_SUCCESS)
-		record_posted(t, *request, 0, source, tag, comm);
-	hook_mpi_turn_pass(t);
+	hook_mpi_begin(t, o->source, o->recvtag, hook_mpi_exchange_digest(o));
+	rc = o->post == HOOK_POSTED ? post_exchange(t, o) : exchange_now(t, o);
 	hook_mpi_end(t);
 	return rc;
 }
-
-#ifdef HOOK_FLAVOUR_MPICH
-static int record_iexchange(struct hook_thread *t, const struct hook_mpi_exchange *x, bool replace,
-			    MPI_Request *request)
-{
-	int rc;
-
-	hook_mpi_begin(t, x->source, x->recvtag, (uint64_t)x->recvcount + (uint64_t)x->dest * 3);
-	hook_mpi_turn_take(t);
-	if (x->source != MPI_ANY_SOURCE)
-		rc = hook_mpi_isendrecv(x, replace, request);
-	else if ((rc = hook_mpi_send_part(x)) == MPI_SUCCESS)
-		rc = hook_mpi_irecv(x->recvbuf, x->recvcount, x->recvtype, x->source, x->recvtag,
-				    x->comm, request);
-	if (rc == MPI_SUCCESS)
-		record_posted(t, *request, 0, x->source, x->recvtag, x->comm);
-	hook_mpi_turn_pass(t);
-	hook_mpi_end(t);
-	return rc;
-}
-
-#endif
 
 /*
  * A probe answers "yes" in its turn: between the answer and the receive that follows no other
  * thread can have posted unseen. A blocking probe must not block in its turn, so it polls.
  */
-struct look {
-	int source, tag;
-	MPI_Comm comm;
-	MPI_Message *message; /* for Mprobe and Improbe */
-	MPI_Status *status;
-};
-
-static int look_once(const struct look *l, int *flag)
+static int probe_once(const struct hook_mpi_probe *o, int *flag)
 {
-	if (l->message)
-		return hook_mpi_real.Improbe(l->source, l->tag, l->comm, flag, l->message,
-					     l->status);
-	return hook_mpi_real.Iprobe(l->source, l->tag, l->comm, flag, l->status);
+	struct hook_mpi_probe poll = *o;
+
+	poll.poll = true;
+	poll.flag = flag;
+	return hook_mpi_probe(&hook_mpi_top, &poll);
 }
 
-static int look_block(struct hook_thread *t, const struct look *l)
+static int probe_block(struct hook_thread *t, const struct hook_mpi_probe *o)
 {
 	int flag = 0, rc;
 
-	if (!hook_mpi_turns) {
-		if (l->message)
-			return hook_mpi_real.Mprobe(l->source, l->tag, l->comm, l->message,
-						    l->status);
-		return hook_mpi_real.Probe(l->source, l->tag, l->comm, l->status);
-	}
+	if (!hook_mpi_turns)
+		return hook_mpi_probe(&hook_mpi_top, o);
 	for (;;) {
 		uint64_t turn = hook_turn_lock();
 
-		rc = look_once(l, &flag);
+		rc = probe_once(o, &flag);
 		if (flag || rc != MPI_SUCCESS) {
 			record_turn(t, turn);
 			hook_turn_unlock(true);
@@ -299,47 +290,30 @@ static int look_block(struct hook_thread *t, const struct look *l)
 	}
 }
 
-static int record_look(struct hook_thread *t, struct look l)
+void record_hit(struct hook_thread *t, const struct hook_mpi_probe *o, int source, bool told)
 {
-	MPI_Status local;
-	int rc;
+	bool wild = told && source == MPI_ANY_SOURCE;
 
-	hook_mpi_begin(t, l.source, l.tag, 0);
-	if (l.status == MPI_STATUS_IGNORE)
-		l.status = &local;
-	rc = look_block(t, &l);
-	record_received(t, TRACE_LOOK, l.source, l.comm, record_told(rc, l.status));
-	hook_mpi_end(t);
-	return rc;
-}
-
-static void note_hit(struct hook_thread *t, const struct look *l, bool told)
-{
-	bool wild = told && l->source == MPI_ANY_SOURCE;
-
-	record_note(t, TRACE_HIT, wild ? (uint64_t)l->status->MPI_SOURCE + 1 : 0, 0);
+	record_note(t, TRACE_HIT, wild ? (uint64_t)o->status->MPI_SOURCE + 1 : 0, 0);
 	if (told && hook_requests_count())
-		record_received(t, TRACE_LOOK, MPI_PROC_NULL, l->comm, l->status);
+		record_received(t, TRACE_LOOK, MPI_PROC_NULL, o->comm, o->status);
 }
 
 /* A poll that failed with an error is one that replay has to make again. */
-static int record_poll(struct hook_thread *t, struct look l, int *flag)
+static int probe_poll(struct hook_thread *t, const struct hook_mpi_probe *o)
 {
-	MPI_Status local;
 	uint64_t turn = 0;
 	int hit = 0, rc;
 	bool event;
 
-	if (l.status == MPI_STATUS_IGNORE)
-		l.status = &local;
 	if (hook_mpi_turns)
 		turn = hook_turn_lock();
-	rc = look_once(&l, &hit);
+	rc = probe_once(o, &hit);
 	event = hit || rc != MPI_SUCCESS;
 	if (rc == MPI_SUCCESS)
-		*flag = hit;
+		*o->flag = hit;
 	if (event) {
-		hook_mpi_begin(t, l.source, l.tag, 0);
+		hook_mpi_begin(t, o->source, o->tag, 0);
 		if (hook_mpi_turns)
 			record_turn(t, turn);
 	}
@@ -349,95 +323,42 @@ static int record_poll(struct hook_thread *t, struct look l, int *flag)
 		record_failed_poll(t);
 		return rc;
 	}
-	note_hit(t, &l, rc == MPI_SUCCESS);
+	record_hit(t, o, o->source, rc == MPI_SUCCESS);
 	hook_mpi_end(t);
 	return rc;
 }
 
-static int record_Probe(struct hook_thread *t, int source, int tag, MPI_Comm comm,
-			MPI_Status *status)
+static int record_probe(struct hook_thread *t, struct hook_mpi_probe *o)
 {
-	struct look l = {source, tag, comm, NULL, status};
+	MPI_Status local;
+	int rc;
 
-	return record_look(t, l);
+	if (o->status == MPI_STATUS_IGNORE)
+		o->status = &local;
+	if (o->poll)
+		return probe_poll(t, o);
+	hook_mpi_begin(t, o->source, o->tag, 0);
+	rc = probe_block(t, o);
+	record_received(t, TRACE_LOOK, o->source, o->comm, record_told(rc, o->status));
+	hook_mpi_end(t);
+	return rc;
 }
 
-static int record_Mprobe(struct hook_thread *t, int source, int tag, MPI_Comm comm,
-			 MPI_Message *message, MPI_Status *status)
-{
-	struct look l = {source, tag, comm, message, status};
-
-	return record_look(t, l);
-}
-
-static int record_Iprobe(struct hook_thread *t, int source, int tag, MPI_Comm comm, int *flag,
-			 MPI_Status *status)
-{
-	struct look l = {source, tag, comm, NULL, status};
-
-	return record_poll(t, l, flag);
-}
-
-static int record_Improbe(struct hook_thread *t, int source, int tag, MPI_Comm comm, int *flag,
-			  MPI_Message *message, MPI_Status *status)
-{
-	struct look l = {source, tag, comm, message, status};
-
-	return record_poll(t, l, flag);
-}
-
-static int record_Recv_init(struct hook_thread *t, void *buf, MPI_Count count, MPI_Datatype type,
-			    int source, int tag, MPI_Comm comm, MPI_Request *request)
+static int record_start(struct hook_thread *t, const struct hook_mpi_start *o)
 {
 	int rc;
 
-	hook_mpi_begin(t, source, tag, (uint64_t)count);
-#ifdef HOOK_FLAVOUR_MPICH
-	rc = hook_mpi_real.Recv_init_c(buf, count, type, source, tag, comm, request);
-#else
-	rc = hook_mpi_real.Recv_init(buf, (int)count, type, source, tag, comm, request);
-#endif
-	if (rc == MPI_SUCCESS)
-		record_posted(t, *request, REQUEST_PERSISTENT, source, tag, comm);
-	hook_mpi_end(t);
-	return rc;
-}
-
-static void started(int count, const MPI_Request requests[])
-{
+	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, hook_mpi_start_digest(o));
+	hook_mpi_turn_take(t);
+	rc = hook_mpi_start(&hook_mpi_top, o);
 	hook_requests_lock();
-	for (int i = 0; i < count; i++) {
-		struct hook_request *r = hook_requests_find(requests[i]);
+	for (int i = 0; rc == MPI_SUCCESS && i < o->count; i++) {
+		struct hook_request *r = hook_requests_find(o->requests[i]);
 
 		if (r)
 			hook_requests_post(r);
 	}
 	hook_requests_unlock();
-}
-
-static int record_Start(struct hook_thread *t, MPI_Request *request)
-{
-	int rc;
-
-	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, 0);
-	hook_mpi_turn_take(t);
-	rc = hook_mpi_real.Start(request);
-	if (rc == MPI_SUCCESS)
-		started(1, request);
-	hook_mpi_turn_pass(t);
-	hook_mpi_end(t);
-	return rc;
-}
-
-static int record_Startall(struct hook_thread *t, int count, MPI_Request requests[])
-{
-	int rc;
-
-	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, (uint64_t)count);
-	hook_mpi_turn_take(t);
-	rc = hook_mpi_real.Startall(count, requests);
-	if (rc == MPI_SUCCESS)
-		started(count, requests);
 	hook_mpi_turn_pass(t);
 	hook_mpi_end(t);
 	return rc;
@@ -451,36 +372,14 @@ const struct hook_mpi_mode hook_mpi_record = {
 	.turn_pass = turn_pass,
 	.opened = opened,
 	.closing = closing,
+	.receive = record_receive,
 	.exchange = record_exchange,
+	.probe = record_probe,
+	.start = record_start,
+	.complete = record_complete,
+	.release = record_release,
+	.Test_cancelled = record_Test_cancelled,
 #ifdef HOOK_FLAVOUR_MPICH
-	.iexchange = record_iexchange,
-#endif
-	.Recv = record_Recv,
-	.Irecv = record_Irecv,
-	.Sendrecv = hook_mpi_Sendrecv,
-	.Sendrecv_replace = hook_mpi_Sendrecv_replace,
-#ifdef HOOK_FLAVOUR_MPICH
-	.Isendrecv = hook_mpi_Isendrecv,
-	.Isendrecv_replace = hook_mpi_Isendrecv_replace,
 	.Parrived = record_Parrived,
 #endif
-	.Probe = record_Probe,
-	.Iprobe = record_Iprobe,
-	.Mprobe = record_Mprobe,
-	.Improbe = record_Improbe,
-	.Recv_init = record_Recv_init,
-	.Start = record_Start,
-	.Startall = record_Startall,
-	.Wait = record_Wait,
-	.Waitany = record_Waitany,
-	.Waitsome = record_Waitsome,
-	.Waitall = record_Waitall,
-	.Test = record_Test,
-	.Testany = record_Testany,
-	.Testsome = record_Testsome,
-	.Testall = record_Testall,
-	.Request_get_status = record_Request_get_status,
-	.Request_free = record_Request_free,
-	.Cancel = record_Cancel,
-	.Test_cancelled = record_Test_cancelled,
 };

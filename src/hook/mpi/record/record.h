@@ -19,12 +19,14 @@ const MPI_Status *record_told(int rc, const MPI_Status *status);
 void record_received(struct hook_thread *t, uint32_t kind, int source, MPI_Comm comm,
 		     const MPI_Status *status);
 
+/* A poll has found a message from `source`, or from whomever; or an error. */
+void record_hit(struct hook_thread *t, const struct hook_mpi_probe *o, int source, bool told);
+
 /* A receive posted before `post` that matches (comm, tag) must have been matched: learn by whom. */
 void record_older(struct hook_thread *t, MPI_Comm comm, int tag, uint64_t post);
 
-/* A receive was posted as *request. */
-void record_posted(struct hook_thread *t, MPI_Request request, uint32_t flags, int source, int tag,
-		   MPI_Comm comm);
+/* A receive was posted, or prepared. */
+void record_posted(struct hook_thread *t, const struct hook_mpi_receive *o);
 
 /* Writes the fate of a wildcard, TRACE_POST_*; when it completes, it is written all the same. */
 void record_fate(struct hook_thread *t, const struct hook_request *r, uint64_t code);
@@ -53,23 +55,8 @@ extern const struct record_tracing *record_tracing; /* NULL for `order` */
 extern bool record_quick;
 
 /* The functions of the table, by file. */
-int record_Wait(struct hook_thread *t, MPI_Request *request, MPI_Status *status);
-int record_Waitany(struct hook_thread *t, int count, MPI_Request requests[], int *index,
-		   MPI_Status *status);
-int record_Waitsome(struct hook_thread *t, int incount, MPI_Request requests[], int *outcount,
-		    int indices[], MPI_Status statuses[]);
-int record_Waitall(struct hook_thread *t, int count, MPI_Request requests[], MPI_Status *statuses);
-int record_Test(struct hook_thread *t, MPI_Request *request, int *flag, MPI_Status *status);
-int record_Testany(struct hook_thread *t, int count, MPI_Request requests[], int *index, int *flag,
-		   MPI_Status *status);
-int record_Testsome(struct hook_thread *t, int incount, MPI_Request requests[], int *outcount,
-		    int indices[], MPI_Status statuses[]);
-int record_Testall(struct hook_thread *t, int count, MPI_Request requests[], int *flag,
-		   MPI_Status statuses[]);
-int record_Request_get_status(struct hook_thread *t, MPI_Request request, int *flag,
-			      MPI_Status *status);
-int record_Request_free(struct hook_thread *t, MPI_Request *request);
-int record_Cancel(struct hook_thread *t, MPI_Request *request);
+int record_complete(struct hook_thread *t, const struct hook_mpi_completion *o);
+int record_release(struct hook_thread *t, const struct hook_mpi_release *o);
 int record_Test_cancelled(struct hook_thread *t, const MPI_Status *status, int *flag);
 #ifdef HOOK_FLAVOUR_MPICH
 int record_Parrived(struct hook_thread *t, MPI_Request request, int partition, int *flag);

@@ -2,10 +2,10 @@
 /*
  * Replay, part two: completion. Calls that may choose become waits for what was chosen.
  *
- * A persistent wildcard receive cannot be started with a source; so another receive, its shadow, is
- * posted instead. The program keeps its own handle: arrays of requests are copied with shadows in
+ * A persistent wildcard receive cannot be started with a source; so another receive, its proxy, is
+ * posted instead. The program keeps its own handle: arrays of requests are copied with proxies in
  * the place of their owners, and copied back. With Open MPI an error of a persistent request is
- * treated otherwise than that of another one: there shadows are persistent, too.
+ * treated otherwise than that of another one: there proxies are persistent, too.
  */
 #include "hook/mpi/replay/replay.h"
 
@@ -13,66 +13,48 @@
 #include <string.h>
 
 #include "hook/mpi/replay/credit.h"
-#include "hook/mpi/replay/held.h"
 #include "hook/mpi/replay/yield.h"
 #include "hook/mpi/object/posts.h"
 
-static int shadows; /* how many are active; none: the program's arrays are used as they are */
+static int proxies; /* how many are active; none: the program's arrays are used as they are */
 
 static int real_waitall(int count, MPI_Request requests[], MPI_Status statuses[])
 {
 	return hook_yields_in_waits ? hook_yield_waitall(count, requests, statuses)
-				    : hook_mpi_real.Waitall(count, requests, statuses);
+				    : hook_mpi_top.Waitall(count, requests, statuses);
 }
 
-/* *n counts the receives that the event has started. */
-static int start_receive(struct hook_thread *t, struct hook_request *r, int *n)
+static int start_receive(struct hook_request *r)
 {
-	MPI_Comm comm = hook_held_on ? hook_held_receive(t, (*n)++, r->comm) : r->comm;
+	struct hook_mpi_receive o = r->want;
 	uint32_t flags = REQUEST_PERSISTENT;
 	int rc;
 
-	rc = replay_post(r->buf, r->count, r->type, r->source, r->tag, comm, &r->shadow, &flags);
+	o.post = HOOK_POSTED;
+	o.request = &r->proxy;
+	rc = replay_post(&o, &flags);
 	if (rc != MPI_SUCCESS)
 		return rc;
 	hook_requests_post(r);
 	r->flags |= flags;
-	shadows++;
+	proxies++;
 	return rc;
 }
 
-static int start_one(struct hook_thread *t, MPI_Request *request, int *n)
+int replay_start(struct hook_thread *t, const struct hook_mpi_start *o)
 {
-	struct hook_request *r;
-	int rc;
+	int rc = MPI_SUCCESS;
 
-	hook_requests_lock();
-	r = hook_requests_find(*request);
-	rc = r ? start_receive(t, r, n) : hook_mpi_real.Start(request);
-	hook_requests_unlock();
-	return rc;
-}
-
-int replay_Startall(struct hook_thread *t, int count, MPI_Request requests[])
-{
-	int rc = MPI_SUCCESS, n = 0;
-
-	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, (uint64_t)count);
+	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, hook_mpi_start_digest(o));
 	hook_mpi_turn_take(t);
-	for (int i = 0; i < count && rc == MPI_SUCCESS; i++)
-		rc = start_one(t, &requests[i], &n);
-	hook_mpi_turn_pass(t);
-	hook_mpi_end(t);
-	return rc;
-}
+	for (int i = 0; i < o->count && rc == MPI_SUCCESS; i++) {
+		struct hook_request *r;
 
-int replay_Start(struct hook_thread *t, MPI_Request *request)
-{
-	int rc, n = 0;
-
-	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, 0);
-	hook_mpi_turn_take(t);
-	rc = start_one(t, request, &n);
+		hook_requests_lock();
+		r = hook_requests_find(o->requests[i]);
+		rc = r ? start_receive(r) : hook_mpi_top.Start(&o->requests[i]);
+		hook_requests_unlock();
+	}
 	hook_mpi_turn_pass(t);
 	hook_mpi_end(t);
 	return rc;
@@ -102,7 +84,7 @@ static struct batch batch_open(struct hook_thread *t, int count, MPI_Request req
 		b.status = hook_mpi_scratch(t, 3, (size_t)count * sizeof(*b.status));
 	for (int i = 0; b.status && i < count; i++)
 		b.status[i].MPI_SOURCE = MPI_UNDEFINED;
-	if (!shadows)
+	if (!proxies)
 		return b;
 	b.real = hook_mpi_scratch(t, 2, (size_t)count * sizeof(*b.real));
 	if (!b.real)
@@ -111,13 +93,13 @@ static struct batch batch_open(struct hook_thread *t, int count, MPI_Request req
 	for (int i = 0; i < count; i++) {
 		struct hook_request *r = hook_requests_taken(requests[i], &b.taken[i]);
 
-		b.real[i] = r && r->shadow != MPI_REQUEST_NULL ? r->shadow : requests[i];
+		b.real[i] = r && r->proxy != MPI_REQUEST_NULL ? r->proxy : requests[i];
 	}
 	hook_requests_unlock();
 	return b;
 }
 
-/* A shadow that has completed is not used again. One that MPI has freed, because of an error, shows
+/* A proxy that has completed is not used again. One that MPI has freed, because of an error, shows
    what it would have done with its owner. */
 static void batch_done(const struct batch *b, int i)
 {
@@ -128,12 +110,12 @@ static void batch_done(const struct batch *b, int i)
 		return;
 	hook_requests_lock();
 	r = hook_requests_taken(b->before[i], &b->taken[i]);
-	if (r && r->flags & REQUEST_PERSISTENT && r->shadow != MPI_REQUEST_NULL &&
+	if (r && r->flags & REQUEST_PERSISTENT && r->proxy != MPI_REQUEST_NULL &&
 	    !(r->flags & REQUEST_NOWHERE)) {
 		if (b->real[i] == MPI_REQUEST_NULL)
 			r->flags |= REQUEST_FAILED;
 		else
-			hook_mpi_real.Request_free(&b->real[i]);
+			hook_mpi_top.Request_free(&b->real[i]);
 	}
 	hook_requests_unlock();
 #else
@@ -155,7 +137,7 @@ static int batch_wait_for(struct batch *b, int i, MPI_Status *status, bool tests
 	int rc = MPI_SUCCESS, at, done = 0;
 
 	while (tests && !done && rc == MPI_SUCCESS) {
-		rc = hook_mpi_real.Testany(1, &b->real[i], &at, &done, real);
+		rc = hook_mpi_top.Testany(1, &b->real[i], &at, &done, real);
 		if (!done)
 			sched_yield();
 	}
@@ -190,7 +172,7 @@ static int batch_wait_all(struct batch *b, MPI_Status statuses[], bool tests)
 /* A receive of the program has completed, with this status if it is known. */
 static void retire(struct hook_request *r, const MPI_Status *status)
 {
-	int source = r->source;
+	int source = r->want.source;
 
 	if (r->flags & REQUEST_WILD)
 		source = (int)hook_posts_wild(r->wild) - TRACE_POST_SOURCE;
@@ -199,19 +181,19 @@ static void retire(struct hook_request *r, const MPI_Status *status)
 	if (r->flags & REQUEST_NOWHERE)
 		source = MPI_PROC_NULL; /* cancelled: nothing came */
 	else if (source >= 0)
-		hook_credit_received(source, r->comm);
+		hook_credit_received(source, r->want.comm);
 	else
-		hook_credit_lost(r->comm);
-	if (r->shadow != MPI_REQUEST_NULL)
-		shadows--;
+		hook_credit_lost(r->want.comm);
+	if (r->proxy != MPI_REQUEST_NULL)
+		proxies--;
 	hook_requests_retire(r);
 }
 
 static int free_persistent(struct hook_request *r, MPI_Request *request)
 {
-	hook_mpi_real.Type_free(&r->type);
+	hook_mpi_top.Type_free(&r->want.type);
 	hook_requests_remove(r);
-	return hook_mpi_real.Request_free(request);
+	return hook_mpi_top.Request_free(request);
 }
 
 static void batch_one(struct batch *b, int i)
@@ -243,18 +225,6 @@ static void batch_close(struct batch *b)
 	hook_requests_put_back(b->count, b->taken);
 }
 
-int replay_Wait(struct hook_thread *t, MPI_Request *request, MPI_Status *status)
-{
-	struct batch b = batch_open(t, 1, request);
-	int rc;
-
-	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, 0);
-	rc = batch_wait(&b, 0, status);
-	batch_close(&b);
-	hook_mpi_end(t);
-	return rc;
-}
-
 /* An index from the recording must be one of the array at hand. */
 static int checked_index(struct hook_thread *t, const struct trace_rec *rec, int count)
 {
@@ -265,52 +235,20 @@ static int checked_index(struct hook_thread *t, const struct trace_rec *rec, int
 }
 
 /* Waits for the recorded one; without a record, or if none was active, MPI decides again. */
-static int wait_index(struct hook_thread *t, int count, MPI_Request requests[], int *index,
-		      MPI_Status *status, bool polls)
+static int wait_any(struct hook_thread *t, struct batch *b, const struct hook_mpi_completion *o)
 {
-	struct batch b = batch_open(t, count, requests);
 	struct trace_rec rec;
 	int at = MPI_UNDEFINED, rc;
 
-	if (!replay_take(t, TRACE_INDEX, &rec) || rec.a == 0) {
-		rc = hook_mpi_real.Waitany(count, b.real, &at, status);
-		if (rc == MPI_SUCCESS || at != MPI_UNDEFINED)
-			*index = at;
-		if (at >= 0 && at < count)
-			batch_done(&b, at);
-	} else {
-		*index = checked_index(t, &rec, count);
-		rc = batch_wait_for(&b, *index, status, polls);
+	if (replay_take(t, TRACE_INDEX, &rec) && rec.a) {
+		*o->indices = checked_index(t, &rec, b->count);
+		return batch_wait_for(b, *o->indices, o->statuses, o->poll);
 	}
-	batch_close(&b);
-	return rc;
-}
-
-int replay_Waitany(struct hook_thread *t, int count, MPI_Request requests[], int *index,
-		   MPI_Status *status)
-{
-	int rc;
-
-	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, (uint64_t)count);
-	rc = wait_index(t, count, requests, index, status, false);
-	hook_mpi_end(t);
-	return rc;
-}
-
-int replay_Testany(struct hook_thread *t, int count, MPI_Request requests[], int *index, int *flag,
-		   MPI_Status *status)
-{
-	int rc;
-
-	if (replay_poll_fails(t)) {
-		*flag = 0;
-		*index = MPI_UNDEFINED;
-		return MPI_SUCCESS;
-	}
-	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, (uint64_t)count);
-	rc = wait_index(t, count, requests, index, status, true);
-	*flag = 1;
-	hook_mpi_end(t);
+	rc = hook_mpi_top.Waitany(b->count, b->real, &at, o->statuses);
+	if (rc == MPI_SUCCESS || at != MPI_UNDEFINED)
+		*o->indices = at;
+	if (at >= 0 && at < b->count)
+		batch_done(b, at);
 	return rc;
 }
 
@@ -339,24 +277,20 @@ static int wait_indices(struct hook_thread *t, struct batch *b, int n, int indic
 	return rc;
 }
 
-static int wait_some(struct hook_thread *t, int incount, MPI_Request requests[], int *outcount,
-		     int indices[], MPI_Status statuses[])
+static int wait_some(struct hook_thread *t, struct batch *b, const struct hook_mpi_completion *o)
 {
-	struct batch b = batch_open(t, incount, requests);
 	struct trace_rec rec;
 	int n = MPI_UNDEFINED, rc;
 
-	if (!replay_take(t, TRACE_SOME, &rec) || rec.a == 0) {
-		rc = hook_mpi_real.Waitsome(incount, b.real, &n, indices, statuses);
-		if (rc == MPI_SUCCESS || n != MPI_UNDEFINED)
-			*outcount = n;
-		for (int i = 0; n != MPI_UNDEFINED && i < n; i++)
-			batch_done(&b, indices[i]);
-	} else {
-		*outcount = checked_index(t, &rec, incount + 1);
-		rc = wait_indices(t, &b, *outcount, indices, statuses);
+	if (replay_take(t, TRACE_SOME, &rec) && rec.a) {
+		*o->outcount = checked_index(t, &rec, b->count + 1);
+		return wait_indices(t, b, *o->outcount, o->indices, o->statuses);
 	}
-	batch_close(&b);
+	rc = hook_mpi_top.Waitsome(b->count, b->real, &n, o->indices, o->statuses);
+	if (rc == MPI_SUCCESS || n != MPI_UNDEFINED)
+		*o->outcount = n;
+	for (int i = 0; n != MPI_UNDEFINED && i < n; i++)
+		batch_done(b, o->indices[i]);
 	return rc;
 }
 
@@ -366,7 +300,7 @@ static void await(MPI_Request request)
 #ifdef HOOK_FLAVOUR_OPENMPI
 	int done = 0;
 
-	while (hook_mpi_real.Request_get_status(request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS &&
+	while (hook_mpi_top.Request_get_status(request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS &&
 	       !done)
 		sched_yield();
 #else
@@ -432,106 +366,55 @@ static int wait_partial(struct hook_thread *t, struct batch *b, MPI_Status statu
 	return rc;
 }
 
-int replay_Waitall(struct hook_thread *t, int count, MPI_Request requests[], MPI_Status *statuses)
-{
-	struct batch b = batch_open(t, count, requests);
-	int rc;
-
-	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, (uint64_t)count);
-	if (t->more && t->next.kind == TRACE_SOME && t->next_event == t->events)
-		rc = wait_partial(t, &b, statuses);
-	else
-		rc = batch_wait_all(&b, statuses, false);
-	batch_close(&b);
-	hook_mpi_end(t);
-	return rc;
-}
-
-int replay_Waitsome(struct hook_thread *t, int incount, MPI_Request requests[], int *outcount,
-		    int indices[], MPI_Status statuses[])
+/* Asks until it has completed, as it had when the program asked. */
+static int await_status(const struct batch *b, const struct hook_mpi_completion *o)
 {
 	int rc;
 
-	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, (uint64_t)incount);
-	rc = wait_some(t, incount, requests, outcount, indices, statuses);
-	hook_mpi_end(t);
-	return rc;
-}
-
-int replay_Testsome(struct hook_thread *t, int incount, MPI_Request requests[], int *outcount,
-		    int indices[], MPI_Status statuses[])
-{
-	int rc;
-
-	if (replay_poll_fails(t)) {
-		*outcount = 0;
-		return MPI_SUCCESS;
-	}
-	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, (uint64_t)incount);
-	rc = wait_some(t, incount, requests, outcount, indices, statuses);
-	hook_mpi_end(t);
-	return rc;
-}
-
-int replay_Test(struct hook_thread *t, MPI_Request *request, int *flag, MPI_Status *status)
-{
-	struct trace_rec rec;
-	struct batch b;
-	int rc;
-
-	if (replay_poll_fails(t)) {
-		*flag = 0;
-		return MPI_SUCCESS;
-	}
-	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, 0);
-	b = batch_open(t, 1, request);
-	replay_take(t, TRACE_HIT, &rec);
-	rc = batch_wait(&b, 0, status);
-	batch_close(&b);
-	*flag = 1;
-	hook_mpi_end(t);
-	return rc;
-}
-
-int replay_Testall(struct hook_thread *t, int count, MPI_Request requests[], int *flag,
-		   MPI_Status statuses[])
-{
-	struct trace_rec rec;
-	struct batch b;
-	int rc;
-
-	if (replay_poll_fails(t)) {
-		*flag = 0;
-		return MPI_SUCCESS;
-	}
-	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, (uint64_t)count);
-	b = batch_open(t, count, requests);
-	replay_take(t, TRACE_HIT, &rec);
-	rc = batch_wait_all(&b, statuses, true);
-	batch_close(&b);
-	*flag = 1;
-	hook_mpi_end(t);
-	return rc;
-}
-
-int replay_Request_get_status(struct hook_thread *t, MPI_Request request, int *flag,
-			      MPI_Status *status)
-{
-	struct trace_rec rec;
-	struct batch b;
-	int rc;
-
-	if (replay_poll_fails(t)) {
-		*flag = 0;
-		return MPI_SUCCESS;
-	}
-	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, 0);
-	b = batch_open(t, 1, &request);
-	replay_take(t, TRACE_HIT, &rec);
-	while ((rc = hook_mpi_real.Request_get_status(*b.real, flag, status)) == MPI_SUCCESS &&
-	       !*flag)
+	while ((rc = hook_mpi_top.Request_get_status(*b->real, o->flag, o->statuses)) ==
+		       MPI_SUCCESS &&
+	       !*o->flag)
 		sched_yield();
+	return rc;
+}
+
+static int wait_as_recorded(struct hook_thread *t, struct batch *b,
+			    const struct hook_mpi_completion *o)
+{
+	struct trace_rec rec;
+
+	if (o->poll && (o->how == HOOK_ONE || o->how == HOOK_ALL))
+		replay_take(t, TRACE_HIT, &rec);
+	switch (o->how) {
+	case HOOK_ONE:
+		return o->keep ? await_status(b, o) : batch_wait(b, 0, o->statuses);
+	case HOOK_ANY:
+		return wait_any(t, b, o);
+	case HOOK_SOME:
+		return wait_some(t, b, o);
+	case HOOK_ALL:
+		break;
+	}
+	if (!o->poll && t->more && t->next.kind == TRACE_SOME && t->next_event == t->events)
+		return wait_partial(t, b, o->statuses);
+	return batch_wait_all(b, o->statuses, o->poll);
+}
+
+int replay_complete(struct hook_thread *t, const struct hook_mpi_completion *o)
+{
+	struct batch b;
+	int rc;
+
+	if (o->poll && replay_poll_fails(t)) {
+		hook_mpi_completion_fails(o);
+		return MPI_SUCCESS;
+	}
+	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, hook_mpi_completion_digest(o));
+	b = batch_open(t, o->count, o->requests);
+	rc = wait_as_recorded(t, &b, o);
 	batch_close(&b);
+	if (o->flag && !o->keep)
+		*o->flag = 1;
 	hook_mpi_end(t);
 	return rc;
 }
@@ -548,7 +431,7 @@ int replay_Parrived(struct hook_thread *t, MPI_Request request, int partition, i
 	}
 	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, (uint64_t)partition);
 	replay_take(t, TRACE_HIT, &rec);
-	while ((rc = hook_mpi_real.Parrived(request, partition, flag)) == MPI_SUCCESS && !*flag)
+	while ((rc = hook_mpi_top.Parrived(request, partition, flag)) == MPI_SUCCESS && !*flag)
 		sched_yield();
 	hook_mpi_end(t);
 	return rc;
@@ -559,51 +442,43 @@ int replay_Parrived(struct hook_thread *t, MPI_Request request, int partition, i
 static void drop(MPI_Request *request, bool posted_nowhere)
 {
 	if (posted_nowhere)
-		hook_mpi_real.Cancel(request);
-	hook_mpi_real.Request_free(request);
+		hook_mpi_top.Cancel(request);
+	hook_mpi_top.Request_free(request);
 }
 
-int replay_Request_free(struct hook_thread *t, MPI_Request *request)
+static int free_receive(struct hook_request *r, MPI_Request *request)
 {
-	struct hook_request *r;
-	int rc = MPI_SUCCESS;
-
-	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, 0);
-	hook_requests_lock();
-	r = hook_requests_find(*request);
-	if (!r) {
-		rc = hook_mpi_real.Request_free(request);
-		goto unlock;
+	if (r->proxy != MPI_REQUEST_NULL) {
+		drop(&r->proxy, r->flags & REQUEST_NOWHERE);
+		proxies--;
 	}
-	if (r->shadow != MPI_REQUEST_NULL) {
-		drop(&r->shadow, r->flags & REQUEST_NOWHERE);
-		shadows--;
-	}
-	if (r->flags & REQUEST_PERSISTENT) {
-		rc = free_persistent(r, request);
-	} else {
-		drop(request, r->flags & REQUEST_NOWHERE);
-		hook_requests_remove(r);
-	}
-unlock:
-	hook_requests_unlock();
-	hook_mpi_end(t);
-	return rc;
+	if (r->flags & REQUEST_PERSISTENT)
+		return free_persistent(r, request);
+	drop(request, r->flags & REQUEST_NOWHERE);
+	hook_requests_remove(r);
+	return MPI_SUCCESS;
 }
 
 /* A receive that got its message in spite of MPI_Cancel must get it again. */
-int replay_Cancel(struct hook_thread *t, MPI_Request *request)
+static int cancel_receive(struct hook_request *r, MPI_Request *request)
+{
+	if (!(r->flags & REQUEST_NOWHERE))
+		return MPI_SUCCESS;
+	return hook_mpi_top.Cancel(r->proxy != MPI_REQUEST_NULL ? &r->proxy : request);
+}
+
+int replay_release(struct hook_thread *t, const struct hook_mpi_release *o)
 {
 	struct hook_request *r;
-	int rc = MPI_SUCCESS;
+	int rc;
 
 	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, 0);
 	hook_requests_lock();
-	r = hook_requests_find(*request);
+	r = hook_requests_find(*o->request);
 	if (!r)
-		rc = hook_mpi_real.Cancel(request);
-	else if (r->flags & REQUEST_NOWHERE)
-		rc = hook_mpi_real.Cancel(r->shadow != MPI_REQUEST_NULL ? &r->shadow : request);
+		rc = hook_mpi_release(&hook_mpi_top, o);
+	else
+		rc = o->cancel ? cancel_receive(r, o->request) : free_receive(r, o->request);
 	hook_requests_unlock();
 	hook_mpi_end(t);
 	return rc;
@@ -615,7 +490,7 @@ int replay_Test_cancelled(struct hook_thread *t, const MPI_Status *status, int *
 	int rc;
 
 	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, 0);
-	rc = hook_mpi_real.Test_cancelled(status, flag);
+	rc = hook_mpi_top.Test_cancelled(status, flag);
 	if (replay_take(t, TRACE_FLAG, &rec))
 		*flag = (int)rec.a;
 	hook_mpi_end(t);

@@ -19,6 +19,7 @@
 #include "hook/common/end.h"
 #include "hook/common/session.h"
 #include "hook/mpi/replay/yield.h"
+#include "hook/mpi/object/memory.h"
 
 /*
  * How many messages a sender may be ahead of a receiver that waits for it, or for others. Open MPI
@@ -50,13 +51,6 @@ static int ranks;
 static size_t stride; /* counters from row to row */
 static bool crowded;  /* somebody else can use the core of one who steps aside */
 
-static void *fresh(size_t size)
-{
-	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	return p == MAP_FAILED ? NULL : p;
-}
-
 static uint32_t *map_matrix(size_t size)
 {
 	char path[1100];
@@ -82,10 +76,10 @@ void hook_credit_open(int world)
 
 	if (!hook_session_is_local() || (fault && strcmp(fault, "nocredit") == 0))
 		return;
-	sent = fresh(row);
-	received = fresh(row);
-	known = fresh(row);
-	indulgence = fresh(row);
+	sent = hook_mpi_pages(row);
+	received = hook_mpi_pages(row);
+	known = hook_mpi_pages(row);
+	indulgence = hook_mpi_pages(row);
 	if (!sent || !received || !known || !indulgence)
 		return;
 	ranks = world;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The guide stream of a thread is read along with its events: marks[] are those of the event at
- * work. Both ends of a message know from their own guide whether it is held back, so the messages
- * of a shadow are received in the order MPI gives them, as those of its communicator are.
- * Invariant: every process of a communicator makes its shadow in the same event of it.
+ * A layer between the replay and MPI. The guide stream of a thread is read along with its events:
+ * marks[] are those of the event at work. Both ends of a message know from their own guide whether
+ * it is held back, so the messages of a shadow are received in the order MPI gives them, as those
+ * of its communicator are. Invariant: every process of a communicator makes its shadow in the same
+ * event of it.
  */
 #include "hook/mpi/replay/held.h"
 
@@ -16,6 +17,7 @@
 
 #include "hook/common/session.h"
 #include "hook/common/text.h"
+#include "hook/mpi/object/memory.h"
 
 #define FIRST_MARKS 16
 #define SOME 64
@@ -26,13 +28,14 @@
 
 bool hook_held_on;
 
-struct guide {
+struct held {
 	struct trace_view view;
 	struct trace_order_reader reader;
 	struct trace_rec next;
 	bool more;
 	struct trace_rec *mark;
 	size_t marks, room;
+	uint64_t received; /* messages of the event at work */
 };
 
 struct shadow {
@@ -48,28 +51,18 @@ static struct shadows {
 
 static int locked;
 static MPI_Comm permits;
-
-static void lock(void)
-{
-	while (__atomic_exchange_n(&locked, 1, __ATOMIC_ACQUIRE))
-		sched_yield();
-}
-
-static void unlock(void)
-{
-	__atomic_store_n(&locked, 0, __ATOMIC_RELEASE);
-}
+static struct hook_mpi_calls below; /* the layer below: MPI itself */
 
 static void *fresh(struct hook_thread *t, size_t size)
 {
-	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *p = hook_mpi_pages(size);
 
-	if (p == MAP_FAILED)
+	if (!p)
 		hook_failed(t, "out of memory for held messages");
 	return p;
 }
 
-static void advance(struct hook_thread *t, struct guide *g)
+static void advance(struct hook_thread *t, struct held *g)
 {
 	int rc = trace_order_next(&g->reader, &g->next);
 
@@ -91,9 +84,9 @@ cannot_read(struct hook_thread *t, const char *name, const char *why)
 }
 
 /* A thread that was not recorded has none. */
-static struct guide *open_guide(struct hook_thread *t)
+static struct held *open_held(struct hook_thread *t)
 {
-	struct guide *g = fresh(t, sizeof(*g));
+	struct held *g = fresh(t, sizeof(*g));
 	char name[TRACE_NAME_BYTES + 16];
 	const char *why;
 
@@ -108,7 +101,7 @@ static struct guide *open_guide(struct hook_thread *t)
 	return g;
 }
 
-static void add_mark(struct hook_thread *t, struct guide *g)
+static void add_mark(struct hook_thread *t, struct held *g)
 {
 	if (g->marks == g->room) {
 		size_t room = g->room ? 2 * g->room : FIRST_MARKS;
@@ -126,9 +119,9 @@ static void add_mark(struct hook_thread *t, struct guide *g)
 
 static void read_marks(struct hook_thread *t)
 {
-	struct guide *g = t->guide ? t->guide : open_guide(t);
+	struct held *g = t->guide ? t->guide : open_held(t);
 
-	g->marks = 0;
+	g->marks = g->received = 0;
 	while (g->more && trace_order_event(&g->reader) <= t->events) {
 		if (trace_order_event(&g->reader) == t->events)
 			add_mark(t, g);
@@ -138,9 +131,9 @@ static void read_marks(struct hook_thread *t)
 
 static bool is_marked(const struct hook_thread *t, uint32_t kind, uint64_t a)
 {
-	const struct guide *g = t->guide;
+	const struct held *g = t->guide;
 
-	for (size_t i = 0; i < g->marks; i++) {
+	for (size_t i = 0; g && i < g->marks; i++) {
 		if (g->mark[i].kind == kind && g->mark[i].a == a)
 			return true;
 	}
@@ -174,7 +167,7 @@ static bool look_for(int peer, int tag)
 	for (int tries = 0; now_ns() - since < LONGEST_WAIT_NS; tries++) {
 		uint64_t events = events_of_all();
 
-		hook_mpi_real.Iprobe(peer, tag, permits, &there, MPI_STATUS_IGNORE);
+		below.Iprobe(peer, tag, permits, &there, MPI_STATUS_IGNORE);
 		if (there)
 			return true;
 		if (events != seen)
@@ -212,18 +205,18 @@ static void await(int peer, int tag)
 	bool there = look_for(peer, tag);
 	MPI_Request request;
 
-	hook_mpi_real.Irecv(NULL, 0, MPI_PACKED, peer, tag, permits, &request);
+	below.Irecv(NULL, 0, MPI_PACKED, peer, tag, permits, &request);
 	if (there) {
-		hook_mpi_real.Wait(&request, MPI_STATUS_IGNORE);
+		below.Wait(&request, MPI_STATUS_IGNORE);
 		return;
 	}
-	hook_mpi_real.Request_free(&request);
+	below.Request_free(&request);
 	say_early();
 }
 
 void hook_held_begin(struct hook_thread *t)
 {
-	struct guide *g;
+	struct held *g;
 
 	read_marks(t);
 	g = t->guide;
@@ -236,15 +229,15 @@ void hook_held_begin(struct hook_thread *t)
 /* A permit is a message without content: it does not wait for anybody. */
 void hook_held_end(struct hook_thread *t)
 {
-	struct guide *g = t->guide;
+	struct held *g = t->guide;
 	MPI_Request request;
 
 	for (size_t i = 0; i < g->marks; i++) {
 		if (g->mark[i].kind != TRACE_GUIDE_PERMIT)
 			continue;
-		hook_mpi_real.Isend(NULL, 0, MPI_PACKED, (int)g->mark[i].a,
-				    (int)(g->mark[i].b % PERMIT_TAGS), permits, &request);
-		hook_mpi_real.Request_free(&request);
+		below.Isend(NULL, 0, MPI_PACKED, (int)g->mark[i].a,
+			    (int)(g->mark[i].b % PERMIT_TAGS), permits, &request);
+		below.Request_free(&request);
 	}
 	g->marks = 0;
 }
@@ -254,7 +247,7 @@ static struct shadow *new_shadow(struct hook_thread *t, MPI_Comm comm)
 {
 	struct shadow *s = NULL;
 
-	lock();
+	hook_mpi_lock(&locked);
 	for (struct shadows *some = shadows; some && !s; some = some->next) {
 		for (int i = 0; i < SOME && !s; i++)
 			s = some->shadow[i].used ? NULL : &some->shadow[i];
@@ -267,7 +260,7 @@ static struct shadow *new_shadow(struct hook_thread *t, MPI_Comm comm)
 		s = &more->shadow[0];
 	}
 	*s = (struct shadow){.used = true, .comm = comm, .request = MPI_REQUEST_NULL};
-	unlock();
+	hook_mpi_unlock(&locked);
 	return s;
 }
 
@@ -276,47 +269,47 @@ static void make_shadow(MPI_Comm comm, MPI_Comm *shadow)
 {
 	MPI_Group group;
 
-	hook_mpi_real.Comm_group(comm, &group);
-	hook_mpi_real.Comm_create(comm, group, shadow);
-	hook_mpi_real.Group_free(&group);
+	below.Comm_group(comm, &group);
+	below.Comm_create(comm, group, shadow);
+	below.Group_free(&group);
 }
 
 static struct shadow *find(MPI_Comm comm)
 {
 	struct shadow *s = NULL;
 
-	lock();
+	hook_mpi_lock(&locked);
 	for (struct shadows *some = shadows; some && !s; some = some->next) {
 		for (int i = 0; i < SOME && !s; i++) {
 			if (some->shadow[i].used && some->shadow[i].comm == comm)
 				s = &some->shadow[i];
 		}
 	}
-	unlock();
+	hook_mpi_unlock(&locked);
 	return s;
 }
 
 static MPI_Comm ready(struct shadow *s)
 {
 	if (s->request != MPI_REQUEST_NULL)
-		hook_mpi_real.Wait(&s->request, MPI_STATUS_IGNORE);
+		below.Wait(&s->request, MPI_STATUS_IGNORE);
 	return s->shadow;
 }
 
 /* The parent's shadow has no attributes; where it has none, its own are copied. */
-void hook_held_made(struct hook_thread *t, MPI_Comm parent, MPI_Comm made)
+void hook_held_created(struct hook_thread *t, MPI_Comm parent, MPI_Comm created)
 {
 	struct shadow *s, *of;
 
-	if (made == MPI_COMM_NULL || !is_marked(t, TRACE_GUIDE_SHADOW, 0))
+	if (created == MPI_COMM_NULL || !is_marked(t, TRACE_GUIDE_SHADOW, 0))
 		return;
-	s = new_shadow(t, made);
+	s = new_shadow(t, created);
 	if (parent == MPI_COMM_NULL) {
-		make_shadow(made, &s->shadow);
+		make_shadow(created, &s->shadow);
 		return;
 	}
 	of = find(parent);
-	hook_mpi_real.Comm_idup(of ? ready(of) : parent, &s->shadow, &s->request);
+	below.Comm_idup(of ? ready(of) : parent, &s->shadow, &s->request);
 }
 
 void hook_held_freeing(struct hook_thread *t, MPI_Comm comm)
@@ -327,7 +320,7 @@ void hook_held_freeing(struct hook_thread *t, MPI_Comm comm)
 	if (!s)
 		return;
 	ready(s);
-	hook_mpi_real.Comm_free(&s->shadow);
+	below.Comm_free(&s->shadow);
 	s->used = false;
 }
 
@@ -336,10 +329,10 @@ static void copy_handler(MPI_Comm comm, MPI_Comm shadow)
 {
 	MPI_Errhandler handler;
 
-	if (hook_mpi_real.Comm_get_errhandler(comm, &handler) != MPI_SUCCESS)
+	if (below.Comm_get_errhandler(comm, &handler) != MPI_SUCCESS)
 		return;
-	hook_mpi_real.Comm_set_errhandler(shadow, handler);
-	hook_mpi_real.Errhandler_free(&handler);
+	below.Comm_set_errhandler(shadow, handler);
+	below.Errhandler_free(&handler);
 }
 
 static MPI_Comm shadow_of(struct hook_thread *t, MPI_Comm comm)
@@ -352,15 +345,57 @@ static MPI_Comm shadow_of(struct hook_thread *t, MPI_Comm comm)
 	return s->shadow;
 }
 
-MPI_Comm hook_held_send(struct hook_thread *t, MPI_Comm comm)
+static int held_send(struct hook_mpi_send *o)
 {
-	return is_marked(t, TRACE_GUIDE_SEND, 0) ? shadow_of(t, comm) : comm;
+	if (is_marked(hook_self, TRACE_GUIDE_SEND, 0))
+		o->comm = shadow_of(hook_self, o->comm);
+	return hook_mpi_send(&below, o);
 }
 
-MPI_Comm hook_held_receive(struct hook_thread *t, int n, MPI_Comm comm)
+/* Where the next message of the event comes from. */
+static MPI_Comm receive_on(MPI_Comm comm)
 {
-	return is_marked(t, TRACE_GUIDE_RECV, (uint64_t)n) ? shadow_of(t, comm) : comm;
+	struct held *g = hook_self->guide;
+
+	return g && is_marked(hook_self, TRACE_GUIDE_RECV, g->received++)
+		       ? shadow_of(hook_self, comm)
+		       : comm;
 }
+
+static int held_receive(struct hook_mpi_receive *o)
+{
+	if (!o->message)
+		o->comm = receive_on(o->comm);
+	return hook_mpi_receive(&below, o);
+}
+
+static int held_probe(struct hook_mpi_probe *o)
+{
+	if (is_marked(hook_self, TRACE_GUIDE_RECV, 0))
+		o->comm = shadow_of(hook_self, o->comm);
+	return hook_mpi_probe(&below, o);
+}
+
+/* One that gives a request cannot be on two communicators: it is done as it is. */
+static int held_exchange(struct hook_mpi_exchange *o)
+{
+	bool sends = is_marked(hook_self, TRACE_GUIDE_SEND, 0);
+	int rc;
+
+	if (o->post != HOOK_BLOCKING)
+		return hook_mpi_exchange(&below, o);
+	o->recvcomm = receive_on(o->comm);
+	o->comm = sends ? shadow_of(hook_self, o->comm) : o->comm;
+	if (o->comm == o->recvcomm)
+		return hook_mpi_exchange(&below, o);
+	rc = o->replace ? hook_mpi_pack_first(hook_self, o) : MPI_SUCCESS;
+	return rc == MPI_SUCCESS ? hook_mpi_exchange_by_parts(&below, hook_self, o) : rc;
+}
+
+HOOK_MPI_LAYER_SEND(held, held_send)
+HOOK_MPI_LAYER_RECEIVE(held, held_receive)
+HOOK_MPI_LAYER_PROBE(held, held_probe)
+HOOK_MPI_LAYER_EXCHANGE(held, held_exchange)
 
 bool hook_held_is_there(const struct hook_thread *t)
 {
@@ -373,8 +408,13 @@ bool hook_held_is_there(const struct hook_thread *t)
 void hook_held_open(struct hook_thread *t)
 {
 	hook_held_on = true;
+	below = hook_mpi_top;
+	HOOK_MPI_INSTALL_SEND(held, &hook_mpi_top)
+	HOOK_MPI_INSTALL_RECEIVE(held, &hook_mpi_top)
+	HOOK_MPI_INSTALL_PROBE(held, &hook_mpi_top)
+	HOOK_MPI_INSTALL_EXCHANGE(held, &hook_mpi_top)
 	read_marks(t);
-	hook_held_made(t, MPI_COMM_NULL, MPI_COMM_WORLD);
+	hook_held_created(t, MPI_COMM_NULL, MPI_COMM_WORLD);
 	if (is_marked(t, TRACE_GUIDE_SHADOW, 1))
-		hook_mpi_real.Comm_dup(MPI_COMM_WORLD, &permits);
+		below.Comm_dup(MPI_COMM_WORLD, &permits);
 }

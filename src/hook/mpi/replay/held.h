@@ -13,7 +13,7 @@ extern bool hook_held_on;
 
 bool hook_held_is_there(const struct hook_thread *t);
 
-/* In MPI_Init, before anything is sent. */
+/* In MPI_Init, before anything is sent: from now on the layer is there. */
 void hook_held_open(struct hook_thread *t);
 
 /* Reads what is to be done at the event that begins; waits for permits. */
@@ -21,12 +21,8 @@ void hook_held_begin(struct hook_thread *t);
 /* Gives permits. */
 void hook_held_end(struct hook_thread *t);
 
-/* Where the n-th message of the event at work goes, or comes from. */
-MPI_Comm hook_held_send(struct hook_thread *t, MPI_Comm comm);
-MPI_Comm hook_held_receive(struct hook_thread *t, int n, MPI_Comm comm);
-
 /* A communicator came up; `parent` if it is only on its way (Comm_idup). Or it is freed. */
-void hook_held_made(struct hook_thread *t, MPI_Comm parent, MPI_Comm made);
+void hook_held_created(struct hook_thread *t, MPI_Comm parent, MPI_Comm created);
 void hook_held_freeing(struct hook_thread *t, MPI_Comm comm);
 
 #endif

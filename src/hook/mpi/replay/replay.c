@@ -8,7 +8,6 @@
 #include "hook/mpi/replay/replay.h"
 
 #include <sched.h>
-#include <string.h>
 
 #include "hook/common/done.h"
 #include "hook/common/end.h"
@@ -28,72 +27,6 @@ bool replay_quick;
 static MPI_Comm nowhere; /* a communicator on which nobody sends */
 static bool sparse;      /* wildcards without a record stay wildcards */
 static bool racing;      /* only wildcards that raced have a source, by number */
-
-static const char *const expectations[TRACE_KINDS] = {
-	[TRACE_SRC] = "a wildcard receive (MPI_Recv, MPI_Sendrecv)",
-	[TRACE_LOOK] = "a wildcard probe (MPI_Probe, MPI_Mprobe)",
-	[TRACE_INDEX] = "MPI_Waitany or MPI_Testany",
-	[TRACE_FAIL] = "polls that fail",
-	[TRACE_HIT] = "a poll that succeeds",
-	[TRACE_SOME] = "MPI_Waitsome or MPI_Testsome",
-	[TRACE_FLAG] = "MPI_Test_cancelled",
-	[TRACE_TURN] = "a call in another thread's turn",
-	[TRACE_STOP] = "the end of the recording",
-	[TRACE_WORLD] = "MPI_Init",
-};
-
-static void describe_found(const struct hook_thread *t, struct hook_text *out)
-{
-	hook_text_add(out, hook_mpi_call_name(t->call));
-	if (t->peer != HOOK_NO_PEER) {
-		hook_text_add(out, t->peer == MPI_ANY_SOURCE ? " with any source" : " with rank ");
-		if (t->peer != MPI_ANY_SOURCE)
-			hook_text_number(out, t->peer);
-	}
-	if (t->peer != HOOK_NO_PEER && t->tag != HOOK_NO_TAG) {
-		hook_text_add(out, t->tag == MPI_ANY_TAG ? ", any tag" : ", tag ");
-		if (t->tag != MPI_ANY_TAG)
-			hook_text_number(out, t->tag);
-	}
-	hook_text_add(out, " as event ");
-	hook_text_number(out, (int64_t)t->events);
-}
-
-static void describe_expected(const struct hook_thread *t, struct hook_text *out)
-{
-	if (!t->more) {
-		hook_text_add(out, "no further outcome");
-		return;
-	}
-	if (t->next.kind == TRACE_CHECK) {
-		hook_text_add(out, "the recorded calls and arguments from event ");
-		hook_text_number(out, (int64_t)t->checked + 1);
-		hook_text_add(out, " to ");
-		hook_text_number(out, (int64_t)t->next_event);
-		return;
-	}
-	if (t->next.kind == TRACE_END) {
-		hook_end_describe(out, (uint32_t)t->next.a, (int64_t)t->next.b);
-	} else {
-		hook_text_add(out, expectations[t->next.kind] ? expectations[t->next.kind]
-							      : "something else");
-	}
-	if (t->next.kind != TRACE_FAIL) {
-		hook_text_add(out, " at event ");
-		hook_text_number(out, (int64_t)t->next_event);
-	}
-}
-
-void replay_diverged(struct hook_thread *t)
-{
-	char expected[256], found[256];
-	struct hook_text e = hook_text_in(expected, sizeof(expected));
-	struct hook_text f = hook_text_in(found, sizeof(found));
-
-	describe_expected(t, &e);
-	describe_found(t, &f);
-	hook_diverged(t, hook_mpi_call_name(t->call), expected, found);
-}
 
 /* Posts and cancellations were read in advance. */
 void replay_advance(struct hook_thread *t)
@@ -287,61 +220,64 @@ static void opened(struct hook_thread *t, int world, int level)
 static void closing(struct hook_thread *t)
 {
 	(void)t;
-	hook_mpi_real.Comm_free(&nowhere);
+	hook_mpi_top.Comm_free(&nowhere);
 }
 
 #ifdef HOOK_FLAVOUR_OPENMPI
-static int start_other(void *buf, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
-		       MPI_Request *request)
+static int start_other(struct hook_mpi_receive *o)
 {
-	int rc = hook_mpi_real.Recv_init(buf, count, type, source, tag, comm, request);
+	int rc;
 
+	o->post = HOOK_PREPARED;
+	rc = hook_mpi_receive(&hook_mpi_top, o);
 	if (rc != MPI_SUCCESS)
 		return rc;
-	rc = hook_mpi_real.Start(request);
+	rc = hook_mpi_top.Start(o->request);
 	if (rc != MPI_SUCCESS)
-		hook_mpi_real.Request_free(request);
+		hook_mpi_top.Request_free(o->request);
 	return rc;
 }
 #endif
 
-int replay_post(void *buf, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
-		MPI_Request *request, uint32_t *flags)
+int replay_post(const struct hook_mpi_receive *as_asked, uint32_t *flags)
 {
+	struct hook_mpi_receive o = *as_asked;
 	uint32_t code = TRACE_POST_SOURCE;
 
-	if (source == MPI_ANY_SOURCE) {
+	if (o.source == MPI_ANY_SOURCE) {
 		*flags |= REQUEST_WILD;
 		code = hook_posts_wild(hook_requests_next_wild());
 		if (code >= TRACE_POST_SOURCE)
-			source = (int)(code - TRACE_POST_SOURCE);
-	} else if (source != MPI_PROC_NULL && hook_posts_cancelled(hook_requests_next_post())) {
+			o.source = (int)(code - TRACE_POST_SOURCE);
+	} else if (o.source != MPI_PROC_NULL && hook_posts_cancelled(hook_requests_next_post())) {
 		code = TRACE_POST_CANCELLED;
 	}
 	if (code == TRACE_POST_CANCELLED) {
 		*flags |= REQUEST_NOWHERE;
-		return hook_mpi_irecv(buf, count, type, 0, NOWHERE_TAG, nowhere, request);
+		o.source = 0;
+		o.tag = NOWHERE_TAG;
+		o.comm = nowhere;
 	}
 #ifdef HOOK_FLAVOUR_OPENMPI
-	if (*flags & REQUEST_PERSISTENT)
-		return start_other(buf, (int)count, type, source, tag, comm, request);
+	if (*flags & REQUEST_PERSISTENT && !(*flags & REQUEST_NOWHERE))
+		return start_other(&o);
 #endif
-	return hook_mpi_irecv(buf, count, type, source, tag, comm, request);
+	return hook_mpi_receive(&hook_mpi_top, &o);
 }
 
 /* Adds the request just posted; its flags must survive the post's own. */
-static void posted(struct hook_thread *t, MPI_Request request, uint32_t flags, int source,
-		   MPI_Comm comm)
+static void posted(struct hook_thread *t, const struct hook_mpi_receive *o, uint32_t flags)
 {
 	struct hook_request *r;
 
+	if (o->source == MPI_PROC_NULL)
+		return;
 	hook_requests_lock();
-	r = hook_requests_add(request, flags);
+	r = hook_requests_add(*o->request, flags);
 	if (r) {
 		hook_requests_post(r);
 		r->flags |= flags;
-		r->source = source;
-		r->comm = comm;
+		r->want = *o;
 	}
 	hook_requests_unlock();
 	if (!r)
@@ -389,21 +325,10 @@ static int source_of(struct hook_thread *t)
 	return source_from(t, TRACE_SRC, MPI_ANY_SOURCE);
 }
 
-static MPI_Comm receive_on(struct hook_thread *t, MPI_Comm comm)
-{
-	return hook_held_on ? hook_held_receive(t, 0, comm) : comm;
-}
-
-static MPI_Comm sending(struct hook_thread *t, int dest, MPI_Comm comm)
-{
-	hook_credit_sending(t, dest, comm);
-	return hook_held_on ? hook_held_send(t, comm) : comm;
-}
-
-static void made(struct hook_thread *t, MPI_Comm parent, MPI_Comm comm)
+static void created(struct hook_thread *t, MPI_Comm parent, MPI_Comm comm)
 {
 	if (hook_held_on)
-		hook_held_made(t, parent, comm);
+		hook_held_created(t, parent, comm);
 }
 
 static void freeing(struct hook_thread *t, MPI_Comm comm)
@@ -412,183 +337,158 @@ static void freeing(struct hook_thread *t, MPI_Comm comm)
 		hook_held_freeing(t, comm);
 }
 
-static int replay_Recv(struct hook_thread *t, void *buf, MPI_Count count, MPI_Datatype type,
-		       int source, int tag, MPI_Comm comm, MPI_Status *status)
+static int receive_now(struct hook_thread *t, struct hook_mpi_receive *o)
 {
 	MPI_Status local;
-	MPI_Comm there;
 	int rc;
 
-	hook_mpi_begin(t, source, tag, (uint64_t)count);
-	there = receive_on(t, comm);
-	if (status == MPI_STATUS_IGNORE)
-		status = &local;
-	if (hook_mpi_turns || hook_yields)
-		rc = hook_mpi_do_recv(t, buf, count, type, source, tag, there, status);
-	else
-		rc = hook_mpi_recv(buf, count, type, source_from(t, TRACE_SRC, source), tag, there,
-				   status);
-	if (rc == MPI_SUCCESS)
-		hook_credit_received(status->MPI_SOURCE, comm);
-	hook_mpi_end(t);
-	return rc;
-}
-
-static int replay_exchange(struct hook_thread *t, const struct hook_mpi_exchange *x, bool replace,
-			   MPI_Status *status)
-{
-	struct hook_mpi_exchange there = *x;
-	MPI_Status local;
-	int rc;
-
-	hook_mpi_begin(t, x->source, x->recvtag, (uint64_t)x->recvcount + (uint64_t)x->dest * 3);
-	if (status == MPI_STATUS_IGNORE)
-		status = &local;
-	there.comm = sending(t, x->dest, x->comm);
-	there.recvcomm = receive_on(t, x->comm);
-	rc = replace ? hook_mpi_do_sendrecv_replace(t, &there, status)
-		     : hook_mpi_do_sendrecv(t, &there, status);
-	if (rc == MPI_SUCCESS)
-		hook_credit_received(status->MPI_SOURCE, x->comm);
-	hook_mpi_end(t);
-	return rc;
-}
-
-static int replay_Irecv(struct hook_thread *t, void *buf, MPI_Count count, MPI_Datatype type,
-			int source, int tag, MPI_Comm comm, MPI_Request *request)
-{
-	uint32_t flags = 0;
-	int rc;
-
-	hook_mpi_begin(t, source, tag, (uint64_t)count);
-	hook_mpi_turn_take(t);
-	rc = replay_post(buf, count, type, source, tag, receive_on(t, comm), request, &flags);
-	if (rc == MPI_SUCCESS && source != MPI_PROC_NULL)
-		posted(t, *request, flags, source, comm);
-	hook_mpi_turn_pass(t);
-	hook_mpi_end(t);
-	return rc;
-}
-
-#ifdef HOOK_FLAVOUR_MPICH
-static int replay_iexchange(struct hook_thread *t, const struct hook_mpi_exchange *x, bool replace,
-			    MPI_Request *request)
-{
-	uint32_t flags = 0;
-	int rc;
-
-	hook_mpi_begin(t, x->source, x->recvtag, (uint64_t)x->recvcount + (uint64_t)x->dest * 3);
-	hook_mpi_turn_take(t);
-	if (x->source != MPI_ANY_SOURCE)
-		rc = hook_mpi_isendrecv(x, replace, request);
-	else if ((rc = hook_mpi_send_part(x)) == MPI_SUCCESS)
-		rc = replay_post(x->recvbuf, x->recvcount, x->recvtype, x->source, x->recvtag,
-				 receive_on(t, x->comm), request, &flags);
-	if (rc == MPI_SUCCESS && x->source != MPI_PROC_NULL)
-		posted(t, *request, flags, x->source, x->comm);
-	hook_mpi_turn_pass(t);
-	hook_mpi_end(t);
-	return rc;
-}
-
-#endif
-
-/* In its turn: the recorded message had arrived by then, so this does not wait for a thread. */
-static int replay_look(struct hook_thread *t, int source, int tag, MPI_Comm comm,
-		       MPI_Message *message, MPI_Status *status)
-{
-	MPI_Comm there = receive_on(t, comm);
-	MPI_Status local;
-	int rc;
-
-	if (status == MPI_STATUS_IGNORE)
-		status = &local;
-	if (hook_yields_in_waits)
-		rc = hook_yield_probe(source, tag, there, message, status);
-	else if (message)
-		rc = hook_mpi_real.Mprobe(source, tag, there, message, status);
-	else
-		rc = hook_mpi_real.Probe(source, tag, there, status);
-	if (message && rc == MPI_SUCCESS)
-		hook_credit_received(status->MPI_SOURCE, comm);
-	hook_mpi_turn_pass(t);
-	return rc;
-}
-
-static int replay_Mprobe(struct hook_thread *t, int source, int tag, MPI_Comm comm,
-			 MPI_Message *message, MPI_Status *status)
-{
-	int rc;
-
-	hook_mpi_begin(t, source, tag, 0);
-	hook_mpi_turn_take(t);
-	rc = replay_look(t, source_from(t, TRACE_LOOK, source), tag, comm, message, status);
-	hook_mpi_end(t);
-	return rc;
-}
-
-static int replay_Probe(struct hook_thread *t, int source, int tag, MPI_Comm comm,
-			MPI_Status *status)
-{
-	return replay_Mprobe(t, source, tag, comm, NULL, status);
-}
-
-static int replay_Improbe(struct hook_thread *t, int source, int tag, MPI_Comm comm, int *flag,
-			  MPI_Message *message, MPI_Status *status)
-{
-	struct trace_rec rec;
-	int rc;
-
-	if (replay_poll_fails(t)) {
-		*flag = 0;
-		return MPI_SUCCESS;
+	if (o->status == MPI_STATUS_IGNORE)
+		o->status = &local;
+	if (hook_mpi_turns || hook_yields) {
+		rc = hook_mpi_receive_in_turn(t, o);
+	} else {
+		o->source = source_from(t, TRACE_SRC, o->source);
+		rc = hook_mpi_receive(&hook_mpi_top, o);
 	}
-	hook_mpi_begin(t, source, tag, 0);
-	hook_mpi_turn_take(t);
-	if (replay_take(t, TRACE_HIT, &rec) && rec.a)
-		source = (int)rec.a - 1;
-	rc = replay_look(t, source, tag, comm, message, status);
 	if (rc == MPI_SUCCESS)
-		*flag = 1;
-	hook_mpi_end(t);
+		hook_credit_received(o->status->MPI_SOURCE, o->comm);
 	return rc;
 }
 
-static int replay_Iprobe(struct hook_thread *t, int source, int tag, MPI_Comm comm, int *flag,
-			 MPI_Status *status)
+/* In its turn. */
+static int post_receive(struct hook_thread *t, const struct hook_mpi_receive *o)
 {
-	return replay_Improbe(t, source, tag, comm, flag, NULL, status);
+	uint32_t flags = 0;
+	int rc = replay_post(o, &flags);
+
+	if (rc == MPI_SUCCESS)
+		posted(t, o, flags);
+	return rc;
 }
 
 /* The arguments are kept: where a start cannot be this request, another one stands in for it. */
-static int replay_Recv_init(struct hook_thread *t, void *buf, MPI_Count count, MPI_Datatype type,
-			    int source, int tag, MPI_Comm comm, MPI_Request *request)
+static int prepare_receive(struct hook_thread *t, const struct hook_mpi_receive *o)
 {
-	struct hook_request *r = NULL;
+	struct hook_request *r;
+	int rc = hook_mpi_receive(&hook_mpi_top, o);
+
+	if (rc != MPI_SUCCESS || o->source == MPI_PROC_NULL)
+		return rc;
+	hook_requests_lock();
+	r = hook_requests_add(*o->request, REQUEST_PERSISTENT);
+	if (r) {
+		r->flags |= o->source == MPI_ANY_SOURCE ? REQUEST_WILD : 0;
+		hook_requests_keep(r, o);
+	}
+	hook_requests_unlock();
+	if (!r)
+		hook_failed(t, "out of memory for open receives");
+	return rc;
+}
+
+static int replay_receive(struct hook_thread *t, struct hook_mpi_receive *o)
+{
 	int rc;
 
-	hook_mpi_begin(t, source, tag, (uint64_t)count);
-#ifdef HOOK_FLAVOUR_MPICH
-	rc = hook_mpi_real.Recv_init_c(buf, count, type, source, tag, comm, request);
-#else
-	rc = hook_mpi_real.Recv_init(buf, (int)count, type, source, tag, comm, request);
-#endif
-	if (rc == MPI_SUCCESS && source != MPI_PROC_NULL) {
-		hook_requests_lock();
-		r = hook_requests_add(*request, REQUEST_PERSISTENT);
-		if (r) {
-			r->flags |= source == MPI_ANY_SOURCE ? REQUEST_WILD : 0;
-			r->buf = buf;
-			r->count = count;
-			r->source = source;
-			r->tag = tag;
-			r->comm = comm;
-			hook_mpi_real.Type_dup(type, &r->type);
-		}
-		hook_requests_unlock();
-		if (!r)
-			hook_failed(t, "out of memory for open receives");
+	hook_mpi_begin(t, o->source, o->tag, (uint64_t)o->count);
+	if (o->post == HOOK_BLOCKING) {
+		rc = receive_now(t, o);
+	} else if (o->post == HOOK_PREPARED) {
+		rc = prepare_receive(t, o);
+	} else {
+		hook_mpi_turn_take(t);
+		rc = post_receive(t, o);
+		hook_mpi_turn_pass(t);
 	}
+	hook_mpi_end(t);
+	return rc;
+}
+
+static int exchange_now(struct hook_thread *t, struct hook_mpi_exchange *o)
+{
+	MPI_Status local;
+	int rc;
+
+	if (o->status == MPI_STATUS_IGNORE)
+		o->status = &local;
+	hook_credit_sending(t, o->dest, o->comm);
+	rc = hook_mpi_exchange_in_turn(t, o);
+	if (rc == MPI_SUCCESS)
+		hook_credit_received(o->status->MPI_SOURCE, o->comm);
+	return rc;
+}
+
+static int post_exchange(struct hook_thread *t, const struct hook_mpi_exchange *o)
+{
+	struct hook_mpi_receive in = hook_mpi_receive_half(o);
+	int rc;
+
+	hook_mpi_turn_take(t);
+	if (o->source != MPI_ANY_SOURCE) {
+		rc = hook_mpi_exchange(&hook_mpi_top, o);
+		if (rc == MPI_SUCCESS)
+			posted(t, &in, 0);
+	} else {
+		rc = hook_mpi_send_part(o);
+		if (rc == MPI_SUCCESS)
+			rc = post_receive(t, &in);
+	}
+	hook_mpi_turn_pass(t);
+	return rc;
+}
+
+static int replay_exchange(struct hook_thread *t, struct hook_mpi_exchange *o)
+{
+	int rc;
+
+	hook_mpi_begin(t, o->source, o->recvtag, hook_mpi_exchange_digest(o));
+	rc = o->post == HOOK_POSTED ? post_exchange(t, o) : exchange_now(t, o);
+	hook_mpi_end(t);
+	return rc;
+}
+
+static int source_found(struct hook_thread *t, const struct hook_mpi_probe *o)
+{
+	struct trace_rec rec;
+
+	if (!o->poll)
+		return source_from(t, TRACE_LOOK, o->source);
+	return replay_take(t, TRACE_HIT, &rec) && rec.a ? (int)rec.a - 1 : o->source;
+}
+
+/* In its turn: the recorded message had arrived by then, so this does not wait for a thread. */
+static int probe_now(struct hook_thread *t, struct hook_mpi_probe *o)
+{
+	MPI_Status local;
+	int rc;
+
+	o->source = source_found(t, o);
+	o->poll = false;
+	if (o->status == MPI_STATUS_IGNORE)
+		o->status = &local;
+	if (hook_yields_in_waits)
+		rc = hook_yield_probe(o->source, o->tag, o->comm, o->message, o->status);
+	else
+		rc = hook_mpi_probe(&hook_mpi_top, o);
+	if (o->message && rc == MPI_SUCCESS)
+		hook_credit_received(o->status->MPI_SOURCE, o->comm);
+	return rc;
+}
+
+static int replay_probe(struct hook_thread *t, struct hook_mpi_probe *o)
+{
+	int rc;
+
+	if (o->poll && replay_poll_fails(t)) {
+		*o->flag = 0;
+		return MPI_SUCCESS;
+	}
+	hook_mpi_begin(t, o->source, o->tag, 0);
+	hook_mpi_turn_take(t);
+	rc = probe_now(t, o);
+	hook_mpi_turn_pass(t);
+	if (o->flag && rc == MPI_SUCCESS)
+		*o->flag = 1;
 	hook_mpi_end(t);
 	return rc;
 }
@@ -600,41 +500,19 @@ const struct hook_mpi_mode hook_mpi_replay = {
 	.turn_take = turn_take,
 	.turn_pass = turn_pass,
 	.source = source_of,
-	.sending = sending,
-	.made = made,
-	.freeing = freeing,
+	.sending = hook_credit_sending,
+	.comm_created = created,
+	.comm_freeing = freeing,
 	.opened = opened,
 	.closing = closing,
+	.receive = replay_receive,
 	.exchange = replay_exchange,
+	.probe = replay_probe,
+	.start = replay_start,
+	.complete = replay_complete,
+	.release = replay_release,
+	.Test_cancelled = replay_Test_cancelled,
 #ifdef HOOK_FLAVOUR_MPICH
-	.iexchange = replay_iexchange,
-#endif
-	.Recv = replay_Recv,
-	.Irecv = replay_Irecv,
-	.Sendrecv = hook_mpi_Sendrecv,
-	.Sendrecv_replace = hook_mpi_Sendrecv_replace,
-#ifdef HOOK_FLAVOUR_MPICH
-	.Isendrecv = hook_mpi_Isendrecv,
-	.Isendrecv_replace = hook_mpi_Isendrecv_replace,
 	.Parrived = replay_Parrived,
 #endif
-	.Probe = replay_Probe,
-	.Iprobe = replay_Iprobe,
-	.Mprobe = replay_Mprobe,
-	.Improbe = replay_Improbe,
-	.Recv_init = replay_Recv_init,
-	.Start = replay_Start,
-	.Startall = replay_Startall,
-	.Wait = replay_Wait,
-	.Waitany = replay_Waitany,
-	.Waitsome = replay_Waitsome,
-	.Waitall = replay_Waitall,
-	.Test = replay_Test,
-	.Testany = replay_Testany,
-	.Testsome = replay_Testsome,
-	.Testall = replay_Testall,
-	.Request_get_status = replay_Request_get_status,
-	.Request_free = replay_Request_free,
-	.Cancel = replay_Cancel,
-	.Test_cancelled = replay_Test_cancelled,
 };

@@ -50,28 +50,11 @@ bool replay_is_partial(void);
 
 /* Posts a receive as it was matched; in its turn, before hook_requests_post. *flags may say that it
    stands for a REQUEST_PERSISTENT one. */
-int replay_post(void *buf, MPI_Count count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
-		MPI_Request *request, uint32_t *flags);
+int replay_post(const struct hook_mpi_receive *o, uint32_t *flags);
 
-int replay_Start(struct hook_thread *t, MPI_Request *request);
-int replay_Startall(struct hook_thread *t, int count, MPI_Request requests[]);
-int replay_Wait(struct hook_thread *t, MPI_Request *request, MPI_Status *status);
-int replay_Waitany(struct hook_thread *t, int count, MPI_Request requests[], int *index,
-		   MPI_Status *status);
-int replay_Waitsome(struct hook_thread *t, int incount, MPI_Request requests[], int *outcount,
-		    int indices[], MPI_Status statuses[]);
-int replay_Waitall(struct hook_thread *t, int count, MPI_Request requests[], MPI_Status *statuses);
-int replay_Test(struct hook_thread *t, MPI_Request *request, int *flag, MPI_Status *status);
-int replay_Testany(struct hook_thread *t, int count, MPI_Request requests[], int *index, int *flag,
-		   MPI_Status *status);
-int replay_Testsome(struct hook_thread *t, int incount, MPI_Request requests[], int *outcount,
-		    int indices[], MPI_Status statuses[]);
-int replay_Testall(struct hook_thread *t, int count, MPI_Request requests[], int *flag,
-		   MPI_Status statuses[]);
-int replay_Request_get_status(struct hook_thread *t, MPI_Request request, int *flag,
-			      MPI_Status *status);
-int replay_Request_free(struct hook_thread *t, MPI_Request *request);
-int replay_Cancel(struct hook_thread *t, MPI_Request *request);
+int replay_start(struct hook_thread *t, const struct hook_mpi_start *o);
+int replay_complete(struct hook_thread *t, const struct hook_mpi_completion *o);
+int replay_release(struct hook_thread *t, const struct hook_mpi_release *o);
 int replay_Test_cancelled(struct hook_thread *t, const MPI_Status *status, int *flag);
 #ifdef HOOK_FLAVOUR_MPICH
 int replay_Parrived(struct hook_thread *t, MPI_Request request, int partition, int *flag);

@@ -38,8 +38,8 @@ int hook_yield_probe(int source, int tag, MPI_Comm comm, MPI_Message *message, M
 	int there = 0, polls = 0, rc;
 
 	for (;;) {
-		rc = message ? hook_mpi_real.Improbe(source, tag, comm, &there, message, status)
-			     : hook_mpi_real.Iprobe(source, tag, comm, &there, status);
+		rc = message ? hook_mpi_top.Improbe(source, tag, comm, &there, message, status)
+			     : hook_mpi_top.Iprobe(source, tag, comm, &there, status);
 		if (rc != MPI_SUCCESS || there)
 			return rc;
 		poll_failed(&polls);
@@ -50,7 +50,7 @@ int hook_yield_wait(MPI_Request *request, MPI_Status *status)
 {
 	int done = 0, polls = 0, rc;
 
-	while ((rc = hook_mpi_real.Test(request, &done, status)) == MPI_SUCCESS && !done)
+	while ((rc = hook_mpi_top.Test(request, &done, status)) == MPI_SUCCESS && !done)
 		poll_failed(&polls);
 	return rc;
 }
@@ -59,7 +59,7 @@ int hook_yield_waitall(int count, MPI_Request requests[], MPI_Status statuses[])
 {
 	int done = 0, polls = 0, rc;
 
-	while ((rc = hook_mpi_real.Testall(count, requests, &done, statuses)) == MPI_SUCCESS &&
+	while ((rc = hook_mpi_top.Testall(count, requests, &done, statuses)) == MPI_SUCCESS &&
 	       !done)
 		poll_failed(&polls);
 	return rc;

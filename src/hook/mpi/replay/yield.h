@@ -25,7 +25,7 @@ int hook_yield_waitall(int count, MPI_Request requests[], MPI_Status statuses[])
 static inline int hook_mpi_wait(MPI_Request *request, MPI_Status *status)
 {
 	return hook_yields_in_waits ? hook_yield_wait(request, status)
-				    : hook_mpi_real.Wait(request, status);
+				    : hook_mpi_top.Wait(request, status);
 }
 
 #endif

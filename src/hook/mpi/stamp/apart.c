@@ -16,7 +16,7 @@ static bool has_come(int source, int rc)
 	if (source < 0 || (uint32_t)source >= stamp_clock.ranks)
 		return false;
 	if (rc != MPI_SUCCESS)
-		stamp_mpi.Error_class(rc, &class);
+		stamp_below.Error_class(rc, &class);
 	return rc == MPI_SUCCESS || class == MPI_ERR_TRUNCATE;
 }
 

@@ -17,18 +17,18 @@ static struct {
 static int attach_to_mpi(void *buffer, MPI_Count size)
 {
 #ifdef HOOK_FLAVOUR_MPICH
-	return stamp_mpi.Buffer_attach_c(buffer, size);
+	return stamp_below.Buffer_attach_c(buffer, size);
 #else
-	return stamp_mpi.Buffer_attach(buffer, (int)size);
+	return stamp_below.Buffer_attach(buffer, (int)size);
 #endif
 }
 
 static int detach_from_mpi(void *buffer, MPI_Count *size)
 {
 #ifdef HOOK_FLAVOUR_MPICH
-	return stamp_mpi.Buffer_detach_c(buffer, size);
+	return stamp_below.Buffer_detach_c(buffer, size);
 #else
-	int n = 0, rc = stamp_mpi.Buffer_detach(buffer, &n);
+	int n = 0, rc = stamp_below.Buffer_detach(buffer, &n);
 
 	*size = n;
 	return rc;
@@ -119,7 +119,7 @@ static int stamp_Buffer_detach_c(void *buffer, MPI_Count *size)
 }
 #endif
 
-void stamp_install_buffers(struct hook_mpi_real *mpi)
+void stamp_install_buffers(struct hook_mpi_calls *mpi)
 {
 	mpi->Buffer_attach = stamp_Buffer_attach;
 	mpi->Buffer_detach = stamp_Buffer_detach;

@@ -11,7 +11,7 @@ static int finish(int rc, MPI_Request request)
 	int done = 0;
 
 	while (rc == MPI_SUCCESS && !done) {
-		rc = stamp_mpi.Test(&request, &done, MPI_STATUS_IGNORE);
+		rc = stamp_below.Test(&request, &done, MPI_STATUS_IGNORE);
 		if (!done)
 			sched_yield();
 	}
@@ -23,13 +23,13 @@ static int exchange(const uint32_t *out, uint32_t *in)
 {
 #ifdef HOOK_FLAVOUR_MPICH
 	MPI_Request request = MPI_REQUEST_NULL;
-	int rc = stamp_mpi.Ialltoall(out, sizeof(*out), MPI_BYTE, in, sizeof(*in), MPI_BYTE,
-				     MPI_COMM_WORLD, &request);
+	int rc = stamp_below.Ialltoall(out, sizeof(*out), MPI_BYTE, in, sizeof(*in), MPI_BYTE,
+				       MPI_COMM_WORLD, &request);
 
 	return finish(rc, request);
 #else
-	return stamp_mpi.Alltoall(out, sizeof(*out), MPI_BYTE, in, sizeof(*in), MPI_BYTE,
-				  MPI_COMM_WORLD);
+	return stamp_below.Alltoall(out, sizeof(*out), MPI_BYTE, in, sizeof(*in), MPI_BYTE,
+				    MPI_COMM_WORLD);
 #endif
 }
 
@@ -37,12 +37,12 @@ static int add_up(uint32_t mine, uint32_t *sum)
 {
 #ifdef HOOK_FLAVOUR_MPICH
 	MPI_Request request = MPI_REQUEST_NULL;
-	int rc = stamp_mpi.Iallreduce(&mine, sum, 1, MPI_UINT32_T, MPI_SUM, MPI_COMM_WORLD,
-				      &request);
+	int rc = stamp_below.Iallreduce(&mine, sum, 1, MPI_UINT32_T, MPI_SUM, MPI_COMM_WORLD,
+					&request);
 
 	return finish(rc, request);
 #else
-	return stamp_mpi.Allreduce(&mine, sum, 1, MPI_UINT32_T, MPI_SUM, MPI_COMM_WORLD);
+	return stamp_below.Allreduce(&mine, sum, 1, MPI_UINT32_T, MPI_SUM, MPI_COMM_WORLD);
 #endif
 }
 
@@ -142,7 +142,7 @@ static void one_way(struct stamp_flow *f, enum stamp_flow_kind kind, int root, b
 			FLOW_##flow;                                                               \
 			stamp_flow_begin(&f);                                                      \
 		}                                                                                  \
-		rc = stamp_mpi.name arguments;                                                     \
+		rc = stamp_below.name arguments;                                                   \
 		end;                                                                               \
 		return rc;                                                                         \
 	}
@@ -186,12 +186,12 @@ static int stamp_Finalize(void)
 {
 	if (!closed)
 		stamp_close();
-	return stamp_mpi.Finalize();
+	return stamp_below.Finalize();
 }
 
 #define INSTALL(name, flow, large, parameters, arguments) mpi->name = stamp_##name;
 
-void stamp_install_collectives(struct hook_mpi_real *mpi)
+void stamp_install_collectives(struct hook_mpi_calls *mpi)
 {
 	HOOK_MPI_BLOCKING_FLOWS(INSTALL)
 	HOOK_MPI_POSTED_FLOWS(INSTALL)

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 
 #include "hook/mpi/stamp/stamp.h"
+#include "hook/mpi/object/memory.h"
 
 #define TABLE 1024 /* communicators known at a time; a slot is simply taken over */
 
@@ -64,14 +65,14 @@ static int *translate(MPI_Group group, int size, size_t *bytes)
 	int *ranks;
 
 	*bytes = (size_t)size * 2 * sizeof(int);
-	ranks = mmap(NULL, *bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (ranks == MAP_FAILED)
+	ranks = hook_mpi_pages(*bytes);
+	if (!ranks)
 		return NULL;
 	for (int i = 0; i < size; i++)
 		ranks[size + i] = i;
-	stamp_mpi.Comm_group(MPI_COMM_WORLD, &world);
-	stamp_mpi.Group_translate_ranks(group, size, ranks + size, world, ranks);
-	stamp_mpi.Group_free(&world);
+	stamp_below.Comm_group(MPI_COMM_WORLD, &world);
+	stamp_below.Group_translate_ranks(group, size, ranks + size, world, ranks);
+	stamp_below.Group_free(&world);
 	return ranks;
 }
 
@@ -86,7 +87,7 @@ static bool all_in_world(const int *world, int size)
 
 static bool learn_peers(struct known *k, MPI_Group peers)
 {
-	stamp_mpi.Group_size(peers, &k->size);
+	stamp_below.Group_size(peers, &k->size);
 	if (k->size == 0) {
 		k->size = 1;
 	} else {
@@ -94,7 +95,7 @@ static bool learn_peers(struct known *k, MPI_Group peers)
 		if (!k->world)
 			stamp_flow_give_up(); /* others know who is in it */
 	}
-	stamp_mpi.Group_free(&peers);
+	stamp_below.Group_free(&peers);
 	return k->world && all_in_world(k->world, k->size);
 }
 
@@ -105,7 +106,7 @@ static bool locals_in_world(MPI_Comm comm)
 	MPI_Group group;
 	bool all;
 
-	all = stamp_mpi.Comm_group(comm, &group) == MPI_SUCCESS && learn_peers(&locals, group);
+	all = stamp_below.Comm_group(comm, &group) == MPI_SUCCESS && learn_peers(&locals, group);
 	forget(&locals);
 	return all;
 }
@@ -120,15 +121,16 @@ static void learn(struct known *k, MPI_Comm comm)
 	int inter = 0, rc;
 
 	if (!has_keyval)
-		stamp_mpi.Comm_create_keyval(not_copied, freed, &keyval, NULL);
+		stamp_below.Comm_create_keyval(not_copied, freed, &keyval, NULL);
 	has_keyval = true;
-	stamp_mpi.Comm_set_attr(comm, keyval, NULL);
+	stamp_below.Comm_set_attr(comm, keyval, NULL);
 	k->comm = comm;
-	stamp_mpi.Comm_rank(comm, &k->rank);
-	stamp_mpi.Comm_test_inter(comm, &inter);
+	stamp_below.Comm_rank(comm, &k->rank);
+	stamp_below.Comm_test_inter(comm, &inter);
 	k->inter = inter;
 	/* Where that fails nothing else can be done with it either. */
-	rc = inter ? stamp_mpi.Comm_remote_group(comm, &peers) : stamp_mpi.Comm_group(comm, &peers);
+	rc = inter ? stamp_below.Comm_remote_group(comm, &peers)
+		   : stamp_below.Comm_group(comm, &peers);
 	k->rides = rc == MPI_SUCCESS && learn_peers(k, peers) && (!inter || locals_in_world(comm));
 }
 

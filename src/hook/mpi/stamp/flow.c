@@ -45,7 +45,7 @@ static bool has_size(MPI_Datatype type)
 		return false;
 	if (stamp_type_plain_size(type))
 		return true;
-	stamp_mpi.Type_size(type, &size);
+	stamp_below.Type_size(type, &size);
 	return size != 0; /* MPI_UNDEFINED: it is larger than an int */
 }
 
@@ -217,7 +217,7 @@ static bool is_refused(int rc)
 {
 	int class = rc;
 
-	stamp_mpi.Error_class(rc, &class);
+	stamp_below.Error_class(rc, &class);
 	switch (class) {
 	case MPI_ERR_BUFFER:
 	case MPI_ERR_COUNT:

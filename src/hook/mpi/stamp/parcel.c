@@ -7,12 +7,12 @@
 #include "hook/mpi/stamp/stamp.h"
 
 #include <errno.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "hook/mpi/object/requests.h"
+#include "hook/mpi/object/memory.h"
 
-struct hook_mpi_real stamp_mpi;
+struct hook_mpi_calls stamp_below;
 struct hook_clock stamp_clock;
 size_t stamp_head;
 uint32_t *stamp_counts;
@@ -26,85 +26,91 @@ uint64_t stamp_next_key(bool posted)
 	return 2 * hook_requests_next_post() + posted;
 }
 
-static bool use_copy(struct stamp_parcel *p, struct stamp_request *r, uint8_t *room, size_t bytes)
+/* What MPI is to send or receive in the place of the program's data. */
+struct data {
+	const void *buf;
+	MPI_Count count;
+	MPI_Datatype type;
+};
+
+static bool use_copy(struct stamp_parcel *p, struct stamp_request *r, uint8_t *room, size_t bytes,
+		     struct data *d)
 {
 	p->clock = r ? stamp_request_room(r, stamp_head + bytes) : room;
-	p->buf = p->clock;
-	p->count = (int)(stamp_head + bytes);
-	p->type = MPI_BYTE;
-	p->made = NULL;
+	p->typed = NULL;
+	*d = (struct data){p->clock, (MPI_Count)(stamp_head + bytes), MPI_BYTE};
 	return p->clock != NULL;
 }
 
-static bool use_type(struct stamp_parcel *p, const void *buf, MPI_Count count, MPI_Datatype type,
-		     bool sends)
+static bool use_type(struct stamp_parcel *p, struct data *d, bool sends)
 {
-	p->made = stamp_type_get(buf, count, type, sends);
-	if (!p->made)
+	p->typed = stamp_type_get(d->buf, d->count, d->type, sends);
+	if (!p->typed)
 		return false;
-	p->clock = p->made->slot;
-	p->buf = MPI_BOTTOM;
-	p->count = 1;
-	p->type = p->made->made;
+	p->clock = p->typed->slot;
+	*d = (struct data){MPI_BOTTOM, 1, p->typed->stamped};
 	return true;
 }
 
 /* What an Isendrecv sends and receives has other places. */
-static long bytes_to_copy(const struct stamp_request *r, const void *buf, MPI_Count count,
-			  MPI_Datatype type)
+static long bytes_to_copy(const struct stamp_request *r, const struct data *d)
 {
 	if (r && r->flags & STAMP_BOTH)
 		return -1;
-	return stamp_type_copyable(buf, count, type, r ? stamp_request_limit() : stamp_room);
+	return stamp_type_copyable(d->buf, d->count, d->type,
+				   r ? stamp_request_limit() : stamp_room);
 }
 
 /* What MPI would complain about goes to it as it is. */
-int stamp_wrap_send(struct stamp_parcel *p, struct stamp_request *r, const void *buf,
-		    MPI_Count count, MPI_Datatype type, int dest, MPI_Comm comm)
+int stamp_wrap_send(struct stamp_parcel *p, struct stamp_request *r, struct hook_mpi_send *o)
 {
+	struct data d = {o->buf, o->count, o->type};
 	long bytes;
 
-	if (dest < 0 || count < 0 || type == MPI_DATATYPE_NULL)
+	if (o->dest < 0 || o->count < 0 || o->type == MPI_DATATYPE_NULL)
 		return 0;
-	p->world = stamp_comm_world(comm, dest);
+	p->world = stamp_comm_world(o->comm, o->dest);
 	if (p->world < 0)
 		return 0;
-	bytes = bytes_to_copy(r, buf, count, type);
-	p->home = (void *)buf;
+	bytes = bytes_to_copy(r, &d);
+	p->home = (void *)o->buf;
 	p->bytes = bytes < 0 ? 0 : (size_t)bytes;
-	if (bytes < 0 ? !use_type(p, buf, count, type, true)
-		      : !use_copy(p, r, stamp_send_room, (size_t)bytes))
+	if (bytes < 0 ? !use_type(p, &d, true) : !use_copy(p, r, stamp_send_room, p->bytes, &d))
 		return -1;
+	o->buf = d.buf;
+	o->count = d.count;
+	o->type = d.type;
 	if (r && r->flags & STAMP_PERSISTENT)
 		return 1; /* what it sends is what there will be when it is started */
 	hook_clock_stamp(&stamp_clock, (uint32_t)p->world, p->clock);
 	if (bytes > 0)
-		stamp_copy((char *)p->clock + stamp_head, buf, (size_t)bytes);
+		stamp_copy((char *)p->clock + stamp_head, p->home, (size_t)bytes);
 	return 1;
 }
 
-int stamp_wrap_matched(struct stamp_parcel *p, struct stamp_request *r, void *buf, MPI_Count count,
-		       MPI_Datatype type)
+int stamp_wrap_matched(struct stamp_parcel *p, struct stamp_request *r, struct hook_mpi_receive *o)
 {
+	struct data d = {o->buf, o->count, o->type};
 	long bytes;
 
-	if (count < 0 || type == MPI_DATATYPE_NULL)
+	if (o->count < 0 || o->type == MPI_DATATYPE_NULL)
 		return 0;
-	bytes = bytes_to_copy(r, buf, count, type);
-	p->home = buf;
+	bytes = bytes_to_copy(r, &d);
+	p->home = o->buf;
 	p->bytes = bytes < 0 ? 0 : (size_t)bytes;
-	if (bytes < 0 ? !use_type(p, buf, count, type, false)
-		      : !use_copy(p, r, stamp_recv_room, (size_t)bytes))
+	if (bytes < 0 ? !use_type(p, &d, false) : !use_copy(p, r, stamp_recv_room, p->bytes, &d))
 		return -1;
+	o->buf = (void *)d.buf;
+	o->count = d.count;
+	o->type = d.type;
 	return 1;
 }
 
-int stamp_wrap_recv(struct stamp_parcel *p, struct stamp_request *r, void *buf, MPI_Count count,
-		    MPI_Datatype type, int source, MPI_Comm comm)
+int stamp_wrap_recv(struct stamp_parcel *p, struct stamp_request *r, struct hook_mpi_receive *o)
 {
-	if (source == MPI_PROC_NULL || !stamp_comm_rides(comm))
+	if (o->source == MPI_PROC_NULL || !stamp_comm_rides(o->comm))
 		return 0;
-	return stamp_wrap_matched(p, r, buf, count, type);
+	return stamp_wrap_matched(p, r, o);
 }
 
 void stamp_came_without_clock(MPI_Comm comm, uint64_t key, int tag, int source, int rc)
@@ -113,7 +119,7 @@ void stamp_came_without_clock(MPI_Comm comm, uint64_t key, int tag, int source, 
 
 	if (rc == MPI_SUCCESS)
 		return;
-	stamp_mpi.Error_class(rc, &class);
+	stamp_below.Error_class(rc, &class);
 	sender = class == MPI_ERR_TRUNCATE ? stamp_comm_sender(comm, source) : -1;
 	if (sender < 0)
 		return;
@@ -132,19 +138,12 @@ void stamp_unwrap(const struct stamp_parcel *p, MPI_Comm comm, uint64_t key, MPI
 		return;
 	}
 	bytes -= stamp_head;
-	if (!p->made)
+	if (!p->typed)
 		stamp_copy(p->home, (char *)p->clock + stamp_head,
 			   bytes < p->bytes ? bytes : p->bytes);
 	stamp_status_set_bytes(status, bytes);
 	covers = hook_clock_receive(&stamp_clock, p->clock);
 	stamp_came(comm, status->MPI_TAG, status->MPI_SOURCE, key, covers);
-}
-
-static void *fresh(size_t n)
-{
-	void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	return p == MAP_FAILED ? NULL : p;
 }
 
 void *stamp_pack(struct hook_mpi_exchange *x, size_t before, size_t *mapped)
@@ -154,17 +153,17 @@ void *stamp_pack(struct hook_mpi_exchange *x, size_t before, size_t *mapped)
 #ifdef HOOK_FLAVOUR_MPICH
 	MPI_Count size = 0;
 
-	stamp_mpi.Pack_size_c(x->sendcount, x->sendtype, x->comm, &size);
+	stamp_below.Pack_size_c(x->sendcount, x->sendtype, x->comm, &size);
 #else
 	int size = 0;
 
-	stamp_mpi.Pack_size((int)x->sendcount, x->sendtype, x->comm, &size);
+	stamp_below.Pack_size((int)x->sendcount, x->sendtype, x->comm, &size);
 #endif
 	*mapped = before + (size_t)size + 1;
-	copy = fresh(*mapped);
+	copy = hook_mpi_pages(*mapped);
 	if (!copy)
 		return NULL;
-	hook_mpi_pack(&stamp_mpi, x, copy + before, size, &packed);
+	hook_mpi_pack(&stamp_below, x, copy + before, size, &packed);
 	x->sendbuf = copy + before;
 	x->sendcount = packed;
 	x->sendtype = MPI_PACKED;
@@ -173,14 +172,14 @@ void *stamp_pack(struct hook_mpi_exchange *x, size_t before, size_t *mapped)
 
 int stamp_open(enum hook_clock_kind kind, int rank, int ranks)
 {
-	struct hook_clock_peer *peer = fresh((size_t)ranks * sizeof(*peer));
-	void *image = fresh(CLOCK_IMAGE((size_t)ranks));
+	struct hook_clock_peer *peer = hook_mpi_pages((size_t)ranks * sizeof(*peer));
+	void *image = hook_mpi_pages(CLOCK_IMAGE((size_t)ranks));
 
 	stamp_head = hook_clock_bytes(kind, (uint32_t)ranks);
 	stamp_room = ranks > sysconf(_SC_NPROCESSORS_ONLN) ? STAMP_COPY_CROWDED : STAMP_COPY;
-	stamp_send_room = fresh(stamp_head + (size_t)stamp_room);
-	stamp_recv_room = fresh(stamp_head + (size_t)stamp_room);
-	stamp_counts = fresh(2 * (size_t)ranks * sizeof(uint32_t));
+	stamp_send_room = hook_mpi_pages(stamp_head + (size_t)stamp_room);
+	stamp_recv_room = hook_mpi_pages(stamp_head + (size_t)stamp_room);
+	stamp_counts = hook_mpi_pages(2 * (size_t)ranks * sizeof(uint32_t));
 	if (!peer || !image || !stamp_send_room || !stamp_recv_room || !stamp_counts)
 		return -ENOMEM;
 	hook_clock_init(&stamp_clock, kind, (uint32_t)rank, (uint32_t)ranks, peer, image);
@@ -190,10 +189,11 @@ int stamp_open(enum hook_clock_kind kind, int rank, int ranks)
 void stamp_start(bool apart)
 {
 	stamp_apart = apart;
-	stamp_mpi = hook_mpi_real;
-	stamp_install_blocking(&hook_mpi_real);
-	stamp_install_buffers(&hook_mpi_real);
-	stamp_install_posts(&hook_mpi_real);
-	stamp_install_completion(&hook_mpi_real);
-	stamp_install_collectives(&hook_mpi_real);
+	stamp_below = hook_mpi_top;
+	stamp_install_sends(&hook_mpi_top);
+	stamp_install_receives(&hook_mpi_top);
+	stamp_install_exchanges(&hook_mpi_top);
+	stamp_install_buffers(&hook_mpi_top);
+	stamp_install_requests(&hook_mpi_top);
+	stamp_install_collectives(&hook_mpi_top);
 }

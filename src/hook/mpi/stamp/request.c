@@ -3,22 +3,19 @@
  * Requests whose messages carry clocks, by handle. A handle that is still here when it comes again
  * is that of a send which had completed at once: both MPIs give those a common handle.
  */
-#include <string.h>
 #include <sys/mman.h>
 
 #include "hook/mpi/stamp/stamp.h"
+#include "hook/mpi/object/memory.h"
 
-#define BLOCK 256        /* requests made at a time */
-#define ROOMS 32         /* likewise */
+#define ROOMS 32         /* made at a time */
 #define CROWDED_ROOMS 64 /* at most: long ones, made one by one; whoever gets none makes a type */
-#define FIRST_TABLE 1024 /* chains */
 
-/* Chains by `next`: it is right without ever growing. */
-static struct stamp_request *first_table[FIRST_TABLE];
-static struct stamp_request **table = first_table;
-static uint32_t table_size = FIRST_TABLE, live;
+static struct hook_table table = {.bytes = sizeof(struct stamp_request),
+				  .clear = offsetof(struct stamp_request, small)};
+static uint32_t live;
 uint32_t stamp_request_orphans;
-static struct stamp_request *orphan_list, *free_list;
+static struct stamp_request *orphan_list;
 
 /* Rooms by size, besides the one in the request; free ones are linked by their first word. */
 static struct {
@@ -28,31 +25,9 @@ static struct {
 
 static uint32_t crowded_rooms;
 
-static void *fresh(size_t n)
-{
-	void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	return p == MAP_FAILED ? NULL : p;
-}
-
 struct stamp_request *stamp_request_new(void)
 {
-	struct stamp_request *r;
-
-	if (!free_list) {
-		struct stamp_request *block = fresh(BLOCK * sizeof(*block));
-
-		for (int i = 0; block && i < BLOCK; i++) {
-			block[i].next = free_list;
-			free_list = &block[i];
-		}
-	}
-	r = free_list;
-	if (!r)
-		return NULL;
-	free_list = r->next;
-	memset(r, 0, offsetof(struct stamp_request, small));
-	return r;
+	return hook_table_new(&table);
 }
 
 long stamp_request_limit(void)
@@ -77,7 +52,7 @@ void *stamp_request_room(struct stamp_request *r, size_t n)
 			crowded_rooms++;
 		}
 		each = (stamp_head + rooms[r->size].bytes + 63) / 64 * 64;
-		block = fresh(each * count);
+		block = hook_mpi_pages(each * count);
 		for (size_t i = 0; block && i < count; i++) {
 			*(void **)(block + i * each) = rooms[r->size].free;
 			rooms[r->size].free = block + i * each;
@@ -89,62 +64,22 @@ void *stamp_request_room(struct stamp_request *r, size_t n)
 	return r->room;
 }
 
-static struct stamp_request **chain_of(MPI_Request handle)
+static uint64_t key_of(MPI_Request handle)
 {
-	uint64_t x = (uint64_t)(uintptr_t)handle * 0x9e3779b97f4a7c15ull;
-
-	return &table[(uint32_t)(x >> 32) & (table_size - 1)];
-}
-
-static void enter_table(struct stamp_request *r)
-{
-	struct stamp_request **chain = chain_of(r->handle);
-
-	r->next = *chain;
-	*chain = r;
-}
-
-/* If there is no memory for it, chains get longer. */
-static void grow(void)
-{
-	struct stamp_request **old = table, **wider = fresh(2 * table_size * sizeof(*wider));
-	uint32_t old_size = table_size;
-
-	if (!wider)
-		return;
-	table = wider;
-	table_size *= 2;
-	for (uint32_t i = 0; i < old_size; i++) {
-		for (struct stamp_request *r = old[i], *next; r; r = next) {
-			next = r->next;
-			enter_table(r);
-		}
-	}
-	if (old != first_table)
-		munmap(old, old_size * sizeof(*old));
+	return (uint64_t)(uintptr_t)handle;
 }
 
 struct stamp_request *stamp_request_find(MPI_Request handle)
 {
-	struct stamp_request *r;
-
-	if (!live)
-		return NULL;
-	r = *chain_of(handle);
-	while (r && r->handle != handle)
-		r = r->next;
-	return r;
+	return live ? hook_table_find(&table, key_of(handle)) : NULL;
 }
 
 static void leave_table(struct stamp_request *r)
 {
-	struct stamp_request **link = chain_of(r->handle);
-
-	while (*link && *link != r)
-		link = &(*link)->next;
-	if (!*link)
+	if (!r->is_in_table)
 		return;
-	*link = r->next;
+	hook_table_remove(&table, r);
+	r->is_in_table = false;
 	live--;
 }
 
@@ -160,8 +95,7 @@ static void release(struct stamp_request *r)
 		stamp_type_put(r->type);
 	if (r->send_type)
 		stamp_type_put(r->send_type);
-	r->next = free_list;
-	free_list = r;
+	hook_table_free(&table, r);
 }
 
 void stamp_request_insert(struct stamp_request *r, MPI_Request handle)
@@ -170,10 +104,9 @@ void stamp_request_insert(struct stamp_request *r, MPI_Request handle)
 
 	if (before)
 		stamp_request_drop(before);
-	if (live >= table_size)
-		grow();
 	r->handle = handle;
-	enter_table(r);
+	r->is_in_table = true;
+	hook_table_insert(&table, r, key_of(handle));
 	live++;
 }
 
@@ -187,8 +120,7 @@ void stamp_request_move(struct stamp_request *r, MPI_Request handle)
 
 void stamp_request_drop(struct stamp_request *r)
 {
-	if (live)
-		leave_table(r);
+	leave_table(r);
 	release(r);
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Clocks on messages. While they ride, `hook_mpi_real` is not MPI itself but the functions here,
- * which make every message `[clock|data]` and take the clock off again, unseen: counts, probes,
- * truncation and statuses are as without. Whoever calls through hook_mpi_real, at whatever depth,
- * sends and receives so; therefore all ranks must do it or none, from MPI_Init on.
+ * Clocks on messages: a layer between the mode and MPI. While clocks ride, it is in hook_mpi_top.
+ * It is functions which make every message `[clock|data]` and take the clock off again, unseen:
+ * counts, probes, truncation and statuses are as without. Whoever calls through hook_mpi_top, at
+ * whatever depth, sends and receives so; therefore all ranks must do it or none, from MPI_Init on.
  *
  * Every message begins with the same number of bytes of clock, whatever its size. Sender and
  * receiver each choose for themselves how to put them there: by a copy of the whole, or by a
@@ -20,6 +20,7 @@
 #include "hook/mpi/racing/clock.h"
 #include "hook/mpi/racing/ledger.h"
 #include "hook/mpi/call/mpi.h"
+#include "hook/mpi/object/table.h"
 
 /*
  * Messages of at most so many bytes of one predefined type are copied: those that MPI copies, too.
@@ -44,7 +45,7 @@
 #endif
 
 /* MPI itself. */
-extern struct hook_mpi_real stamp_mpi;
+extern struct hook_mpi_calls stamp_below;
 extern struct hook_clock stamp_clock;
 extern size_t stamp_head;      /* bytes of clock on each message */
 extern uint32_t *stamp_counts; /* two per rank: messages that it has sent us, and we to it */
@@ -143,7 +144,7 @@ static inline long stamp_type_copyable(const void *buf, MPI_Count count, MPI_Dat
 struct stamp_type {
 	const void *buf;
 	MPI_Count count;
-	MPI_Datatype of, made;
+	MPI_Datatype of, stamped;
 	bool sends, cached, busy;
 	uint64_t used; /* when */
 	void *slot;    /* the clock's place */
@@ -172,9 +173,11 @@ enum {
 #define STAMP_SMALL 128
 
 struct stamp_request {
+	struct hook_entry entry;
 	MPI_Request handle;
 	uint32_t flags;
-	struct stamp_request *next; /* among free ones, orphans, or those of a chain */
+	struct stamp_request *next; /* among orphans */
+	bool is_in_table;
 	MPI_Comm comm;
 	int world;       /* of a send: where to */
 	int source, tag; /* of a receive: as the program asked */
@@ -290,33 +293,42 @@ void stamp_flow_give_up(void);
 
 /* A message on its way between the program and MPI. */
 struct stamp_parcel {
-	const void *buf; /* for MPI */
-	int count;
-	MPI_Datatype type;
 	void *clock;
-	struct stamp_type *made; /* NULL: a copy */
-	int world;               /* where to */
-	void *home;              /* the program's buffer */
-	size_t bytes;            /* that fit there, or are copied from there */
+	struct stamp_type *typed; /* NULL: a copy */
+	int world;                /* where to */
+	void *home;               /* the program's buffer */
+	size_t bytes;             /* that fit there, or are copied from there */
 };
 
 /*
- * Makes a parcel of a message to be sent or received; `r` is NULL for blocking calls. 1, or 0 if
- * the call is to be made as it is, or -1 if memory is out.
+ * Makes a parcel of a message to be sent or received, and changes the operation so that it does
+ * that; `r` is NULL for blocking calls. 1, or 0 if it is to be done as it is, or -1 if memory is
+ * out.
  */
-int stamp_wrap_send(struct stamp_parcel *p, struct stamp_request *r, const void *buf,
-		    MPI_Count count, MPI_Datatype type, int dest, MPI_Comm comm);
-int stamp_wrap_recv(struct stamp_parcel *p, struct stamp_request *r, void *buf, MPI_Count count,
-		    MPI_Datatype type, int source, MPI_Comm comm);
+int stamp_wrap_send(struct stamp_parcel *p, struct stamp_request *r, struct hook_mpi_send *o);
+int stamp_wrap_recv(struct stamp_parcel *p, struct stamp_request *r, struct hook_mpi_receive *o);
 /* The same where it is known that there is a clock. */
-int stamp_wrap_matched(struct stamp_parcel *p, struct stamp_request *r, void *buf, MPI_Count count,
-		       MPI_Datatype type);
+int stamp_wrap_matched(struct stamp_parcel *p, struct stamp_request *r, struct hook_mpi_receive *o);
 
 /*
  * Packs what is to be sent behind `before` bytes and changes x accordingly. The copy is a mapping
  * of *mapped bytes, which may be more. NULL if memory is out.
  */
 void *stamp_pack(struct hook_mpi_exchange *x, size_t before, size_t *mapped);
+
+/*
+ * Whatever MPI answers: a message may have gone out all the same. That one is counted that did not
+ * costs nothing but room in the receiver's window; one that is not counted may hide a race.
+ */
+static inline void stamp_sent(const struct stamp_parcel *p)
+{
+	if (p->typed)
+		stamp_type_put(p->typed);
+	hook_clock_sent(&stamp_clock, (uint32_t)p->world);
+}
+
+/* A parcel has come to a call that blocks. */
+void stamp_received(const struct stamp_parcel *p, MPI_Comm comm, MPI_Status *status, int rc);
 
 /* MPI has answered to a posted receive of ours. */
 void stamp_posted_recv(struct stamp_request *r, const struct stamp_parcel *p, int rc,
@@ -357,11 +369,12 @@ static inline void stamp_status_set_bytes(MPI_Status *status, size_t bytes)
 /* The key of the receive that comes next, see hook/mpi/racing/window.h. */
 uint64_t stamp_next_key(bool posted);
 
-void stamp_install_blocking(struct hook_mpi_real *mpi);
-void stamp_install_buffers(struct hook_mpi_real *mpi);
-void stamp_install_posts(struct hook_mpi_real *mpi);
-void stamp_install_completion(struct hook_mpi_real *mpi);
-void stamp_install_collectives(struct hook_mpi_real *mpi);
+void stamp_install_sends(struct hook_mpi_calls *mpi);
+void stamp_install_receives(struct hook_mpi_calls *mpi);
+void stamp_install_exchanges(struct hook_mpi_calls *mpi);
+void stamp_install_buffers(struct hook_mpi_calls *mpi);
+void stamp_install_requests(struct hook_mpi_calls *mpi);
+void stamp_install_collectives(struct hook_mpi_calls *mpi);
 
 /*
  * Every rank tells every other how many messages it has sent to it. Collective on MPI_COMM_WORLD;

@@ -6,9 +6,9 @@
  * another type.
  */
 #include <limits.h>
-#include <sys/mman.h>
 
 #include "hook/mpi/stamp/stamp.h"
+#include "hook/mpi/object/memory.h"
 
 #define SETS 512 /* of datatypes that are kept: programs send the rows of a matrix one by one */
 #define SETS_DERIVED 16 /* for those of types of the program, which may be large */
@@ -28,13 +28,6 @@ struct stamp_block {
 	MPI_Datatype type;
 };
 
-static void *fresh(size_t n)
-{
-	void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	return p == MAP_FAILED ? NULL : p;
-}
-
 static int ask_plain_size(MPI_Datatype type)
 {
 	int integers, addresses, types, combiner = 0, size = 0;
@@ -42,11 +35,11 @@ static int ask_plain_size(MPI_Datatype type)
 
 	if (type == MPI_DATATYPE_NULL)
 		return 0;
-	stamp_mpi.Type_get_envelope(type, &integers, &addresses, &types, &combiner);
+	stamp_below.Type_get_envelope(type, &integers, &addresses, &types, &combiner);
 	if (combiner != MPI_COMBINER_NAMED)
 		return 0;
-	stamp_mpi.Type_size(type, &size);
-	stamp_mpi.Type_get_extent(type, &lb, &extent);
+	stamp_below.Type_size(type, &size);
+	stamp_below.Type_get_extent(type, &lb, &extent);
 	return lb == 0 && extent == size ? size : 0;
 }
 
@@ -75,7 +68,7 @@ static const void *place_of(const struct stamp_type *t)
 	int size = 1;
 
 	if (!t->buf && t->of != MPI_DATATYPE_NULL)
-		stamp_mpi.Type_size(t->of, &size);
+		stamp_below.Type_size(t->of, &size);
 	return size == 0 ? t->slot : t->buf;
 }
 
@@ -117,11 +110,11 @@ static void make(struct stamp_type *t)
 		places[i] = (typeof(places[0]))(intptr_t)block[i].place;
 	}
 #ifdef HOOK_FLAVOUR_MPICH
-	stamp_mpi.Type_create_struct_c(n, lengths, places, types, &t->made);
+	stamp_below.Type_create_struct_c(n, lengths, places, types, &t->stamped);
 #else
-	stamp_mpi.Type_create_struct(n, lengths, places, types, &t->made);
+	stamp_below.Type_create_struct(n, lengths, places, types, &t->stamped);
 #endif
-	stamp_mpi.Type_commit(&t->made);
+	stamp_below.Type_commit(&t->stamped);
 }
 
 static size_t slot_bytes(void)
@@ -137,7 +130,7 @@ static void *new_slot(void)
 	char *slot;
 
 	if (!left) {
-		next = fresh(slot_bytes() * BLOCK);
+		next = hook_mpi_pages(slot_bytes() * BLOCK);
 		left = next ? BLOCK : 0;
 	}
 	if (!left)
@@ -156,7 +149,7 @@ static struct stamp_type *uncached(void)
 	char *block;
 
 	if (!t) {
-		block = fresh(each * BLOCK);
+		block = hook_mpi_pages(each * BLOCK);
 		for (size_t i = 0; block && i < BLOCK; i++) {
 			t = (struct stamp_type *)(block + i * each + slot);
 			t->slot = spare;
@@ -208,7 +201,7 @@ static struct stamp_type *keep(struct stamp_type *t, const struct stamp_type *wa
 		if (!slot)
 			return NULL;
 		if (t->cached)
-			stamp_mpi.Type_free(&t->made);
+			stamp_below.Type_free(&t->stamped);
 		*t = *wanted;
 		t->slot = slot;
 		make(t);
@@ -240,7 +233,7 @@ void stamp_type_put(struct stamp_type *t)
 		t->busy = false;
 		return;
 	}
-	stamp_mpi.Type_free(&t->made);
+	stamp_below.Type_free(&t->stamped);
 	t->slot = spare;
 	spare = t;
 }
@@ -251,7 +244,7 @@ void stamp_type_free_all(void)
 		struct stamp_type *t = &cache[i / WAYS][i % WAYS];
 
 		if (t->cached && !t->busy)
-			stamp_mpi.Type_free(&t->made);
+			stamp_below.Type_free(&t->stamped);
 		t->cached = t->busy;
 	}
 }

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A call that completes requests: how they were before it, as MPI replaces the handles of those
+ * that complete, and which of them have completed.
+ */
+#ifndef HOOK_MPI_BATCH_H
+#define HOOK_MPI_BATCH_H
+
+#include "hook/mpi/call/mpi.h"
+
+struct hook_batch {
+	int count;
+	MPI_Request *before;  /* NULL: none of them matters */
+	uint32_t *taken;      /* as many numbers, for whoever keeps requests */
+	MPI_Status *statuses; /* the caller's, or ours if it wants none */
+	MPI_Status one;
+};
+
+/* For a call whose requests do not matter. */
+void hook_batch_none(struct hook_batch *b, const struct hook_mpi_completion *o);
+
+/* Copies the requests; `which` is as in hook_mpi_scratch. False: memory is out, and none matters.
+ */
+bool hook_batch_open(struct hook_batch *b, struct hook_thread *t, int which,
+		     const struct hook_mpi_completion *o);
+
+/*
+ * Calls done() for each that has completed, in the order that the call tells, with its own error.
+ * `o` is the call as it was made, with its answers.
+ */
+void hook_batch_each(struct hook_batch *b, const struct hook_mpi_completion *o, int rc,
+		     void (*done)(struct hook_batch *b, int i, int rc, MPI_Status *status,
+				  void *arg),
+		     void *arg);
+
+/* Of HOOK_ALL: after an error some may not have completed. */
+bool hook_batch_has_completed(const struct hook_batch *b, const struct hook_mpi_completion *o,
+			      int rc, int i);
+
+#endif
