@@ -77,7 +77,7 @@ static int set_variables(const struct launch_rank *how, const char *dir, const c
 	unsigned rank;
 
 	clear_variables();
-	setenv("REPRISE_MODE", how->varied ? "varied" : how->session ? "replay" : "record", 1);
+	setenv("REPRISE_MODE", how->explore ? "explore" : how->session ? "replay" : "record", 1);
 	setenv("REPRISE_DIR", dir, 1);
 	setenv("REPRISE_SESSION", session, 1);
 	set_format("REPRISE_RANK", "%" PRIu64, how->rank);

@@ -14,7 +14,7 @@ struct launch_rank {
 	unsigned rank;
 	bool claimed;       /* record: rank-NNNN is already ours */
 	bool discard;       /* record: the last rank that ends well removes the trace */
-	bool varied;        /* along the prelude in the trace, with a session, but recording */
+	bool explore;       /* along the prelude in the trace, with a session, but recording */
 	const char *output; /* a directory for the standard output and error of the rank, or NULL */
 	bool force;         /* replay: a changed program is replayed all the same */
 	bool system_heap;   /* record: the program's malloc stays libc's */

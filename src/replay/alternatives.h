@@ -4,7 +4,7 @@
 #define REPLAY_ALTERNATIVES_H
 
 #include "graph/source.h"
-#include "replay/prelude.h"
+#include "replay/explore-prelude.h"
 
 struct replay_alternative {
 	bool forced; /* or else the run is only let go at the cut */

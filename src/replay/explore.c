@@ -245,22 +245,22 @@ static int prepare(const struct replay_explore *x, const struct trace_dir *dir,
 	for (size_t i = 0; i < x->run->ranks && !rc; i++)
 		rc = copy_start(x->run, dir, x->run->rank[i].rank);
 	if (!rc)
-		rc = replay_prelude_write(x->run, dir, cut, force);
+		rc = replay_explore_prelude_write(x->run, dir, cut, force);
 	if (!rc && mkdirat(dir->fd, REPLAY_EXPLORE_OUTPUT, 0700) != 0)
 		rc = -errno;
 	return rc;
 }
 
 /* Runs the job in the prepared directory. */
-static int run_varied(const struct replay_explore *x, const struct trace_dir *dir,
-		      struct replay_finding *finding, struct launch_ended *ended, bool *whole)
+static int run_explored(const struct replay_explore *x, const struct trace_dir *dir,
+			struct replay_finding *finding, struct launch_ended *ended, bool *whole)
 {
 	struct trace_run run = *x->run;
 	struct replay_front f = {
 		.run = &run,
 		.ranks = run.ranks,
 		.force = x->force,
-		.varied = true,
+		.explore = true,
 		.output = rp_format("%s/" REPLAY_EXPLORE_OUTPUT, dir->path),
 	};
 	pid_t pid;
@@ -328,11 +328,11 @@ static int explore_in(struct replay_explore *x, const struct trace_dir *dir,
 	rc = prepare(x, dir, &meta, cut, force);
 	if (rc)
 		return cannot("prepare", dir->path, rc);
-	code = run_varied(x, dir, finding, &ended, &whole);
+	code = run_explored(x, dir, finding, &ended, &whole);
 	if (code)
 		return code;
 	finding->seconds = ended.seconds;
-	replay_prelude_remove(dir);
+	replay_explore_prelude_remove(dir);
 	code = conclude(x, dir, &meta, &ended, whole, finding);
 	if (!code && finding->change != REPLAY_UNTOLD)
 		code = publish(x, dir, &finding->trace);

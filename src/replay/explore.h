@@ -10,7 +10,7 @@
 #define REPLAY_EXPLORE_H
 
 #include "replay/front.h"
-#include "replay/prelude.h"
+#include "replay/explore-prelude.h"
 
 enum replay_change {
 	REPLAY_SAME,     /* same output, same end */

@@ -3,7 +3,7 @@
  * The front of a replay: starts the recorded command, watches its ranks, and says how it ended.
  * run.c: the whole. session.c: the shared directory. plan.c: the command. watch.c: the waiting.
  * report.c: the words. evaluate.c: a replay that writes events. explore*.c: runs with another
- * outcome, and prelude.c what they begin with.
+ * outcome, and explore-prelude.c what they begin with.
  */
 #ifndef REPLAY_FRONT_H
 #define REPLAY_FRONT_H
@@ -37,7 +37,7 @@ struct replay_front {
 	uint64_t noise;
 	double patience;
 	char **command; /* given by the user, or NULL */
-	bool varied;    /* along the prelude in the trace, recording into it */
+	bool explore;   /* along the prelude in the trace, recording into it */
 	char *output;   /* a directory for what the ranks and the launcher print, or NULL */
 	bool evaluate;  /* ranks write events; nothing they print is shown */
 	void (*watching)(const struct replay_front *f); /* called now and then; may be NULL */

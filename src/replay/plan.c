@@ -29,8 +29,8 @@ static char **rank_prefix(const struct replay_front *f)
 	words[n++] = f->run->dir.path;
 	words[n++] = "--session";
 	words[n++] = f->session;
-	if (f->varied)
-		words[n++] = "--varied";
+	if (f->explore)
+		words[n++] = "--explore";
 	if (f->output) {
 		words[n++] = "--printed";
 		words[n++] = f->output;

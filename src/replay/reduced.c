@@ -15,7 +15,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "graph/plan.h"
-#include "graph/whole.h"
+#include "graph/unreduced.h"
 #include "replay/evaluate.h"
 
 int replay_reduced_check(const struct trace_run *run)
@@ -68,15 +68,15 @@ int replay_reduced_write_whole(const struct trace_run *run, const struct trace_d
 {
 	struct trace_rewrite how = {0};
 	struct graph_source source;
-	struct graph_whole whole;
+	struct graph_unreduced whole;
 	int code = graph_source_open(&source, &run->dir);
 
 	if (code)
 		return code;
-	code = graph_whole_make(&whole, &source, run, &how);
+	code = graph_unreduced_make(&whole, &source, run, &how);
 	if (!code)
 		code = trace_rewrite(run, into, &how);
-	graph_whole_free(&whole);
+	graph_unreduced_free(&whole);
 	graph_source_close(&source);
 	return code;
 }

@@ -173,7 +173,7 @@ static int start_alone(void *data)
 	struct launch_rank how = {
 		.trace = f->run->dir.path,
 		.session = f->session,
-		.varied = f->varied,
+		.explore = f->explore,
 		.output = f->output,
 		.force = f->force,
 		.noisy = f->noisy,

@@ -15,7 +15,7 @@
 #include "graph/alternative.h"
 #include "graph/reduce.h"
 #include "graph/report.h"
-#include "replay/prelude.h"
+#include "replay/explore-prelude.h"
 #include "replay/reduced.h"
 #include "trace/dir.h"
 #include "trace/modules.h"
@@ -94,8 +94,8 @@ static int write_prelude(const struct trace_run *run, const struct trace_dir *in
 	struct replay_outcome outcome;
 
 	if (replay_outcome_find(run, &force, &outcome))
-		return replay_prelude_write(run, into, &cut, NULL);
-	return replay_prelude_write(run, into, &cut, &force);
+		return replay_explore_prelude_write(run, into, &cut, NULL);
+	return replay_explore_prelude_write(run, into, &cut, &force);
 }
 
 static void try_prelude(void)

@@ -14,7 +14,7 @@
 #include "forge.h"
 #include "replay/front.h"
 #include "replay/output.h"
-#include "replay/prelude.h"
+#include "replay/explore-prelude.h"
 #include "trace/dir.h"
 #include "trace/run.h"
 #include "trace/stream.h"

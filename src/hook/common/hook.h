@@ -32,7 +32,7 @@ struct hook_process {
 	int rank_fd;      /* directory of the rank */
 	bool claimed;     /* this process is recorded or replayed */
 	bool discard;     /* the last rank that ends well removes the trace */
-	bool varied;      /* recording: a prelude decides what happens up to a cut */
+	bool explore;     /* recording: a prelude decides what happens up to a cut */
 	int prelude_fd;   /* the prelude's directory of the rank */
 	bool mpi_open;    /* between MPI_Init and MPI_Finalize */
 	int world;        /* ranks, 1 without MPI */
@@ -144,7 +144,8 @@ struct hook_thread {
 	bool looks;       /* it computes, but may wait to be stopped, see hook/thread/probe.h */
 	bool whole;       /* in a call of libc that is one step: its allocations are no points */
 	struct trace_sync_writer sync;
-	uint64_t quick_until; /* replay: this many operations may be done in line, see fast.h */
+	uint64_t quick_until; /* replay: this many operations may be done in line, see
+				 hook/thread/quick.h */
 	struct trace_view sync_view;
 	struct trace_sync_reader sync_reader;
 

@@ -108,7 +108,7 @@ static bool open_prelude(void)
 		return false;
 	}
 	hook_process.prelude_fd = hook_high_fd(fd);
-	hook_process.varied = true;
+	hook_process.explore = true;
 	return true;
 }
 
@@ -165,7 +165,7 @@ static bool read_environment(void)
 			hook_process.mode = HOOK_REPLAY;
 			hook_process.evaluate = is_evaluation();
 			hook_moved_load();
-		} else if (strcmp(mode, "varied") == 0 && open_prelude()) {
+		} else if (strcmp(mode, "explore") == 0 && open_prelude()) {
 			hook_process.mode = HOOK_RECORD;
 			hook_moved_load();
 		}
@@ -255,7 +255,7 @@ void hook_process_is_child(void)
 	hook_thread_forget();
 	hook_infile_forget();
 	hook_process.mode = HOOK_INERT;
-	hook_process.varied = false;
+	hook_process.explore = false;
 	hook_process.claimed = false;
 	hook_memory_stop();
 	hook_sync_stop();

@@ -158,7 +158,7 @@ static bool view_open(struct hook_thread *t, int dirfd)
 
 	hook_stream_name(t, "order", name, sizeof(name));
 	rc = trace_view_open(&t->order_view, dirfd, name, &why);
-	if (rc && hook_thread_is_main(t) && !(rc == -ENOENT && hook_process.varied))
+	if (rc && hook_thread_is_main(t) && !(rc == -ENOENT && hook_process.explore))
 		hook_failed(t, why);
 	if (rc)
 		return false;
@@ -176,7 +176,7 @@ void hook_thread_open(struct hook_thread *t)
 		view_open(t, hook_process.rank_fd);
 	else
 		record_open(t);
-	if (hook_process.varied)
+	if (hook_process.explore)
 		t->past = !view_open(t, hook_process.prelude_fd);
 }
 
@@ -184,7 +184,7 @@ void hook_thread_adopt_main(void)
 {
 	struct hook_thread *t = hook_thread_self();
 
-	if (hook_process.mode == HOOK_REPLAY || hook_process.varied) {
+	if (hook_process.mode == HOOK_REPLAY || hook_process.explore) {
 		hook_session_map();
 		hook_slot->pid = hook_process.pid;
 		hook_slot->state = REPLAY_RUNNING;

@@ -148,7 +148,7 @@ void heap_bad_free(const char *what) __attribute__((noreturn, cold));
 void heap_check_twice(const struct heap *h, const struct heap_block *b, uint32_t c)
 	__attribute__((cold));
 
-/* give.c */
+/* inbox.c */
 bool heap_wait(uint32_t turn);
 void heap_send(struct heap *h, uint32_t c);
 void heap_send_large(struct heap *h, struct heap_large *l);

@@ -45,7 +45,7 @@ bool hook_close_is_ours(int fd)
 
 	if (fd < rp_fd_lowest || hook_channel_kind(fd))
 		return false;
-	if (fd == hook_process.rank_fd || (hook_process.varied && fd == hook_process.prelude_fd))
+	if (fd == hook_process.rank_fd || (hook_process.explore && fd == hook_process.prelude_fd))
 		return true;
 	if (!target_of(fd, target) || !target_of(hook_process.rank_fd, directory))
 		return false;

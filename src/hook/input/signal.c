@@ -22,7 +22,7 @@
 #include "hook/common/unseen.h"
 #include "hook/input/io.h"
 #include "hook/thread/baton.h"
-#include "hook/thread/fast.h"
+#include "hook/thread/quick.h"
 #include "hook/thread/sync.h"
 
 #define SITE __builtin_return_address(0)
@@ -375,7 +375,7 @@ static int set_action(int sig, const struct sigaction *new, struct sigaction *ol
 		now = *new;
 		if (has_handler(new)) {
 			__atomic_store_n(&hook_signals, 1, __ATOMIC_RELAXED);
-			hook_sync_fast_with_handlers();
+			hook_sync_quick_with_handlers();
 			actions[sig] = *new;
 			substitute(sig, &now);
 		}

@@ -16,7 +16,7 @@
 #include "hook/common/residue.h"
 #include "hook/common/signal.h"
 #include "hook/common/text.h"
-#include "hook/input/steer.h"
+#include "hook/input/explore.h"
 #include "hook/thread/baton.h"
 #include "trace/shelf.h"
 
@@ -248,24 +248,25 @@ static ssize_t inert_bytes(struct hook_thread *t, uint32_t kind, const char *cal
 	return fetch(ctx, buffer, size);
 }
 
-static int varied_number(struct hook_thread *t, uint32_t kind, const char *call,
-			 hook_input_number_fn *fetch, void *ctx, uint64_t *value)
+static int explore_number(struct hook_thread *t, uint32_t kind, const char *call,
+			  hook_input_number_fn *fetch, void *ctx, uint64_t *value)
 {
-	struct hook_steer s = {
+	struct hook_explore_input s = {
 		.thread = t, .kind = kind, .call = call, .number = fetch, .ctx = ctx};
 
-	return record_number(t, kind, call, hook_steer_number, &s, value);
+	return record_number(t, kind, call, hook_explore_number, &s, value);
 }
 
-static ssize_t varied_bytes(struct hook_thread *t, uint32_t kind, const char *call,
-			    hook_input_bytes_fn *fetch, void *ctx, void *buffer, size_t size)
+static ssize_t explore_bytes(struct hook_thread *t, uint32_t kind, const char *call,
+			     hook_input_bytes_fn *fetch, void *ctx, void *buffer, size_t size)
 {
-	struct hook_steer s = {.thread = t, .kind = kind, .call = call, .bytes = fetch, .ctx = ctx};
+	struct hook_explore_input s = {
+		.thread = t, .kind = kind, .call = call, .bytes = fetch, .ctx = ctx};
 
-	return record_bytes(t, kind, call, hook_steer_bytes, &s, buffer, size);
+	return record_bytes(t, kind, call, hook_explore_bytes, &s, buffer, size);
 }
 
-static const struct mode varied = {varied_number, varied_bytes};
+static const struct mode explore = {explore_number, explore_bytes};
 static const struct mode modes[] = {
 	[HOOK_INERT] = {inert_number, inert_bytes},
 	[HOOK_RECORD] = {record_number, record_bytes},
@@ -274,7 +275,7 @@ static const struct mode modes[] = {
 
 static const struct mode *mode(void)
 {
-	return hook_process.varied ? &varied : &modes[hook_process.mode];
+	return hook_process.explore ? &explore : &modes[hook_process.mode];
 }
 
 int hook_input_number(uint32_t kind, const char *call, hook_input_number_fn *fetch, void *ctx,

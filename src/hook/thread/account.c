@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "hook/common/stacks.h"
-#include "hook/thread/made.h"
+#include "hook/thread/origin.h"
 #include "hook/thread/objects.h"
 #include "hook/thread/stdio.h"
 #include "hook/thread/stuck.h"
@@ -157,7 +157,7 @@ static struct object *object_of(struct hook_account *a, const struct hook_sync_c
 	if (is_of_threads(c->op))
 		return o;
 	o->address = c->object;
-	o->made = hook_made_site(c->object);
+	o->made = hook_origin_site(c->object);
 	o->name = hook_stdio_name(c->object);
 	return o;
 }

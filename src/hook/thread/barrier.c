@@ -10,7 +10,7 @@
 #include <sched.h>
 #include <sys/mman.h>
 
-#include "hook/thread/made.h"
+#include "hook/thread/origin.h"
 #include "hook/thread/objects.h"
 #include "hook/thread/real.h"
 #include "hook/thread/replay.h"
@@ -166,7 +166,7 @@ HOOK_EXPORT int pthread_barrier_init(pthread_barrier_t *b, const pthread_barrier
 	forget(b);
 	if (attr)
 		pthread_barrierattr_getpshared(attr, &shared);
-	hook_made(b, __builtin_return_address(0));
+	hook_origin(b, __builtin_return_address(0));
 	e = hook_sync_entry(b);
 	e->id = hook_sync_new_id(hook_thread_self());
 	if (hook_process.mode == HOOK_RECORD && shared == PTHREAD_PROCESS_PRIVATE)
@@ -180,7 +180,7 @@ HOOK_EXPORT int pthread_barrier_destroy(pthread_barrier_t *b)
 
 	if (!rc && !hook_depth) {
 		forget(b);
-		hook_made(b, NULL);
+		hook_origin(b, NULL);
 	}
 	return rc;
 }

@@ -5,7 +5,7 @@
  * as libc's own. So the turn is passed on just before the mutex is free: who comes in between tries
  * again.
  */
-#include "hook/thread/fast.h"
+#include "hook/thread/quick.h"
 #include "hook/thread/wait.h"
 
 static bool may_follow(const pthread_mutex_t *m, const void *site)

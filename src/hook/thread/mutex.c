@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <threads.h>
 
-#include "hook/thread/fast.h"
-#include "hook/thread/made.h"
+#include "hook/thread/quick.h"
+#include "hook/thread/origin.h"
 #include "hook/thread/objects.h"
 #include "hook/thread/real.h"
 
@@ -18,7 +18,7 @@
 static void begin(void *object, const void *site)
 {
 	hook_sync_forget(object);
-	hook_made(object, site);
+	hook_origin(object, site);
 }
 
 static int take(struct hook_sync_call c)
@@ -47,23 +47,23 @@ static __attribute__((noinline)) int lock_from(pthread_mutex_t *m, const void *s
 {
 	if (hook_runtime_has(site))
 		return hook_sync_slow_lock(m, site);
-	return hook_sync_fast_lock(m, site);
+	return hook_sync_quick_lock(m, site);
 }
 
 static __attribute__((noinline)) int lock_otherwise(pthread_mutex_t *m, const void *site)
 {
-	if (hook_sync_fast == HOOK_FAST_FOLLOW)
+	if (hook_sync_quick == HOOK_QUICK_FOLLOW)
 		return hook_sync_follow_lock(m, site);
 	return hook_sync_slow_lock(m, site);
 }
 
 HOOK_EXPORT int pthread_mutex_lock(pthread_mutex_t *m)
 {
-	if (__builtin_expect(hook_sync_fast < HOOK_FAST_LOCK || hook_depth, 0))
+	if (__builtin_expect(hook_sync_quick < HOOK_QUICK_LOCK || hook_depth, 0))
 		return lock_otherwise(m, SITE);
 	if (__builtin_expect(hook_runtime_may_have(SITE), 0))
 		return lock_from(m, SITE);
-	return hook_sync_fast_lock(m, SITE);
+	return hook_sync_quick_lock(m, SITE);
 }
 
 int hook_sync_slow_unlock(pthread_mutex_t *m, const void *site)
@@ -75,13 +75,13 @@ int hook_sync_slow_unlock(pthread_mutex_t *m, const void *site)
 
 HOOK_EXPORT int pthread_mutex_unlock(pthread_mutex_t *m)
 {
-	if (__builtin_expect(hook_sync_fast == HOOK_FAST_PAIR && hook_mutex_is_normal(m), 1)) {
+	if (__builtin_expect(hook_sync_quick == HOOK_QUICK_PAIR && hook_mutex_is_normal(m), 1)) {
 		hook_mutex_give(m);
 		return 0;
 	}
-	if (hook_sync_fast == HOOK_FAST_LOCK && hook_depth == 0 && !hook_runtime_may_have(SITE))
+	if (hook_sync_quick == HOOK_QUICK_LOCK && hook_depth == 0 && !hook_runtime_may_have(SITE))
 		return hook_sync_counted_unlock(m);
-	if (hook_sync_fast == HOOK_FAST_FOLLOW)
+	if (hook_sync_quick == HOOK_QUICK_FOLLOW)
 		return hook_sync_follow_unlock(m, SITE);
 	return hook_sync_slow_unlock(m, SITE);
 }

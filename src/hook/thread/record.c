@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "hook/common/sanitizer.h"
-#include "hook/thread/fast.h"
+#include "hook/thread/quick.h"
 #include "hook/thread/objects.h"
 #include "hook/thread/once.h"
 #include "hook/thread/real.h"
@@ -207,7 +207,7 @@ int hook_sync_counted_unlock(pthread_mutex_t *m)
 {
 	struct hook_thread *t = hook_self;
 	/* Who faults here, and leaves by a jump, has done nothing yet. */
-	bool is_quick = hook_mutex_is_normal(m) && hook_sync_fast != HOOK_FAST_NEVER;
+	bool is_quick = hook_mutex_is_normal(m) && hook_sync_quick != HOOK_QUICK_NEVER;
 	int rc = 0;
 
 	hook_depth = HOOK_CLOSED;

@@ -17,7 +17,7 @@
 #include "hook/common/end.h"
 #include "hook/common/sanitizer.h"
 #include "hook/common/thread.h"
-#include "hook/thread/fast.h"
+#include "hook/thread/quick.h"
 #include "hook/thread/objects.h"
 #include "hook/thread/once.h"
 #include "hook/thread/real.h"
@@ -106,8 +106,8 @@ static void taken(struct hook_thread *t, const struct hook_sync_call *c,
 /* It is free, or will be at once: see follow.c. */
 static void take_mutex(const struct hook_thread *t, pthread_mutex_t *m)
 {
-	for (int i = 0; hook_sync_fast == HOOK_FAST_FOLLOW && hook_mutex_is_normal(m) && i < TRIES;
-	     i++) {
+	for (int i = 0;
+	     hook_sync_quick == HOOK_QUICK_FOLLOW && hook_mutex_is_normal(m) && i < TRIES; i++) {
 		if (hook_mutex_try(m, t))
 			return;
 		__builtin_ia32_pause();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Read-write locks. */
-#include "hook/thread/made.h"
+#include "hook/thread/origin.h"
 #include "hook/thread/objects.h"
 #include "hook/thread/real.h"
 
@@ -18,7 +18,7 @@ HOOK_EXPORT int pthread_rwlock_init(pthread_rwlock_t *restrict l,
 {
 	if (!hook_depth) {
 		hook_sync_forget(l);
-		hook_made(l, SITE);
+		hook_origin(l, SITE);
 	}
 	return SYNC_REAL(pthread_rwlock_init)(l, attr);
 }
@@ -27,7 +27,7 @@ HOOK_EXPORT int pthread_rwlock_destroy(pthread_rwlock_t *l)
 {
 	if (!hook_depth) {
 		hook_sync_forget(l);
-		hook_made(l, NULL);
+		hook_origin(l, NULL);
 	}
 	return SYNC_REAL(pthread_rwlock_destroy)(l);
 }

@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <stdarg.h>
 
-#include "hook/thread/made.h"
+#include "hook/thread/origin.h"
 #include "hook/thread/objects.h"
 #include "hook/thread/real.h"
 
@@ -101,7 +101,7 @@ HOOK_EXPORT int sem_init(sem_t *s, int shared, unsigned int value)
 
 	if (!rc && !hook_depth) {
 		hook_sync_clear_semaphore(s);
-		hook_made(s, SITE);
+		hook_origin(s, SITE);
 	}
 	return rc;
 }
@@ -110,7 +110,7 @@ HOOK_EXPORT int sem_destroy(sem_t *s)
 {
 	if (!hook_depth) {
 		hook_sync_forget(s);
-		hook_made(s, NULL);
+		hook_origin(s, NULL);
 	}
 	return SYNC_REAL(sem_destroy)(s);
 }
@@ -130,7 +130,7 @@ HOOK_EXPORT sem_t *sem_open(const char *name, int flags, ...)
 	}
 	s = SYNC_REAL(sem_open)(name, flags, mode, value);
 	if (s != SEM_FAILED && !hook_depth)
-		hook_made(s, SITE);
+		hook_origin(s, SITE);
 	return s;
 }
 

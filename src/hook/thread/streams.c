@@ -12,7 +12,7 @@
 #include "hook/common/text.h"
 #include "hook/thread/account.h"
 #include "hook/thread/baton.h"
-#include "hook/thread/fast.h"
+#include "hook/thread/quick.h"
 #include "hook/thread/real.h"
 #include "hook/thread/replay.h"
 #include "trace/shelf.h"
@@ -119,7 +119,7 @@ void hook_sync_wrote(struct hook_thread *t, int rc)
 
 void hook_sync_halt(struct hook_thread *t, uint32_t reason, uint32_t detail)
 {
-	hook_sync_fast = HOOK_FAST_NEVER;
+	hook_sync_quick = HOOK_QUICK_NEVER;
 	trace_sync_put_stop(&t->sync, reason, detail);
 	trace_sync_close(&t->sync);
 }

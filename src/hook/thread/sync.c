@@ -15,7 +15,7 @@
 #include "hook/common/unseen.h"
 #include "hook/common/modules.h"
 #include "hook/thread/atomics.h"
-#include "hook/thread/fast.h"
+#include "hook/thread/quick.h"
 #include "hook/thread/gomp.h"
 #include "hook/thread/baton.h"
 #include "hook/thread/real.h"
@@ -25,7 +25,7 @@
 
 const struct hook_sync_mode *hook_sync_mode, *hook_sync_plain;
 bool hook_sync_replays;
-enum hook_fast hook_sync_fast;
+enum hook_quick hook_sync_quick;
 
 static const struct {
 	const char *name;
@@ -56,15 +56,15 @@ static bool locks_are_elided(void)
 	return tunables && strstr(tunables, "elision");
 }
 
-static enum hook_fast how_fast(void)
+static enum hook_quick how_quick(void)
 {
 	if (locks_are_elided() || hook_process.noise ||
 	    !hook_sync_is_of_libc((void *)hook_sync_real.pthread_mutex_lock) ||
 	    !hook_sync_is_of_libc((void *)hook_sync_real.pthread_mutex_unlock))
-		return HOOK_FAST_NEVER;
+		return HOOK_QUICK_NEVER;
 	if (hook_process.mode == HOOK_RECORD)
-		return hook_signals ? HOOK_FAST_LOCK : HOOK_FAST_PAIR;
-	return hook_signals || hook_process.evaluate ? HOOK_FAST_NEVER : HOOK_FAST_FOLLOW;
+		return hook_signals ? HOOK_QUICK_LOCK : HOOK_QUICK_PAIR;
+	return hook_signals || hook_process.evaluate ? HOOK_QUICK_NEVER : HOOK_QUICK_FOLLOW;
 }
 
 /* Which of the two the choice was is noted for the replay, which makes no other. */
@@ -128,7 +128,7 @@ void hook_sync_start(void)
 	hook_sync_plain = hook_sync_replays ? &hook_sync_replay : &hook_sync_record;
 	hook_sync_mode = hook_sync_plain;
 	if (!runs_serially()) {
-		hook_sync_fast = how_fast();
+		hook_sync_quick = how_quick();
 		return;
 	}
 	hook_baton_start(hook_thread_self());
@@ -137,7 +137,7 @@ void hook_sync_start(void)
 
 void hook_sync_stop(void)
 {
-	hook_sync_fast = HOOK_FAST_NEVER;
+	hook_sync_quick = HOOK_QUICK_NEVER;
 	hook_sync_mode = NULL;
 	hook_sync_replays = false;
 	hook_baton_stop();

@@ -3,8 +3,8 @@
  * Blocking calls as both modes make them. Where threads take turns a blocking call would keep its
  * turn for as long as it blocks; so it is made of a post in its turn and a wait outside.
  */
-#include "hook/mpi/replay/credit.h"
 #include "hook/mpi/call/mpi.h"
+#include "hook/mpi/replay/credit.h"
 #include "hook/mpi/replay/yield.h"
 
 static int source_for(struct hook_thread *t, int source)

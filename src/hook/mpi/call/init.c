@@ -19,8 +19,8 @@
 #include "hook/common/modules.h"
 #include "hook/common/process.h"
 #include "hook/input/input.h"
-#include "trace/calls.h"
 #include "hook/mpi/object/memory.h"
+#include "trace/calls.h"
 
 #ifdef HOOK_FLAVOUR_OPENMPI
 #define MPI_SONAME "libmpi.so.40"
@@ -248,7 +248,7 @@ bool hook_mpi_begins(uint32_t call)
 	}
 	if (hook_process.mode == HOOK_REPLAY)
 		hook_mpi_mode = hook_process.evaluate ? hook_mpi_evaluate() : &hook_mpi_replay;
-	else if (hook_process.varied)
+	else if (hook_process.explore)
 		hook_mpi_mode = hook_mpi_explore();
 	return true;
 }

@@ -7,10 +7,10 @@
 #ifndef HOOK_MPI_QUICK_H
 #define HOOK_MPI_QUICK_H
 
-#include "hook/mpi/replay/credit.h"
-#include "hook/mpi/replay/yield.h"
 #include "hook/mpi/record/record.h"
+#include "hook/mpi/replay/credit.h"
 #include "hook/mpi/replay/replay.h"
+#include "hook/mpi/replay/yield.h"
 
 /* Where record_quick. What was received is mostly from whom the last one was. */
 static inline __attribute__((always_inline)) int quick_record_Recv(struct hook_thread *t, void *buf,

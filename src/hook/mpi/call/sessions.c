@@ -74,7 +74,7 @@ static int level_of(MPI_Session session)
 
 static void begin(struct hook_thread *t, MPI_Session session)
 {
-	if (hook_process.evaluate || hook_process.varied)
+	if (hook_process.evaluate || hook_process.explore)
 		hook_failed(t, "races and what else could come are not known of programs that use "
 			       "MPI by sessions; they are recorded and replayed");
 	hook_mpi_sessions = true;

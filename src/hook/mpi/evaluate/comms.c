@@ -27,15 +27,14 @@ struct evaluate_group {
 
 /* How often something was made. */
 struct count {
-	struct count *next;
-	uint64_t of;
+	struct hook_entry entry;
 	uint64_t n;
 };
 
-static struct evaluate_comm *comms[BUCKETS];
+static struct hook_table comms = {.bytes = sizeof(struct evaluate_comm),
+				  .clear = sizeof(struct evaluate_comm)};
+static struct hook_table counts = {.bytes = sizeof(struct count), .clear = sizeof(struct count)};
 static struct evaluate_group *groups[BUCKETS];
-static struct count *counts[BUCKETS];
-static struct evaluate_comm *unused; /* freed ones */
 static MPI_Group world_group;
 static uint32_t numbers;
 static int locked;
@@ -174,65 +173,50 @@ static uint64_t members(const struct evaluate_comm *c)
 			 : mix(c->local->hash, c->peers->hash);
 }
 
+/* A new entry for this key; ends the replay if there is no memory. */
+static void *enter(struct hook_table *table, uint64_t key)
+{
+	void *entry = hook_table_new(table);
+
+	if (!entry)
+		hook_failed(hook_thread_self(), "out of memory for events");
+	hook_table_insert(table, entry, key);
+	return entry;
+}
+
 /* How often this was called with the same number, this time included. */
 static uint64_t count(uint64_t of)
 {
-	struct count **bucket = &counts[of % BUCKETS];
-	struct count *c = *bucket;
+	struct count *c = hook_table_find(&counts, of);
 
-	while (c && c->of != of)
-		c = c->next;
-	if (!c) {
-		c = small(sizeof(*c));
-		c->of = of;
-		c->next = *bucket;
-		*bucket = c;
-	}
+	if (!c)
+		c = enter(&counts, of);
 	return ++c->n;
-}
-
-static struct evaluate_comm **bucket_of(MPI_Comm handle)
-{
-	return &comms[((uint64_t)(uintptr_t)handle * 0x9e3779b97f4a7c15ull) >> 56];
 }
 
 static struct evaluate_comm *find(MPI_Comm handle)
 {
-	struct evaluate_comm *c = *bucket_of(handle);
-
-	while (c && c->handle != handle)
-		c = c->next;
-	return c;
+	return hook_table_find(&comms, (uint64_t)(uintptr_t)handle);
 }
 
 static void forget(MPI_Comm handle)
 {
-	struct evaluate_comm **p = bucket_of(handle), *c;
+	struct evaluate_comm *c = find(handle);
 
-	while (*p && (*p)->handle != handle)
-		p = &(*p)->next;
-	c = *p;
 	if (!c)
 		return;
-	*p = c->next;
-	c->next = unused;
-	unused = c;
+	hook_table_remove(&comms, c);
+	hook_table_free(&comms, c);
 }
 
 static struct evaluate_comm *add(MPI_Comm handle)
 {
-	struct evaluate_comm **bucket = bucket_of(handle), *c;
+	struct evaluate_comm *c;
 
 	forget(handle); /* it was freed behind our back */
-	c = unused;
-	if (c)
-		unused = c->next;
-	else
-		c = small(sizeof(*c));
+	c = enter(&comms, (uint64_t)(uintptr_t)handle);
 	c->handle = handle;
 	c->number = ++numbers;
-	c->next = *bucket;
-	*bucket = c;
 	return c;
 }
 
@@ -403,7 +387,7 @@ void evaluate_comm_copied(struct evaluate *e, MPI_Comm parent, MPI_Comm created)
 	copy = *p;
 	copy.name = mix(mix(base, count(base)), members(p));
 	c = add(created);
-	copy.next = c->next;
+	copy.entry = c->entry;
 	copy.handle = c->handle;
 	copy.number = c->number;
 	*c = copy;

@@ -22,8 +22,8 @@
 #include "hook/common/session.h"
 #include "hook/common/stacks.h"
 #include "hook/common/text.h"
-#include "hook/mpi/replay/replay.h"
 #include "hook/mpi/object/memory.h"
+#include "hook/mpi/replay/replay.h"
 
 #define PATIENCE 100000 /* rounds for the lock of a thread that may never let go */
 

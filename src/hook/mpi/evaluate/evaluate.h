@@ -96,7 +96,7 @@ bool evaluate_requests_have_persistent(void);
 
 /* Communicators. */
 struct evaluate_comm {
-	struct evaluate_comm *next;
+	struct hook_entry entry;
 	MPI_Comm handle;
 	uint32_t number;
 	uint64_t name;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Below the recorder: MPI as the prelude wants it. Functions of MPI that may choose are replaced in
- * hook_mpi_real; the recorder calls them as ever, writes what they did, and need not know why they
+ * hook_mpi_top; the recorder calls them as ever, writes what they did, and need not know why they
  * did it.
  *
  * What a wildcard of the prelude received is known when it is posted. It is posted with that
@@ -12,8 +12,8 @@
  */
 #include "hook/mpi/explore/explore.h"
 
-#include "hook/mpi/object/posts.h"
 #include "hook/mpi/object/memory.h"
+#include "hook/mpi/object/posts.h"
 
 #define NOWHERE_TAG 1
 

@@ -21,8 +21,8 @@
 
 #include "hook/common/process.h"
 #include "hook/common/text.h"
-#include "hook/mpi/stamp/stamp.h"
 #include "hook/mpi/racing/racing.h"
+#include "hook/mpi/stamp/stamp.h"
 
 #define MARK "rides" /* and the name of the answer */
 #define LEDGER "ledger"

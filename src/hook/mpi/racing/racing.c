@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "base/varint.h"
-#include "hook/mpi/stamp/stamp.h"
-#include "hook/mpi/record/record.h"
 #include "hook/mpi/racing/window.h"
+#include "hook/mpi/record/record.h"
+#include "hook/mpi/stamp/stamp.h"
 #include "trace/window.h"
 
 static const struct record_tracing racing;

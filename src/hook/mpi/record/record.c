@@ -8,8 +8,8 @@
 #include <sched.h>
 #include <string.h>
 
-#include "hook/mpi/racing/racing.h"
 #include "hook/mpi/object/turn.h"
+#include "hook/mpi/racing/racing.h"
 
 #define CHECK_EVERY 1024
 #define CHECK_FIRST 16

@@ -12,9 +12,9 @@
 #include <sched.h>
 #include <string.h>
 
+#include "hook/mpi/object/posts.h"
 #include "hook/mpi/replay/credit.h"
 #include "hook/mpi/replay/yield.h"
-#include "hook/mpi/object/posts.h"
 
 static int proxies; /* how many are active; none: the program's arrays are used as they are */
 

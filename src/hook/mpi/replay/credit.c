@@ -18,8 +18,8 @@
 
 #include "hook/common/end.h"
 #include "hook/common/session.h"
-#include "hook/mpi/replay/yield.h"
 #include "hook/mpi/object/memory.h"
+#include "hook/mpi/replay/yield.h"
 
 /*
  * How many messages a sender may be ahead of a receiver that waits for it, or for others. Open MPI

@@ -18,9 +18,9 @@
 #include "hook/common/session.h"
 #include "hook/common/text.h"
 #include "hook/mpi/object/memory.h"
+#include "hook/mpi/object/table.h"
 
 #define FIRST_MARKS 16
-#define SOME 64
 #define LONGEST_WAIT_NS 2000000000
 #define PATIENT_TRIES 100
 #define NAP_NS 20000
@@ -38,17 +38,14 @@ struct held {
 	uint64_t received; /* messages of the event at work */
 };
 
+/* By communicator; it stays where it is: Comm_idup writes there later. */
 struct shadow {
-	bool used;
-	MPI_Comm comm, shadow;
+	struct hook_entry entry;
+	MPI_Comm comm;
 	MPI_Request request; /* of Comm_idup: the shadow is not there before it completes */
 };
 
-static struct shadows {
-	struct shadows *next;
-	struct shadow shadow[SOME];
-} * shadows;
-
+static struct hook_table shadows = {.bytes = sizeof(struct shadow), .clear = sizeof(struct shadow)};
 static int locked;
 static MPI_Comm permits;
 static struct hook_mpi_calls below; /* the layer below: MPI itself */
@@ -242,25 +239,18 @@ void hook_held_end(struct hook_thread *t)
 	g->marks = 0;
 }
 
-/* A place that stays where it is: Comm_idup writes there later. */
 static struct shadow *new_shadow(struct hook_thread *t, MPI_Comm comm)
 {
-	struct shadow *s = NULL;
+	struct shadow *s;
 
 	hook_mpi_lock(&locked);
-	for (struct shadows *some = shadows; some && !s; some = some->next) {
-		for (int i = 0; i < SOME && !s; i++)
-			s = some->shadow[i].used ? NULL : &some->shadow[i];
-	}
-	if (!s) {
-		struct shadows *more = fresh(t, sizeof(*more));
-
-		more->next = shadows;
-		shadows = more;
-		s = &more->shadow[0];
-	}
-	*s = (struct shadow){.used = true, .comm = comm, .request = MPI_REQUEST_NULL};
+	s = hook_table_new(&shadows);
+	if (s)
+		hook_table_insert(&shadows, s, (uint64_t)(uintptr_t)comm);
 	hook_mpi_unlock(&locked);
+	if (!s)
+		hook_failed(t, "out of memory for held messages");
+	s->request = MPI_REQUEST_NULL;
 	return s;
 }
 
@@ -276,15 +266,10 @@ static void make_shadow(MPI_Comm comm, MPI_Comm *shadow)
 
 static struct shadow *find(MPI_Comm comm)
 {
-	struct shadow *s = NULL;
+	struct shadow *s;
 
 	hook_mpi_lock(&locked);
-	for (struct shadows *some = shadows; some && !s; some = some->next) {
-		for (int i = 0; i < SOME && !s; i++) {
-			if (some->shadow[i].used && some->shadow[i].comm == comm)
-				s = &some->shadow[i];
-		}
-	}
+	s = hook_table_find(&shadows, (uint64_t)(uintptr_t)comm);
 	hook_mpi_unlock(&locked);
 	return s;
 }
@@ -293,7 +278,7 @@ static MPI_Comm ready(struct shadow *s)
 {
 	if (s->request != MPI_REQUEST_NULL)
 		below.Wait(&s->request, MPI_STATUS_IGNORE);
-	return s->shadow;
+	return s->comm;
 }
 
 /* The parent's shadow has no attributes; where it has none, its own are copied. */
@@ -305,11 +290,11 @@ void hook_held_created(struct hook_thread *t, MPI_Comm parent, MPI_Comm created)
 		return;
 	s = new_shadow(t, created);
 	if (parent == MPI_COMM_NULL) {
-		make_shadow(created, &s->shadow);
+		make_shadow(created, &s->comm);
 		return;
 	}
 	of = find(parent);
-	below.Comm_idup(of ? ready(of) : parent, &s->shadow, &s->request);
+	below.Comm_idup(of ? ready(of) : parent, &s->comm, &s->request);
 }
 
 void hook_held_freeing(struct hook_thread *t, MPI_Comm comm)
@@ -320,8 +305,11 @@ void hook_held_freeing(struct hook_thread *t, MPI_Comm comm)
 	if (!s)
 		return;
 	ready(s);
-	below.Comm_free(&s->shadow);
-	s->used = false;
+	below.Comm_free(&s->comm);
+	hook_mpi_lock(&locked);
+	hook_table_remove(&shadows, s);
+	hook_table_free(&shadows, s);
+	hook_mpi_unlock(&locked);
 }
 
 /* Errors are handled as on the communicator itself, whose handler may have been set since. */
@@ -342,7 +330,7 @@ static MPI_Comm shadow_of(struct hook_thread *t, MPI_Comm comm)
 	if (!s)
 		hook_failed(t, "a message is held back on a communicator without a shadow");
 	copy_handler(comm, ready(s));
-	return s->shadow;
+	return s->comm;
 }
 
 static int held_send(struct hook_mpi_send *o)

@@ -13,11 +13,11 @@
 #include "hook/common/end.h"
 #include "hook/common/session.h"
 #include "hook/common/text.h"
+#include "hook/mpi/object/posts.h"
+#include "hook/mpi/object/turn.h"
 #include "hook/mpi/replay/credit.h"
 #include "hook/mpi/replay/held.h"
 #include "hook/mpi/replay/yield.h"
-#include "hook/mpi/object/posts.h"
-#include "hook/mpi/object/turn.h"
 
 #define NOWHERE_TAG 1
 #define NOISY_POLLS 1000

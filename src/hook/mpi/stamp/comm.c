@@ -9,8 +9,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "hook/mpi/stamp/stamp.h"
 #include "hook/mpi/object/memory.h"
+#include "hook/mpi/stamp/stamp.h"
 
 #define TABLE 1024 /* communicators known at a time; a slot is simply taken over */
 

@@ -120,7 +120,8 @@ static int complete_all(const struct hook_mpi_completion *o)
 
 	stamp_visit_orphans();
 	hook_batch_none(&b, o);
-	if (stamp_request_count() && o->count > 0 && !hook_batch_open(&b, hook_self, SCRATCH, o))
+	if (stamp_request_count() && o->count > 0 &&
+	    !hook_batch_open(&b, hook_thread_self(), SCRATCH, o))
 		return MPI_ERR_NO_MEM;
 	ours.statuses = b.statuses;
 	if (o->how == HOOK_ANY)

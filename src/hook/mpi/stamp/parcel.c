@@ -9,8 +9,8 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "hook/mpi/object/requests.h"
 #include "hook/mpi/object/memory.h"
+#include "hook/mpi/object/requests.h"
 
 struct hook_mpi_calls stamp_below;
 struct hook_clock stamp_clock;

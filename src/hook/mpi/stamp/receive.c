@@ -3,72 +3,51 @@
  * Clocks on messages: receives and probes. A clock is written while the request is active; so its
  * place belongs to the request.
  */
-#include <string.h>
-#include <sys/mman.h>
 
-#include "hook/mpi/stamp/stamp.h"
 #include "hook/mpi/object/memory.h"
+#include "hook/mpi/stamp/stamp.h"
 
-/* Messages that were taken out of the queue and not received yet, newest last. */
-#define FIRST_MATCHED 64
-
+/* Messages that were taken out of the queue and not received yet. */
 struct matched {
-	MPI_Message message;
+	struct hook_entry entry;
 	MPI_Comm comm; /* only to compare: the program may have freed it since */
 	bool rides;
 	uint64_t key;
 };
 
-static struct matched *matched;
-static int matched_count, matched_room;
+static struct hook_table messages = {.bytes = sizeof(struct matched),
+				     .clear = sizeof(struct matched)};
 
-static bool has_room(void)
+static struct matched unmatch(MPI_Message message)
 {
-	size_t bytes = sizeof(*matched) * (size_t)matched_room;
-	int room = matched_room ? 2 * matched_room : FIRST_MATCHED;
-	struct matched *more;
+	struct matched *m = hook_table_find(&messages, (uint64_t)(uintptr_t)message), found;
 
-	if (matched_count < matched_room)
-		return true;
-	more = hook_mpi_pages(sizeof(*more) * (size_t)room);
-	if (!more)
-		return false;
-	if (matched) {
-		memcpy(more, matched, bytes);
-		munmap(matched, bytes);
-	}
-	matched = more;
-	matched_room = room;
-	return true;
+	if (!m)
+		return (struct matched){.comm = MPI_COMM_WORLD,
+					.rides = !stamp_apart,
+					.key = stamp_next_key(false)};
+	found = *m;
+	hook_table_remove(&messages, m);
+	hook_table_free(&messages, m);
+	return found;
 }
 
 /* Where the clock is in the ledger, the message has come now: to receive it tells nothing more. */
 static void match(MPI_Message message, MPI_Comm comm, const MPI_Status *status)
 {
+	struct matched *m;
+
 	if (stamp_is_apart(comm)) {
 		stamp_apart_came(status, MPI_SUCCESS);
 		return;
 	}
-	if (!has_room() && !matched_count)
+	m = hook_table_new(&messages);
+	if (!m)
 		return;
-	if (matched_count == matched_room)
-		memmove(matched, matched + 1, sizeof(matched[0]) * (size_t)--matched_count);
-	matched[matched_count++] =
-		(struct matched){message, comm, stamp_comm_rides(comm), stamp_next_key(false)};
-}
-
-static struct matched unmatch(MPI_Message message)
-{
-	struct matched m = {message, MPI_COMM_WORLD, !stamp_apart, stamp_next_key(false)};
-	int i = matched_count - 1;
-
-	while (i >= 0 && matched[i].message != message)
-		i--;
-	if (i < 0)
-		return m;
-	m = matched[i];
-	memmove(matched + i, matched + i + 1, sizeof(matched[0]) * (size_t)(--matched_count - i));
-	return m;
+	m->comm = comm;
+	m->rides = stamp_comm_rides(comm);
+	m->key = stamp_next_key(false);
+	hook_table_insert(&messages, m, (uint64_t)(uintptr_t)message);
 }
 
 void stamp_received(const struct stamp_parcel *p, MPI_Comm comm, MPI_Status *status, int rc)

@@ -5,8 +5,8 @@
  */
 #include <sys/mman.h>
 
-#include "hook/mpi/stamp/stamp.h"
 #include "hook/mpi/object/memory.h"
+#include "hook/mpi/stamp/stamp.h"
 
 #define ROOMS 32         /* made at a time */
 #define CROWDED_ROOMS 64 /* at most: long ones, made one by one; whoever gets none makes a type */

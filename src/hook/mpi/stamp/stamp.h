@@ -17,10 +17,10 @@
 
 #include <string.h>
 
-#include "hook/mpi/racing/clock.h"
-#include "hook/mpi/racing/ledger.h"
 #include "hook/mpi/call/mpi.h"
 #include "hook/mpi/object/table.h"
+#include "hook/mpi/racing/clock.h"
+#include "hook/mpi/racing/ledger.h"
 
 /*
  * Messages of at most so many bytes of one predefined type are copied: those that MPI copies, too.

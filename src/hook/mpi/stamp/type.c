@@ -7,8 +7,8 @@
  */
 #include <limits.h>
 
-#include "hook/mpi/stamp/stamp.h"
 #include "hook/mpi/object/memory.h"
+#include "hook/mpi/stamp/stamp.h"
 
 #define SETS 512 /* of datatypes that are kept: programs send the rows of a matrix one by one */
 #define SETS_DERIVED 16 /* for those of types of the program, which may be large */

@@ -6,7 +6,7 @@
  * moment its source may still be to come; so an outcome is put down first and filled in later.
  * Those that got nothing are in the trace, whatever it leaves out.
  */
-#include "graph/whole.h"
+#include "graph/unreduced.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -34,8 +34,8 @@ struct post {
 };
 
 struct reading {
-	struct graph_whole *whole;
-	struct graph_whole_rank *out;
+	struct graph_unreduced *whole;
+	struct graph_unreduced_rank *out;
 	unsigned rank;
 	const struct rp_map *members; /* (name, rank in MPI_COMM_WORLD): rank in it + 1 */
 	struct rp_map names;          /* numbers of communicators: their names + 1 */
@@ -66,7 +66,7 @@ static int64_t source_of(const struct reading *r, uint32_t comm, int32_t peer)
 	return source ? (int64_t)(uintptr_t)source - 1 : -1;
 }
 
-static struct graph_whole_thread *thread_of(struct graph_whole_rank *out, uint32_t thread)
+static struct graph_unreduced_thread *thread_of(struct graph_unreduced_rank *out, uint32_t thread)
 {
 	if (thread >= out->threads) {
 		out->thread = rp_widen(out->thread, out->threads, (size_t)thread + 1,
@@ -77,9 +77,9 @@ static struct graph_whole_thread *thread_of(struct graph_whole_rank *out, uint32
 }
 
 /* Its place, plus 1. */
-static size_t put(struct graph_whole_rank *out, uint32_t thread, struct trace_rewrite_outcome o)
+static size_t put(struct graph_unreduced_rank *out, uint32_t thread, struct trace_rewrite_outcome o)
 {
-	struct graph_whole_thread *t = thread_of(out, thread);
+	struct graph_unreduced_thread *t = thread_of(out, thread);
 
 	if (t->n == t->room) {
 		t->room = t->room ? 2 * t->room : 64;
@@ -148,7 +148,7 @@ static void settle_older(struct reading *r, const struct trace_event *e, uint32_
 }
 
 /* Racing modes number all wildcards together. */
-static void number_wild(struct graph_whole_rank *out, uint64_t post)
+static void number_wild(struct graph_unreduced_rank *out, uint64_t post)
 {
 	if (out->wilds == out->room) {
 		out->room = out->room ? 2 * out->room : 256;
@@ -286,7 +286,7 @@ static void end_reading(struct reading *r)
 	rp_map_free(&r->names);
 }
 
-static int read_rank(struct graph_whole *whole, unsigned rank, const struct rp_map *members)
+static int read_rank(struct graph_unreduced *whole, unsigned rank, const struct rp_map *members)
 {
 	const struct graph_source *source = whole->source;
 	struct reading r = {
@@ -329,7 +329,7 @@ static int find_members(const struct graph_source *source, struct rp_map *member
 #define POLLS_LEAST 1024
 #define POLLS_EACH 16
 
-static int read_polls(struct graph_whole *whole, const struct trace_run *run, unsigned rank,
+static int read_polls(struct graph_unreduced *whole, const struct trace_run *run, unsigned rank,
 		      uint32_t thread)
 {
 	const struct graph_source *source = whole->source;
@@ -377,7 +377,7 @@ static int compare(const void *a, const void *b)
 }
 
 /* Without those of which nobody came to know, in the order of events. */
-static void finish_thread(struct graph_whole_thread *t)
+static void finish_thread(struct graph_unreduced_thread *t)
 {
 	size_t n = 0;
 
@@ -393,9 +393,9 @@ static void finish_thread(struct graph_whole_thread *t)
 static const struct trace_rewrite_outcome *outcomes(void *context, unsigned rank, uint32_t process,
 						    const char *thread, size_t *count)
 {
-	const struct graph_whole *whole = context;
+	const struct graph_unreduced *whole = context;
 	const struct graph_source *source = whole->source;
-	const struct graph_whole_rank *r = &whole->rank[rank];
+	const struct graph_unreduced_rank *r = &whole->rank[rank];
 
 	for (uint32_t i = 0; i < r->threads; i++) {
 		if (graph_source_process(source, rank, i) == process &&
@@ -410,7 +410,8 @@ static const struct trace_rewrite_outcome *outcomes(void *context, unsigned rank
 
 static uint64_t post_in_racing(void *context, unsigned rank, uint32_t process, uint64_t number)
 {
-	const struct graph_whole_rank *r = &((const struct graph_whole *)context)->rank[rank];
+	const struct graph_unreduced_rank *r =
+		&((const struct graph_unreduced *)context)->rank[rank];
 
 	return r->process == process && number < r->wilds ? r->post[number] : UINT64_MAX;
 }
@@ -421,7 +422,7 @@ static uint64_t post_in_reduced(void *context, unsigned rank, uint32_t process, 
 	return number;
 }
 
-static int read_all(struct graph_whole *whole, const struct trace_run *run)
+static int read_all(struct graph_unreduced *whole, const struct trace_run *run)
 {
 	const struct graph_source *source = whole->source;
 	struct rp_map members = {0};
@@ -438,14 +439,14 @@ static int read_all(struct graph_whole *whole, const struct trace_run *run)
 	return rc;
 }
 
-int graph_whole_make(struct graph_whole *whole, const struct graph_source *source,
-		     const struct trace_run *run, struct trace_rewrite *how)
+int graph_unreduced_make(struct graph_unreduced *whole, const struct graph_source *source,
+			 const struct trace_run *run, struct trace_rewrite *how)
 {
 	uint32_t mode = trace_run_mode(run);
 	bool racing = mode != TRACE_MODE_REDUCED && mode != TRACE_MODE_GUIDED;
 	int rc;
 
-	*whole = (struct graph_whole){source, rp_alloc(source->ranks, sizeof(*whole->rank))};
+	*whole = (struct graph_unreduced){source, rp_alloc(source->ranks, sizeof(*whole->rank))};
 	rc = read_all(whole, run);
 	if (rc)
 		rp_say("the evaluation of %s is damaged; 'reprise evaluate --again' makes it anew",
@@ -457,7 +458,7 @@ int graph_whole_make(struct graph_whole *whole, const struct graph_source *sourc
 	return rc ? RP_EXIT_BAD_INPUT : 0;
 }
 
-void graph_whole_free(struct graph_whole *whole)
+void graph_unreduced_free(struct graph_unreduced *whole)
 {
 	for (unsigned i = 0; i < whole->source->ranks; i++) {
 		for (uint32_t k = 0; k < whole->rank[i].threads; k++)

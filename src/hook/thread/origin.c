@@ -4,7 +4,7 @@
  * that use them: so where is kept in one table of the process, by address, and its stacks are in a
  * stream of the process. Invariant: all of it is touched under the lock.
  */
-#include "hook/thread/made.h"
+#include "hook/thread/origin.h"
 
 #include <sched.h>
 #include <sys/mman.h>
@@ -13,14 +13,14 @@
 
 #define FIRST_ROOM 1024
 
-struct made {
+struct origin {
 	const void *object; /* NULL: free */
 	uint32_t site;
 };
 
 static struct {
 	int locked;
-	struct made *slot;
+	struct origin *slot;
 	size_t room, used; /* room: a power of two */
 	struct hook_stacks *stacks;
 } table;
@@ -37,12 +37,12 @@ static void unlock(void)
 }
 
 /* The object's slot, or the one it would have; there is a free one. */
-static struct made *find(const void *object)
+static struct origin *find(const void *object)
 {
 	size_t i = ((uintptr_t)object * 0x9e3779b97f4a7c15ull) >> 20;
 
 	for (;; i++) {
-		struct made *m = &table.slot[i & (table.room - 1)];
+		struct origin *m = &table.slot[i & (table.room - 1)];
 
 		if (!m->object || m->object == object)
 			return m;
@@ -52,7 +52,7 @@ static struct made *find(const void *object)
 static void grow(void)
 {
 	size_t before = table.room, room = before ? 2 * before : FIRST_ROOM;
-	struct made *old = table.slot;
+	struct origin *old = table.slot;
 	void *p = mmap(NULL, room * sizeof(*old), PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -68,9 +68,9 @@ static void grow(void)
 		munmap(old, before * sizeof(*old));
 }
 
-void hook_made_note(const void *object, const void *site)
+void hook_origin_note(const void *object, const void *site)
 {
-	struct made *m;
+	struct origin *m;
 
 	hook_depth = HOOK_CLOSED;
 	lock();
@@ -86,7 +86,7 @@ void hook_made_note(const void *object, const void *site)
 	hook_depth = 0;
 }
 
-uint32_t hook_made_site(const void *object)
+uint32_t hook_origin_site(const void *object)
 {
 	uint32_t site = 0;
 

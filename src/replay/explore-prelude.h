@@ -3,8 +3,8 @@
  * Preludes: the beginning of a recorded run, up to a cut, with one outcome changed. A job that runs
  * along a prelude does what the prelude says and then goes on by itself, recording all of it.
  */
-#ifndef REPLAY_PRELUDE_H
-#define REPLAY_PRELUDE_H
+#ifndef REPLAY_EXPLORE_PRELUDE_H
+#define REPLAY_EXPLORE_PRELUDE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -57,9 +57,9 @@ int replay_outcome_find(const struct trace_run *run, const struct replay_force *
  * Makes the directory prelude/ in `dir`. Events of the forced thread up to the forced one, and of
  * the others up to the cut, are in it. Without `force` (NULL) nothing is changed. 0 or -errno.
  */
-int replay_prelude_write(const struct trace_run *run, const struct trace_dir *dir,
-			 const struct replay_cut *cut, const struct replay_force *force)
+int replay_explore_prelude_write(const struct trace_run *run, const struct trace_dir *dir,
+				 const struct replay_cut *cut, const struct replay_force *force)
 	__attribute__((warn_unused_result));
-void replay_prelude_remove(const struct trace_dir *dir);
+void replay_explore_prelude_remove(const struct trace_dir *dir);
 
 #endif

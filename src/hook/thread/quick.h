@@ -12,22 +12,22 @@
 #include "hook/thread/objects.h"
 
 /* May it be so: without noise and several threads at a time; mutexes are libc's. */
-enum hook_fast {
-	HOOK_FAST_NEVER,
-	HOOK_FAST_FOLLOW, /* replay of a program without handlers */
+enum hook_quick {
+	HOOK_QUICK_NEVER,
+	HOOK_QUICK_FOLLOW, /* replay of a program without handlers */
 	/* recording: */
-	HOOK_FAST_LOCK, /* the program has handlers: what is given back is counted */
-	HOOK_FAST_PAIR,
+	HOOK_QUICK_LOCK, /* the program has handlers: what is given back is counted */
+	HOOK_QUICK_PAIR,
 };
-extern enum hook_fast hook_sync_fast;
+extern enum hook_quick hook_sync_quick;
 
 /* From now on the program has handlers. */
-static inline void hook_sync_fast_with_handlers(void)
+static inline void hook_sync_quick_with_handlers(void)
 {
-	if (hook_sync_fast == HOOK_FAST_PAIR)
-		hook_sync_fast = HOOK_FAST_LOCK;
-	if (hook_sync_fast == HOOK_FAST_FOLLOW)
-		hook_sync_fast = HOOK_FAST_NEVER;
+	if (hook_sync_quick == HOOK_QUICK_PAIR)
+		hook_sync_quick = HOOK_QUICK_LOCK;
+	if (hook_sync_quick == HOOK_QUICK_FOLLOW)
+		hook_sync_quick = HOOK_QUICK_NEVER;
 }
 
 /*
@@ -99,7 +99,7 @@ static inline bool hook_mutex_step(struct hook_thread *t, pthread_mutex_t *m)
 int hook_sync_slow_lock(pthread_mutex_t *m, const void *site) __attribute__((noinline));
 int hook_sync_slow_unlock(pthread_mutex_t *m, const void *site) __attribute__((noinline));
 
-/* The same in replay, where HOOK_FAST_FOLLOW. */
+/* The same in replay, where HOOK_QUICK_FOLLOW. */
 int hook_sync_follow_lock(pthread_mutex_t *m, const void *site);
 int hook_sync_follow_unlock(pthread_mutex_t *m, const void *site);
 
@@ -117,7 +117,7 @@ int hook_sync_counted_unlock(pthread_mutex_t *m);
 int hook_sync_late_signals(struct hook_thread *t) __attribute__((noinline));
 
 /* Whatever else it calls comes last, so that nothing has to be kept on the stack. */
-static inline int hook_sync_fast_lock(pthread_mutex_t *m, const void *site)
+static inline int hook_sync_quick_lock(pthread_mutex_t *m, const void *site)
 {
 	struct hook_thread *t = hook_self;
 

@@ -5,7 +5,7 @@
  * posted (the run had a prelude itself) and again later counts where it was written last. Input
  * streams are taken whole, by a link: the hook knows by its events where the cut is.
  */
-#include "replay/prelude.h"
+#include "replay/explore-prelude.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -400,8 +400,8 @@ static int write_rank(const struct trace_run *run, const struct trace_run_rank *
 	return rc;
 }
 
-int replay_prelude_write(const struct trace_run *run, const struct trace_dir *dir,
-			 const struct replay_cut *cut, const struct replay_force *force)
+int replay_explore_prelude_write(const struct trace_run *run, const struct trace_dir *dir,
+				 const struct replay_cut *cut, const struct replay_force *force)
 {
 	int fd, rc;
 
@@ -416,7 +416,7 @@ int replay_prelude_write(const struct trace_run *run, const struct trace_dir *di
 	return rc;
 }
 
-void replay_prelude_remove(const struct trace_dir *dir)
+void replay_explore_prelude_remove(const struct trace_dir *dir)
 {
 	struct trace_dir prelude = {.path = rp_format("%s/" PRELUDE, dir->path)};
 	int rc;

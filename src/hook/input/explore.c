@@ -5,7 +5,7 @@
  * Invariant: `ahead` is what to add to a real clock of the kind so that it goes on from the last
  * value that the prelude gave.
  */
-#include "hook/input/steer.h"
+#include "hook/input/explore.h"
 
 #include <errno.h>
 #include <string.h>
@@ -47,7 +47,7 @@ static bool is_left_out(uint32_t kind)
 }
 
 /* false: past the cut, or there are no more. */
-static bool take(const struct hook_steer *s, struct trace_input_rec *rec)
+static bool take(const struct hook_explore_input *s, struct trace_input_rec *rec)
 {
 	struct hook_thread *t = s->thread;
 	int rc;
@@ -71,7 +71,7 @@ static int error_of(const struct trace_input_rec *rec)
 	return rec->value > 0 && rec->value < 4096 ? -(int)rec->value : -EINVAL;
 }
 
-static void remember(const struct hook_steer *s, uint64_t given)
+static void remember(const struct hook_explore_input *s, uint64_t given)
 {
 	uint64_t real;
 
@@ -99,9 +99,9 @@ static uint64_t go_on(uint32_t kind, uint64_t real)
 	return real;
 }
 
-int hook_steer_number(void *ctx, uint64_t *value)
+int hook_explore_number(void *ctx, uint64_t *value)
 {
-	const struct hook_steer *s = ctx;
+	const struct hook_explore_input *s = ctx;
 	struct trace_input_rec rec;
 	int rc;
 
@@ -120,9 +120,9 @@ int hook_steer_number(void *ctx, uint64_t *value)
 	return rc;
 }
 
-ssize_t hook_steer_bytes(void *ctx, void *buffer, size_t size)
+ssize_t hook_explore_bytes(void *ctx, void *buffer, size_t size)
 {
-	const struct hook_steer *s = ctx;
+	const struct hook_explore_input *s = ctx;
 	struct trace_input_rec rec;
 	size_t n = 0;
 

@@ -3,20 +3,20 @@
  * All outcomes of a run from its events: what a trace that leaves out those that did not race
  * would have, had it been recorded with all of them. Handed to trace_rewrite().
  */
-#ifndef GRAPH_WHOLE_H
-#define GRAPH_WHOLE_H
+#ifndef GRAPH_UNREDUCED_H
+#define GRAPH_UNREDUCED_H
 
 #include "graph/source.h"
 #include "trace/rewrite.h"
 #include "trace/run.h"
 
-struct graph_whole_thread {
+struct graph_unreduced_thread {
 	struct trace_rewrite_outcome *item; /* in the order of events */
 	size_t n, room;
 };
 
-struct graph_whole_rank {
-	struct graph_whole_thread *thread; /* as the source numbers them */
+struct graph_unreduced_rank {
+	struct graph_unreduced_thread *thread; /* as the source numbers them */
 	uint32_t threads;
 	uint64_t *post; /* by number of the wildcard in the trace; UINT64_MAX: not a posted one */
 	size_t wilds, room;
@@ -24,18 +24,18 @@ struct graph_whole_rank {
 	uint64_t events;
 };
 
-struct graph_whole {
+struct graph_unreduced {
 	const struct graph_source *source;
-	struct graph_whole_rank *rank;
+	struct graph_unreduced_rank *rank;
 };
 
 /*
  * Reads the events of the evaluated trace `run` and fills in how->context and the functions. 0, or
  * the exit code after saying why not.
  */
-int graph_whole_make(struct graph_whole *whole, const struct graph_source *source,
-		     const struct trace_run *run, struct trace_rewrite *how)
+int graph_unreduced_make(struct graph_unreduced *whole, const struct graph_source *source,
+			 const struct trace_run *run, struct trace_rewrite *how)
 	__attribute__((warn_unused_result));
-void graph_whole_free(struct graph_whole *whole);
+void graph_unreduced_free(struct graph_unreduced *whole);
 
 #endif
