@@ -19,14 +19,12 @@
 #include "hook/mpi/replay/held.h"
 #include "hook/mpi/replay/yield.h"
 
-#define NOWHERE_TAG 1
 #define NOISY_POLLS 1000
 
 bool replay_quick;
 
-static MPI_Comm nowhere; /* a communicator on which nobody sends */
-static bool sparse;      /* wildcards without a record stay wildcards */
-static bool racing;      /* only wildcards that raced have a source, by number */
+static bool sparse; /* wildcards without a record stay wildcards */
+static bool racing; /* only wildcards that raced have a source, by number */
 
 /* Posts and cancellations were read in advance. */
 void replay_advance(struct hook_thread *t)
@@ -209,7 +207,7 @@ static void opened(struct hook_thread *t, int world, int level)
 	why = hook_posts_load(hook_process.rank_fd, &threads);
 	if (why)
 		hook_failed(t, why);
-	hook_mpi_make_alone(&nowhere);
+	replay_posts_open();
 	hook_credit_open(world);
 	hook_yield_open(world);
 	replay_quick = hook_mpi_mode == &hook_mpi_replay && !replay_is_partial() &&
@@ -220,68 +218,7 @@ static void opened(struct hook_thread *t, int world, int level)
 static void closing(struct hook_thread *t)
 {
 	(void)t;
-	hook_mpi_top.Comm_free(&nowhere);
-}
-
-#ifdef HOOK_FLAVOUR_OPENMPI
-static int start_other(struct hook_mpi_receive *o)
-{
-	int rc;
-
-	o->post = HOOK_PREPARED;
-	rc = hook_mpi_receive(&hook_mpi_top, o);
-	if (rc != MPI_SUCCESS)
-		return rc;
-	rc = hook_mpi_top.Start(o->request);
-	if (rc != MPI_SUCCESS)
-		hook_mpi_top.Request_free(o->request);
-	return rc;
-}
-#endif
-
-int replay_post(const struct hook_mpi_receive *as_asked, uint32_t *flags)
-{
-	struct hook_mpi_receive o = *as_asked;
-	uint32_t code = TRACE_POST_SOURCE;
-
-	if (o.source == MPI_ANY_SOURCE) {
-		*flags |= REQUEST_WILD;
-		code = hook_posts_wild(hook_requests_next_wild());
-		if (code >= TRACE_POST_SOURCE)
-			o.source = (int)(code - TRACE_POST_SOURCE);
-	} else if (o.source != MPI_PROC_NULL && hook_posts_cancelled(hook_requests_next_post())) {
-		code = TRACE_POST_CANCELLED;
-	}
-	if (code == TRACE_POST_CANCELLED) {
-		*flags |= REQUEST_NOWHERE;
-		o.source = 0;
-		o.tag = NOWHERE_TAG;
-		o.comm = nowhere;
-	}
-#ifdef HOOK_FLAVOUR_OPENMPI
-	if (*flags & REQUEST_PERSISTENT && !(*flags & REQUEST_NOWHERE))
-		return start_other(&o);
-#endif
-	return hook_mpi_receive(&hook_mpi_top, &o);
-}
-
-/* Adds the request just posted; its flags must survive the post's own. */
-static void posted(struct hook_thread *t, const struct hook_mpi_receive *o, uint32_t flags)
-{
-	struct hook_request *r;
-
-	if (o->source == MPI_PROC_NULL)
-		return;
-	hook_requests_lock();
-	r = hook_requests_add(*o->request, flags);
-	if (r) {
-		hook_requests_post(r);
-		r->flags |= flags;
-		r->want = *o;
-	}
-	hook_requests_unlock();
-	if (!r)
-		hook_failed(t, "out of memory for open receives");
+	replay_posts_close();
 }
 
 /* A source that the recording could not name stays a wildcard. */
@@ -362,7 +299,7 @@ static int post_receive(struct hook_thread *t, const struct hook_mpi_receive *o)
 	int rc = replay_post(o, &flags);
 
 	if (rc == MPI_SUCCESS)
-		posted(t, o, flags);
+		replay_posted(t, o, flags);
 	return rc;
 }
 
@@ -427,7 +364,7 @@ static int post_exchange(struct hook_thread *t, const struct hook_mpi_exchange *
 	if (o->source != MPI_ANY_SOURCE) {
 		rc = hook_mpi_exchange(&hook_mpi_top, o);
 		if (rc == MPI_SUCCESS)
-			posted(t, &in, 0);
+			replay_posted(t, &in, 0);
 	} else {
 		rc = hook_mpi_send_part(o);
 		if (rc == MPI_SUCCESS)

@@ -52,6 +52,12 @@ bool replay_is_partial(void);
    stands for a REQUEST_PERSISTENT one. */
 int replay_post(const struct hook_mpi_receive *o, uint32_t *flags);
 
+/* Adds the request just posted; its flags must survive the post's own. */
+void replay_posted(struct hook_thread *t, const struct hook_mpi_receive *o, uint32_t flags);
+
+void replay_posts_open(void);
+void replay_posts_close(void);
+
 int replay_start(struct hook_thread *t, const struct hook_mpi_start *o);
 int replay_complete(struct hook_thread *t, const struct hook_mpi_completion *o);
 int replay_release(struct hook_thread *t, const struct hook_mpi_release *o);
