@@ -14,9 +14,9 @@
  * call). S/moved: "OLD\0NEW\0" for each directory that lies elsewhere than it did. S/changed-N: the
  * words about an input file that is not what it was, which a rank has said. S/output-NNNN-K: what
  * process K of the rank prints (trace/output.h). S/evaluate, if it is there, asks the ranks to
- * write events below S/graph (hook/mpi/evaluate/evaluate.h); it holds the time of its start, nanoseconds of
- * CLOCK_REALTIME. S/all is created by the front when every rank has said its last word. S/refused
- * is created by a rank that cannot be started and has said why.
+ * write events below S/graph (hook/mpi/evaluate/evaluate.h); it holds the time of its start,
+ * nanoseconds of CLOCK_REALTIME. S/all is created by the front when every rank has said its last
+ * word. S/refused is created by a rank that cannot be started and has said why.
  */
 #ifndef REPLAY_SESSION_H
 #define REPLAY_SESSION_H
