@@ -5,6 +5,7 @@
  */
 #include "hook/mpi/call/mpi.h"
 #include "hook/mpi/replay/credit.h"
+#include "hook/mpi/replay/held.h"
 #include "hook/mpi/replay/yield.h"
 
 static int source_for(struct hook_thread *t, int source)
@@ -13,8 +14,9 @@ static int source_for(struct hook_thread *t, int source)
 								 : source;
 }
 
-int hook_mpi_receive_in_turn(struct hook_thread *t, struct hook_mpi_receive *o)
+int hook_mpi_receive_in_turn(struct hook_thread *t, const struct hook_mpi_receive *asked)
 {
+	struct hook_mpi_receive own = *asked, *o = &own;
 	MPI_Request request;
 	int rc;
 
@@ -22,7 +24,7 @@ int hook_mpi_receive_in_turn(struct hook_thread *t, struct hook_mpi_receive *o)
 	o->source = source_for(t, o->source);
 	/* Where the call itself would fail at once, nothing is waited for. */
 	if (hook_yields && o->count >= 0 && o->type != MPI_DATATYPE_NULL &&
-	    !hook_credit_is_sent(o->source, o->comm)) {
+	    (hook_held_has_marks(t) || !hook_credit_is_sent(o->source, o->comm))) {
 		rc = hook_yield_probe(o->source, o->tag, o->comm, NULL, MPI_STATUS_IGNORE);
 		if (rc != MPI_SUCCESS)
 			return rc;
@@ -140,8 +142,9 @@ int hook_mpi_pack_first(struct hook_thread *t, struct hook_mpi_exchange *o)
 	return rc;
 }
 
-int hook_mpi_exchange_in_turn(struct hook_thread *t, struct hook_mpi_exchange *o)
+int hook_mpi_exchange_in_turn(struct hook_thread *t, const struct hook_mpi_exchange *asked)
 {
+	struct hook_mpi_exchange own = *asked, *o = &own;
 	bool large = !o->replace && (o->sendcount > INT_MAX || o->recvcount > INT_MAX);
 	bool parts = hook_mpi_turns || large;
 	int rc = parts && o->replace ? hook_mpi_pack_first(t, o) : MPI_SUCCESS;

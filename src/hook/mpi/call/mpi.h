@@ -200,9 +200,9 @@ struct hook_mpi_mode {
 	void (*opened)(struct hook_thread *t, int world, int level);
 	void (*closing)(struct hook_thread *t);
 	/* what becomes of these is the mode's choice; it may change the structs */
-	int (*receive)(struct hook_thread *t, struct hook_mpi_receive *o);
-	int (*exchange)(struct hook_thread *t, struct hook_mpi_exchange *o);
-	int (*probe)(struct hook_thread *t, struct hook_mpi_probe *o);
+	int (*receive)(struct hook_thread *t, const struct hook_mpi_receive *o);
+	int (*exchange)(struct hook_thread *t, const struct hook_mpi_exchange *o);
+	int (*probe)(struct hook_thread *t, const struct hook_mpi_probe *o);
 	int (*start)(struct hook_thread *t, const struct hook_mpi_start *o);
 	int (*release)(struct hook_thread *t, const struct hook_mpi_release *o);
 	int (*complete)(struct hook_thread *t, const struct hook_mpi_completion *o);
@@ -333,8 +333,8 @@ void hook_mpi_noise(struct hook_thread *t);
 void *hook_mpi_scratch(struct hook_thread *t, int which, size_t n);
 
 /* The blocking calls, in a turn where threads take turns. Shared by the modes. */
-int hook_mpi_receive_in_turn(struct hook_thread *t, struct hook_mpi_receive *o);
-int hook_mpi_exchange_in_turn(struct hook_thread *t, struct hook_mpi_exchange *o);
+int hook_mpi_receive_in_turn(struct hook_thread *t, const struct hook_mpi_receive *asked);
+int hook_mpi_exchange_in_turn(struct hook_thread *t, const struct hook_mpi_exchange *asked);
 
 /* An exchange as two messages; of one that replaces, what it sends is packed before. */
 int hook_mpi_exchange_by_parts(const struct hook_mpi_calls *mpi, struct hook_thread *t,

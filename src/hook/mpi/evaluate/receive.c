@@ -12,8 +12,9 @@ static void returned(struct evaluate *e, int rc, const MPI_Status *status)
 		evaluate_note(e, rc, status);
 }
 
-static int evaluate_receive(struct hook_thread *t, struct hook_mpi_receive *o)
+static int evaluate_receive(struct hook_thread *t, const struct hook_mpi_receive *asked)
 {
+	struct hook_mpi_receive own = *asked, *o = &own;
 	static const enum hook_mpi_act_kind kinds[] = {HOOK_ACT_RECV, HOOK_ACT_IRECV,
 						       HOOK_ACT_RECV_INIT};
 	struct hook_mpi_act act = {.kind = kinds[o->post],
@@ -32,8 +33,9 @@ static int evaluate_receive(struct hook_thread *t, struct hook_mpi_receive *o)
 	return rc;
 }
 
-static int evaluate_exchange(struct hook_thread *t, struct hook_mpi_exchange *o)
+static int evaluate_exchange(struct hook_thread *t, const struct hook_mpi_exchange *asked)
 {
+	struct hook_mpi_exchange own = *asked, *o = &own;
 	struct hook_mpi_act act = {
 		.kind = o->post == HOOK_POSTED ? HOOK_ACT_IEXCHANGE : HOOK_ACT_EXCHANGE,
 		.peer = o->dest,
@@ -56,8 +58,9 @@ static int evaluate_exchange(struct hook_thread *t, struct hook_mpi_exchange *o)
 	return rc;
 }
 
-static int evaluate_probe(struct hook_thread *t, struct hook_mpi_probe *o)
+static int evaluate_probe(struct hook_thread *t, const struct hook_mpi_probe *asked)
 {
+	struct hook_mpi_probe own = *asked, *o = &own;
 	struct hook_mpi_act act = {.kind = o->message ? HOOK_ACT_MPROBE : HOOK_ACT_PROBE,
 				   .poll = o->poll,
 				   .peer = o->source,

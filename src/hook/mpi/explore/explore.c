@@ -230,7 +230,7 @@ static int known_source(const struct trace_rec *rec, uint64_t first)
 }
 
 /* A probe before the cut; a poll is one that the prelude makes succeed. */
-static int probe_as_told(struct hook_thread *t, struct hook_mpi_probe *o)
+static int probe_as_told(struct hook_thread *t, const struct hook_mpi_probe *o)
 {
 	struct trace_rec rec = {0};
 	int source = o->source, rc;
@@ -270,7 +270,7 @@ static void wants(const struct hook_thread *t, int source, int tag, MPI_Comm com
 		explore_waits_for(source, tag, comm);
 }
 
-static int explore_receive(struct hook_thread *t, struct hook_mpi_receive *o)
+static int explore_receive(struct hook_thread *t, const struct hook_mpi_receive *o)
 {
 	int rc;
 
@@ -283,7 +283,7 @@ static int explore_receive(struct hook_thread *t, struct hook_mpi_receive *o)
 }
 
 /* Past the cut; blocking or not, a matched probe takes its message. */
-static int probe_freely(struct hook_thread *t, struct hook_mpi_probe *o)
+static int probe_freely(struct hook_thread *t, const struct hook_mpi_probe *o)
 {
 	bool takes = o->message != NULL;
 	int rc = hook_mpi_record.probe(t, o);
@@ -295,8 +295,9 @@ static int probe_freely(struct hook_thread *t, struct hook_mpi_probe *o)
 	return rc;
 }
 
-static int explore_probe(struct hook_thread *t, struct hook_mpi_probe *o)
+static int explore_probe(struct hook_thread *t, const struct hook_mpi_probe *asked)
 {
+	struct hook_mpi_probe own = *asked, *o = &own;
 	MPI_Status local = {.MPI_SOURCE = MPI_UNDEFINED};
 
 	if (o->status == MPI_STATUS_IGNORE)
@@ -316,7 +317,7 @@ static int explore_probe(struct hook_thread *t, struct hook_mpi_probe *o)
 	return probe_freely(t, o);
 }
 
-static int explore_exchange(struct hook_thread *t, struct hook_mpi_exchange *o)
+static int explore_exchange(struct hook_thread *t, const struct hook_mpi_exchange *o)
 {
 	explore_sends(o->dest, o->sendtag, o->comm);
 	if (o->post == HOOK_BLOCKING)

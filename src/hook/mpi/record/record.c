@@ -178,8 +178,9 @@ static bool watched(int source)
 	return source == MPI_ANY_SOURCE || hook_requests_count() || record_tracing;
 }
 
-static int receive_now(struct hook_thread *t, struct hook_mpi_receive *o)
+static int receive_now(struct hook_thread *t, const struct hook_mpi_receive *asked)
 {
+	struct hook_mpi_receive own = *asked, *o = &own;
 	int source = o->source, rc;
 	MPI_Status local;
 
@@ -199,7 +200,7 @@ static int receive_now(struct hook_thread *t, struct hook_mpi_receive *o)
 	return rc;
 }
 
-static int record_receive(struct hook_thread *t, struct hook_mpi_receive *o)
+static int record_receive(struct hook_thread *t, const struct hook_mpi_receive *o)
 {
 	int rc;
 
@@ -217,8 +218,9 @@ static int record_receive(struct hook_thread *t, struct hook_mpi_receive *o)
 	return rc;
 }
 
-static int exchange_now(struct hook_thread *t, struct hook_mpi_exchange *o)
+static int exchange_now(struct hook_thread *t, const struct hook_mpi_exchange *asked)
 {
+	struct hook_mpi_exchange own = *asked, *o = &own;
 	int source = o->source, rc;
 	bool look = watched(source);
 	MPI_Status local;
@@ -247,7 +249,7 @@ static int post_exchange(struct hook_thread *t, const struct hook_mpi_exchange *
 	return rc;
 }
 
-static int record_exchange(struct hook_thread *t, struct hook_mpi_exchange *o)
+static int record_exchange(struct hook_thread *t, const struct hook_mpi_exchange *o)
 {
 	int rc;
 
@@ -328,8 +330,9 @@ static int probe_poll(struct hook_thread *t, const struct hook_mpi_probe *o)
 	return rc;
 }
 
-static int record_probe(struct hook_thread *t, struct hook_mpi_probe *o)
+static int record_probe(struct hook_thread *t, const struct hook_mpi_probe *asked)
 {
+	struct hook_mpi_probe own = *asked, *o = &own;
 	MPI_Status local;
 	int rc;
 

@@ -128,13 +128,21 @@ static void read_marks(struct hook_thread *t)
 
 static bool is_marked(const struct hook_thread *t, uint32_t kind, uint64_t a)
 {
-	const struct held *g = t->guide;
+	/* A thread of MPI's own has no state of ours. */
+	const struct held *g = t ? t->guide : NULL;
 
 	for (size_t i = 0; g && i < g->marks; i++) {
 		if (g->mark[i].kind == kind && g->mark[i].a == a)
 			return true;
 	}
 	return false;
+}
+
+bool hook_held_has_marks(const struct hook_thread *t)
+{
+	const struct held *g = t->guide;
+
+	return g && g->marks;
 }
 
 static uint64_t events_of_all(void)
@@ -245,12 +253,13 @@ static struct shadow *new_shadow(struct hook_thread *t, MPI_Comm comm)
 
 	hook_mpi_lock(&locked);
 	s = hook_table_new(&shadows);
-	if (s)
+	if (s) {
+		s->request = MPI_REQUEST_NULL;
 		hook_table_insert(&shadows, s, (uint64_t)(uintptr_t)comm);
+	}
 	hook_mpi_unlock(&locked);
 	if (!s)
 		hook_failed(t, "out of memory for held messages");
-	s->request = MPI_REQUEST_NULL;
 	return s;
 }
 
@@ -343,7 +352,7 @@ static int held_send(struct hook_mpi_send *o)
 /* Where the next message of the event comes from. */
 static MPI_Comm receive_on(MPI_Comm comm)
 {
-	struct held *g = hook_self->guide;
+	struct held *g = hook_self ? hook_self->guide : NULL;
 
 	return g && is_marked(hook_self, TRACE_GUIDE_RECV, g->received++)
 		       ? shadow_of(hook_self, comm)

@@ -21,6 +21,9 @@ void hook_held_begin(struct hook_thread *t);
 /* Gives permits. */
 void hook_held_end(struct hook_thread *t);
 
+/* Is something of the event at work held back? */
+bool hook_held_has_marks(const struct hook_thread *t);
+
 /* A communicator came up; `parent` if it is only on its way (Comm_idup). Or it is freed. */
 void hook_held_created(struct hook_thread *t, MPI_Comm parent, MPI_Comm created);
 void hook_held_freeing(struct hook_thread *t, MPI_Comm comm);

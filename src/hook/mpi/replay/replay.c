@@ -274,8 +274,9 @@ static void freeing(struct hook_thread *t, MPI_Comm comm)
 		hook_held_freeing(t, comm);
 }
 
-static int receive_now(struct hook_thread *t, struct hook_mpi_receive *o)
+static int receive_now(struct hook_thread *t, const struct hook_mpi_receive *asked)
 {
+	struct hook_mpi_receive own = *asked, *o = &own;
 	MPI_Status local;
 	int rc;
 
@@ -323,7 +324,7 @@ static int prepare_receive(struct hook_thread *t, const struct hook_mpi_receive 
 	return rc;
 }
 
-static int replay_receive(struct hook_thread *t, struct hook_mpi_receive *o)
+static int replay_receive(struct hook_thread *t, const struct hook_mpi_receive *o)
 {
 	int rc;
 
@@ -341,8 +342,9 @@ static int replay_receive(struct hook_thread *t, struct hook_mpi_receive *o)
 	return rc;
 }
 
-static int exchange_now(struct hook_thread *t, struct hook_mpi_exchange *o)
+static int exchange_now(struct hook_thread *t, const struct hook_mpi_exchange *asked)
 {
+	struct hook_mpi_exchange own = *asked, *o = &own;
 	MPI_Status local;
 	int rc;
 
@@ -374,7 +376,7 @@ static int post_exchange(struct hook_thread *t, const struct hook_mpi_exchange *
 	return rc;
 }
 
-static int replay_exchange(struct hook_thread *t, struct hook_mpi_exchange *o)
+static int replay_exchange(struct hook_thread *t, const struct hook_mpi_exchange *o)
 {
 	int rc;
 
@@ -394,8 +396,9 @@ static int source_found(struct hook_thread *t, const struct hook_mpi_probe *o)
 }
 
 /* In its turn: the recorded message had arrived by then, so this does not wait for a thread. */
-static int probe_now(struct hook_thread *t, struct hook_mpi_probe *o)
+static int probe_now(struct hook_thread *t, const struct hook_mpi_probe *asked)
 {
+	struct hook_mpi_probe own = *asked, *o = &own;
 	MPI_Status local;
 	int rc;
 
@@ -412,7 +415,7 @@ static int probe_now(struct hook_thread *t, struct hook_mpi_probe *o)
 	return rc;
 }
 
-static int replay_probe(struct hook_thread *t, struct hook_mpi_probe *o)
+static int replay_probe(struct hook_thread *t, const struct hook_mpi_probe *o)
 {
 	int rc;
 

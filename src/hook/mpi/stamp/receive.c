@@ -57,8 +57,9 @@ void stamp_received(const struct stamp_parcel *p, MPI_Comm comm, MPI_Status *sta
 		stamp_type_put(p->typed);
 }
 
-static int receive_now(struct hook_mpi_receive *o)
+static int receive_now(const struct hook_mpi_receive *asked)
 {
+	struct hook_mpi_receive own = *asked, *o = &own;
 	struct stamp_parcel p;
 	MPI_Status local;
 	int rc = stamp_wrap_recv(&p, NULL, o);
@@ -81,8 +82,9 @@ static int receive_now(struct hook_mpi_receive *o)
 }
 
 /* A message from MPI_PROC_NULL has no clock, and no bytes: nothing comes off. */
-static int receive_matched(struct hook_mpi_receive *o)
+static int receive_matched(const struct hook_mpi_receive *asked)
 {
+	struct hook_mpi_receive own = *asked, *o = &own;
 	struct matched m = unmatch(*o->message);
 	struct stamp_parcel p;
 	MPI_Status local;
@@ -171,8 +173,9 @@ static void hide(MPI_Comm comm, MPI_Status *status)
 		stamp_status_set_bytes(status, bytes - stamp_head);
 }
 
-static int stamp_probe(struct hook_mpi_probe *o)
+static int stamp_probe(const struct hook_mpi_probe *asked)
 {
+	struct hook_mpi_probe own = *asked, *o = &own;
 	MPI_Status local;
 	int rc;
 
