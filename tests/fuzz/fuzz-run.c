@@ -66,6 +66,7 @@ static void compare_output(void)
 		return;
 	if (run.ranks <= 2 && run.has_meta) {
 		struct replay_front f = {.run = &run,
+					 .session = (char *)"/replay-000000",
 					 .session_fd = forge_session_fd(),
 					 .ranks = run.ranks,
 					 .word = word};
