@@ -391,7 +391,7 @@ static int judge_files(const struct replay_front *f, int code)
 	replay_output_end_line(f);
 	if (children_may_write(f)) {
 		rp_say("a file was written that is another one than recorded: %s; child processes "
-		       "had it open, too, and these are run again, not replayed",
+		       "may have written it, too, and these are run again, not replayed",
 		       text);
 	} else {
 		rp_say("replay diverged: a file was written that is another one than recorded: %s",
