@@ -32,6 +32,7 @@ extern const struct cmd_verb cmd_record;
 extern const struct cmd_verb cmd_replay;
 extern const struct cmd_verb cmd_explore;
 extern const struct cmd_verb cmd_evaluate;
+extern const struct cmd_verb cmd_checkpoint;
 extern const struct cmd_verb cmd_reduce;
 extern const struct cmd_verb cmd_info;
 extern const struct cmd_verb cmd_ls;

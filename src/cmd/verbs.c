@@ -6,9 +6,9 @@
 #include "cmd/cmd.h"
 
 const struct cmd_verb *const cmd_verbs[] = {
-	&cmd_record,   &cmd_replay,     &cmd_races, &cmd_explore, &cmd_stats,
-	&cmd_evaluate, &cmd_reduce,     &cmd_info,  &cmd_ls,      &cmd_dump,
-	&cmd_doctor,   &cmd_completion, &cmd_help,  &cmd_rank,    NULL,
+	&cmd_record,     &cmd_replay, &cmd_races, &cmd_explore, &cmd_stats, &cmd_evaluate,
+	&cmd_checkpoint, &cmd_reduce, &cmd_info,  &cmd_ls,      &cmd_dump,  &cmd_doctor,
+	&cmd_completion, &cmd_help,   &cmd_rank,  NULL,
 };
 
 const struct cmd_verb *cmd_find(const char *name)

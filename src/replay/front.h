@@ -2,7 +2,8 @@
 /*
  * The front of a replay: starts the recorded command, watches its ranks, and says how it ended.
  * run.c: the whole. session.c: the shared directory. plan.c: the command. watch.c: the waiting.
- * report.c: the words. evaluate.c: a replay that writes events. explore*.c: runs with another
+ * report.c: the words. pass.c: a replay that makes something of the run; evaluate.c: events;
+ * checkpoint.c: images and logs. explore*.c: runs with another
  * outcome, and explore-prelude.c what they begin with.
  */
 #ifndef REPLAY_FRONT_H
@@ -30,6 +31,8 @@ struct replay_word {
 	size_t frames;
 };
 
+struct replay_pass;
+
 struct replay_front {
 	const struct trace_run *run;
 	bool force, noisy;
@@ -39,7 +42,7 @@ struct replay_front {
 	char **command; /* given by the user, or NULL */
 	bool explore;   /* along the prelude in the trace, recording into it */
 	char *output;   /* a directory for what the ranks and the launcher print, or NULL */
-	bool evaluate;  /* ranks write events; nothing they print is shown */
+	const struct replay_pass *pass; /* something is made of the run (pass.h), or NULL */
 	void (*watching)(const struct replay_front *f); /* called now and then; may be NULL */
 
 	char *session;

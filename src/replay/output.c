@@ -314,7 +314,7 @@ static bool is_to_be_judged(const struct replay_front *f)
 {
 	int sig = launch_front_signal();
 
-	return !f->evaluate && !f->explore && (!sig || sig == SIGUSR1 || sig == SIGUSR2) &&
+	return !f->pass && !f->explore && (!sig || sig == SIGUSR1 || sig == SIGUSR2) &&
 	       !replay_front_any(f, REPLAY_WHY_FAILURE) &&
 	       faccessat(f->session_fd, "refused", F_OK, 0) != 0;
 }
@@ -451,7 +451,7 @@ void replay_output_end_line(const struct replay_front *f)
 {
 	static bool done;
 
-	if (f->evaluate || f->explore || done)
+	if (f->pass || f->explore || done)
 		return;
 	done = true;
 	if (is_unfinished(f, 1) || (is_one_file() && is_unfinished(f, 0))) {

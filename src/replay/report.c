@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "replay/output.h"
+#include "replay/pass.h"
 #include "replay/where.h"
 #include "symbol/symbol.h"
 #include "trace/calls.h"
@@ -138,7 +139,7 @@ void replay_report_failure(const struct replay_front *f)
 		if (f->word[i].why && strcmp(f->word[i].why, REPLAY_WHY_FAILURE) == 0) {
 			const char *text = f->word[i].text;
 
-			rp_say("cannot %s: rank %zu: %s%s", f->evaluate ? "evaluate" : "replay", i,
+			rp_say("cannot %s: rank %zu: %s%s", f->pass ? f->pass->verb : "replay", i,
 			       text, or_force(f, text, strlen(text)));
 			return;
 		}

@@ -114,13 +114,13 @@ int replay_check(const struct replay_front *f)
 	return code ? code : check_programs(f);
 }
 
-/* What an evaluated run prints is known already; what we have to say is not. */
+/* What a run prints in a pass is known already; what we have to say is not. */
 static void discard_output(const struct replay_front *f)
 {
 	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	int ours = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
 
-	if (!f->evaluate || null < 0)
+	if (!f->pass || null < 0)
 		return;
 	if (ours >= 0)
 		rp_say_to(ours);

@@ -15,7 +15,8 @@
  * words about an input file that is not what it was, which a rank has said. S/output-NNNN-K: what
  * process K of the rank prints (trace/output.h). S/evaluate, if it is there, asks the ranks to
  * write events below S/graph (hook/mpi/evaluate/evaluate.h); it holds the time of its start,
- * nanoseconds of CLOCK_REALTIME. S/all is created by the front when every rank has said its last
+ * nanoseconds of CLOCK_REALTIME. S/checkpoint asks them to take images below S/ckpt and to log
+ * what they receive below S/log. S/all is created by the front when every rank has said its last
  * word. S/refused is created by a rank that cannot be started and has said why.
  */
 #ifndef REPLAY_SESSION_H

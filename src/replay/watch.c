@@ -438,7 +438,7 @@ static int verdict(struct replay_front *f)
 	if (ends_by_itself(f))
 		return -1;
 	f->complete = true;
-	if (!f->evaluate)
+	if (!f->pass)
 		replay_report_end(f);
 	return replay_front_any(f, REPLAY_WHY_STOP) ? RP_EXIT_FAILURE : recorded_code(f);
 }
@@ -575,7 +575,7 @@ int replay_watch(struct replay_front *f, pid_t pid)
 			released_at = now();
 		if (released_at && lingers(f, now() - released_at, now() - start)) {
 			f->complete = true;
-			if (!f->evaluate)
+			if (!f->pass)
 				report_lingering(f);
 			replay_end_job(f, pid, true);
 			return recorded_code(f);

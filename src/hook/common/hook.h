@@ -38,6 +38,7 @@ struct hook_process {
 	int world;        /* ranks, 1 without MPI */
 	bool ended;       /* the end of this process is written */
 	bool evaluate;    /* a replay that writes down all events */
+	bool checkpoint;  /* a replay that takes images and logs what is received */
 	uint64_t noise;   /* seed, 0 for none */
 	uint32_t threads; /* enum trace_threads, see hook/thread/baton.h */
 	uint32_t trace;   /* enum trace_mode that was asked for */

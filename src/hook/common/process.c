@@ -113,13 +113,13 @@ static bool open_prelude(void)
 }
 
 /* The front has left a word in the session. */
-static bool is_evaluation(void)
+static bool is_told(const char *name)
 {
 	char path[1100];
 	struct hook_text text = hook_text_in(path, sizeof(path));
 
 	hook_text_add(&text, hook_process.session);
-	hook_text_add(&text, "/evaluate");
+	hook_text_add(&text, name);
 	return access(path, F_OK) == 0;
 }
 
@@ -163,7 +163,8 @@ static bool read_environment(void)
 			    sizeof(hook_process.session))) {
 		if (strcmp(mode, "replay") == 0) {
 			hook_process.mode = HOOK_REPLAY;
-			hook_process.evaluate = is_evaluation();
+			hook_process.evaluate = is_told("/evaluate");
+			hook_process.checkpoint = is_told("/checkpoint");
 			hook_moved_load();
 		} else if (strcmp(mode, "explore") == 0 && open_prelude()) {
 			hook_process.mode = HOOK_RECORD;

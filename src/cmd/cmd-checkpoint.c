@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * reprise checkpoint: replays a run once and keeps what is needed to start again in the middle of
+ * it: images of its processes, and what they received.
+ */
+#include "cmd/cmd.h"
+
+#include "base/log.h"
+#include "launch/job.h"
+#include "replay/checkpoint.h"
+
+static const struct cmd_option options[] = {
+	{.name = "again",
+	 .kind = CMD_FLAG,
+	 .target = offsetof(struct replay_checkpoint, again),
+	 .help = "although the trace has checkpoints"},
+	CMD_OPTION_FORCE(struct replay_checkpoint, force),
+	CMD_OPTION_MAP,
+	CMD_OPTION_TRUST,
+	CMD_OPTION_PATIENCE(struct replay_checkpoint, patience, "30"),
+	CMD_OPTION_END,
+};
+
+static int run(int argc, char **argv)
+{
+	struct replay_checkpoint how = {0};
+	struct cmd_operands operands;
+	unsigned rank;
+	int code = cmd_options_read(&cmd_checkpoint, argc, argv, &how, &operands);
+
+	if (code)
+		return code;
+	if (launch_job_rank(&rank)) {
+		rp_say("checkpoint starts the launcher itself: run 'reprise checkpoint' without "
+		       "mpirun");
+		return RP_EXIT_BAD_INPUT;
+	}
+	return replay_checkpoint(operands.first, &how);
+}
+
+const struct cmd_verb cmd_checkpoint = {
+	.name = "checkpoint",
+	.takes = CMD_TAKES_TRACE,
+	.summary = "Replays a run once and keeps what it takes to start in the middle of it",
+	.about =
+		"The result is kept in the trace, below ckpt/ and log/; what the program prints is "
+		"discarded. A trace that has checkpoints already is left as it is.\n",
+	.options = options,
+	.notes = "Without TRACE it is the latest one. Exit status 0; 120 if the program did not do "
+		 "what it did when it was recorded.\n",
+	.run = run,
+};

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A pass that takes images and logs what ranks receive. The ranks find S/checkpoint and write below
+ * S/ckpt and S/log, which become TRACE/ckpt and TRACE/log. The log is published first: images
+ * without their log are never taken for complete, since both name the time they were made.
+ */
+#include "replay/checkpoint.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/mem.h"
+#include "replay/pass.h"
+
+#define PATIENCE 30.0
+
+static bool read_made(const struct trace_run *run, const char *name,
+		      struct replay_checkpoints *found)
+{
+	int fd = rp_fd_open_file(run->dir.fd, name);
+	char text[256];
+	uint64_t check;
+	ssize_t n;
+
+	if (fd < 0)
+		return false;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = 0;
+	return sscanf(text, "checkpoints 1 check %" SCNx64 " made %" SCNu64 " seconds %lf", &check,
+		      &found->made, &found->seconds) == 3 &&
+	       check == replay_pass_check(run);
+}
+
+bool replay_checkpoints_read(const struct trace_run *run, struct replay_checkpoints *found)
+{
+	struct replay_checkpoints log;
+
+	return read_made(run, "ckpt/made", found) && read_made(run, "log/made", &log) &&
+	       found->made == log.made;
+}
+
+static int prepare(const struct replay_front *f)
+{
+	int rc = replay_pass_write(f->session_fd, "checkpoint", "");
+
+	if (!rc)
+		rc = replay_pass_directories(f, "ckpt");
+	return rc ? rc : replay_pass_directories(f, "log");
+}
+
+static int keep(const struct replay_front *f, uint64_t started)
+{
+	char *text = rp_format("checkpoints 1 check %" PRIx64 " made %" PRIu64 " seconds %.3f\n",
+			       replay_pass_check(f->run), replay_pass_now(CLOCK_REALTIME),
+			       (double)(replay_pass_now(CLOCK_MONOTONIC) - started) / 1e9);
+	int rc = replay_pass_write(f->session_fd, "log/made", text);
+
+	if (!rc)
+		rc = replay_pass_write(f->session_fd, "ckpt/made", text);
+	if (!rc)
+		rc = replay_pass_publish(f, "log");
+	if (!rc)
+		rc = replay_pass_publish(f, "ckpt");
+	free(text);
+	return rc ? replay_pass_cannot(f, rc) : 0;
+}
+
+static const struct replay_pass pass = {
+	.verb = "checkpoint",
+	.doing = "taking checkpoints of",
+	.noun = "checkpoint run",
+	.prepare = prepare,
+	.keep = keep,
+};
+
+int replay_checkpoint(const char *trace, const struct replay_checkpoint *how)
+{
+	struct replay_front f = {.force = how->force, .or_force = ", or use --force"};
+	struct replay_checkpoints known;
+	struct trace_run run;
+	int code = trace_run_open(&run, trace);
+
+	if (code)
+		return code;
+	f.run = &run;
+	f.ranks = run.ranks;
+	f.patience = how->patience > 0 ? how->patience : PATIENCE;
+	if (how->again || !replay_checkpoints_read(&run, &known)) {
+		code = replay_check(&f);
+		if (!code)
+			code = replay_pass_run(&f, &pass);
+	}
+	trace_run_close(&run);
+	return code;
+}

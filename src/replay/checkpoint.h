@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The checkpoints of a trace: TRACE/ckpt with the images of each rank, and TRACE/log with what each
+ * rank received, made by one replay. A file "made" in both says to which trace they belong, and
+ * that they belong together.
+ */
+#ifndef REPLAY_CHECKPOINT_H
+#define REPLAY_CHECKPOINT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "trace/run.h"
+
+struct replay_checkpoint {
+	bool again;      /* even if they are there */
+	bool force;      /* although the program has changed */
+	double patience; /* seconds; 0 for the usual */
+};
+
+/*
+ * Makes sure that the trace (NULL: the latest) has checkpoints: returns at once if it has, else
+ * runs the replay, with a line of progress on a terminal. 0, or the exit code after saying why not.
+ */
+int replay_checkpoint(const char *trace, const struct replay_checkpoint *how)
+	__attribute__((warn_unused_result));
+
+struct replay_checkpoints {
+	uint64_t made; /* when, in nanoseconds of CLOCK_REALTIME */
+	double seconds;
+};
+
+/* True if the trace has checkpoints of its own, and what is known of them. */
+bool replay_checkpoints_read(const struct trace_run *run, struct replay_checkpoints *found);
+
+#endif

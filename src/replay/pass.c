@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What passes have in common: session, progress, judgement, and how results come into the trace.
+ * The session lies in the trace, so that a whole directory becomes part of that by one rename.
+ */
+#include "replay/pass.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/text.h"
+#include "launch/front.h"
+
+#define REDRAW_NS 200000000u
+
+uint64_t replay_pass_now(int clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static void hash_file(XXH3_state_t *state, int dirfd, const char *name)
+{
+	char page[TRACE_HEADER_BYTES];
+	int fd = rp_fd_open_file(dirfd, name);
+	ssize_t n = fd < 0 ? 0 : pread(fd, page, sizeof(page), 0);
+
+	if (fd >= 0)
+		close(fd);
+	XXH3_64bits_update(state, name, strlen(name) + 1);
+	if (n > 0)
+		XXH3_64bits_update(state, page, (size_t)n);
+}
+
+/* The heads of streams hold the checksums of all the rest. */
+uint64_t replay_pass_check(const struct trace_run *run)
+{
+	XXH3_state_t *state = XXH3_createState();
+	uint64_t check;
+
+	XXH3_64bits_reset(state);
+	hash_file(state, run->dir.fd, "meta.json");
+	for (size_t i = 0; i < run->ranks; i++) {
+		const struct trace_run_rank *rank = &run->rank[i];
+		char name[TRACE_RANK_NAME_BYTES];
+		int fd;
+
+		trace_dir_rank_name(rank->rank, name);
+		fd = openat(run->dir.fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		for (size_t k = 0; k < rank->streams && fd >= 0; k++)
+			hash_file(state, fd, rank->stream[k].name);
+		if (fd >= 0)
+			close(fd);
+	}
+	check = XXH3_64bits_digest(state);
+	XXH3_freeState(state);
+	return check;
+}
+
+int replay_pass_write(int dirfd, const char *name, const char *text)
+{
+	int fd = openat(dirfd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	ssize_t n;
+	int rc = 0;
+
+	if (fd < 0)
+		return -errno;
+	n = write(fd, text, strlen(text));
+	if (n != (ssize_t)strlen(text))
+		rc = n < 0 ? -errno : -ENOSPC;
+	if (close(fd) != 0 && !rc)
+		rc = -errno;
+	return rc;
+}
+
+int replay_pass_directories(const struct replay_front *f, const char *name)
+{
+	char rank[TRACE_RANK_NAME_BYTES], *inner;
+	int rc = mkdirat(f->session_fd, name, 0700) == 0 ? 0 : -errno;
+
+	for (size_t i = 0; i < f->ranks && !rc; i++) {
+		trace_dir_rank_name(f->run->rank[i].rank, rank);
+		inner = rp_format("%s/%s", name, rank);
+		if (mkdirat(f->session_fd, inner, 0700) != 0)
+			rc = -errno;
+		free(inner);
+	}
+	return rc;
+}
+
+int replay_pass_publish(const struct replay_front *f, const char *name)
+{
+	char *before = rp_format("before-%s", name);
+	int rc = 0;
+
+	if (renameat(f->run->dir.fd, name, f->session_fd, before) != 0 && errno != ENOENT)
+		rc = -errno;
+	if (!rc && renameat(f->session_fd, name, f->run->dir.fd, name) != 0)
+		rc = -errno;
+	free(before);
+	return rc;
+}
+
+int replay_pass_cannot(const struct replay_front *f, int rc)
+{
+	rp_say("cannot %s %s: its result is kept in the trace, and that cannot be written:"
+	       " %s; copy the trace to where it can be",
+	       f->pass->verb, f->run->dir.show, strerror(-rc));
+	return RP_EXIT_FAILURE;
+}
+
+static void clear_line(void)
+{
+	fputs("\r\033[K", stderr);
+}
+
+static void show_progress(const struct replay_front *f)
+{
+	static uint64_t last;
+	uint64_t done = 0, all = 0, syncs = 0, all_syncs = 0;
+	char *show;
+
+	if (replay_pass_now(CLOCK_MONOTONIC) - last < REDRAW_NS)
+		return;
+	last = replay_pass_now(CLOCK_MONOTONIC);
+	for (size_t i = 0; i < f->ranks; i++) {
+		done += f->state->slot[i].events >> 1;
+		all += f->run->rank[i].events;
+		syncs += f->state->slot[i].sync * REPLAY_SYNC_UNIT;
+		all_syncs += f->run->rank[i].syncs;
+	}
+	show = rp_text_cleaned(f->run->dir.show, "?", false);
+	fprintf(stderr, "\r\033[Kreprise: %s %s: %" PRIu64 " of %" PRIu64 " %s", f->pass->doing,
+		show, all ? done : syncs, all ? all : all_syncs,
+		all ? "events" : "operations of threads");
+	free(show);
+}
+
+/* The exit code of a replay that was to be complete. */
+static int judge(const struct replay_front *f, int code)
+{
+	if (f->complete)
+		return 0;
+	if (replay_front_any(f, REPLAY_WHY_DIVERGED) || f->stuck)
+		return RP_EXIT_DIVERGED;
+	if (replay_front_any(f, REPLAY_WHY_FAILURE))
+		return RP_EXIT_FAILURE;
+	if (code == RP_EXIT_BAD_INPUT || launch_front_signal())
+		return code;
+	rp_say("the %s of %s ended before the recorded run did; try 'reprise replay'",
+	       f->pass->noun, f->run->dir.show);
+	return RP_EXIT_FAILURE;
+}
+
+static int watch(struct replay_front *f)
+{
+	uint64_t started = replay_pass_now(CLOCK_MONOTONIC);
+	pid_t pid;
+	int code = replay_start(f, &pid);
+
+	if (code)
+		return code;
+	if (isatty(STDERR_FILENO))
+		f->watching = show_progress;
+	code = judge(f, replay_watch(f, pid));
+	if (f->watching)
+		clear_line();
+	if (!code)
+		replay_report_inputs(f, "; what is found may not be what was recorded");
+	return code ? code : f->pass->keep(f, started);
+}
+
+/* A replay goes to the place and environment of the run; the caller wants to stay in its own. */
+int replay_pass_run(struct replay_front *f, const struct replay_pass *pass)
+{
+	int here = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char **env = environ;
+	int rc, code;
+
+	f->pass = pass;
+	code = replay_session_open(f, f->run->dir.path);
+	if (code)
+		goto close_here;
+	rc = f->elsewhere ? f->elsewhere : pass->prepare(f);
+	code = rc ? replay_pass_cannot(f, rc) : watch(f);
+	replay_session_close(f);
+close_here:
+	environ = env;
+	if (here >= 0) {
+		if (fchdir(here) != 0)
+			errno = 0;
+		close(here);
+	}
+	return code;
+}
