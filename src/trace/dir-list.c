@@ -117,7 +117,7 @@ static bool is_deep(const char *s)
 
 /*
  * "0", "0.2", "0.2.11", up to a dot that is not followed by a digit; "0~0123456789abcdef.1" if the
- * name of a thread deep in the tree would be too long, see hook/thread/create.c.
+ * name of a thread deep in the tree would be too long, see hook/thread/life/create.c.
  */
 static bool parse_thread(const char *s, const char **end)
 {

@@ -229,8 +229,9 @@ enum trace_input_kind {
 	TRACE_IN_WTIME = 4,      /* bits of the double MPI_Wtime returned */
 	TRACE_IN_PID = 5,
 	TRACE_IN_PPID = 6,
-	TRACE_IN_ERRNO = 7,  /* the next call fails with this errno */
-	TRACE_IN_RESULT = 8, /* what a call on a descriptor returned, or -errno (hook/input/io.h) */
+	TRACE_IN_ERRNO = 7, /* the next call fails with this errno */
+	TRACE_IN_RESULT =
+		8, /* what a call on a descriptor returned, or -errno (hook/input/channel/io.h) */
 	TRACE_IN_TID = 9,
 	TRACE_IN_CHILD = 10,   /* the number of a new process, or -errno */
 	TRACE_IN_GROUP = 11,   /* of processes, or a session */
@@ -238,7 +239,7 @@ enum trace_input_kind {
 	TRACE_IN_BYTES = 16,   /* kinds from here on carry bytes */
 	TRACE_IN_RANDOM = 16,  /* getrandom, getentropy, arc4random, /dev/urandom */
 	TRACE_IN_STRUCT =
-		17, /* a result as it is: getrusage, times, uname, stat (hook/input/stat.c) */
+		17, /* a result as it is: getrusage, times, uname, stat (hook/input/file/stat.c) */
 	TRACE_IN_MODULE = 18, /* not an input: "build-id path" of a loaded file */
 	TRACE_IN_NOTE = 19,   /* not an input: "key=value", for `reprise info` */
 	TRACE_IN_DATA = 20,   /* what a call on a descriptor wrote to the program's memory */

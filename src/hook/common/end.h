@@ -4,7 +4,7 @@
 #define HOOK_END_H
 
 #include "hook/common/hook.h"
-#include "hook/common/text.h"
+#include "hook/kit/text.h"
 
 /* The program exits by itself; also called for _exit. Only the first call counts. */
 void hook_end_by_exit(int status);

@@ -40,7 +40,7 @@ struct hook_process {
 	bool evaluate;    /* a replay that writes down all events */
 	bool checkpoint;  /* a replay that takes images and logs what is received */
 	uint64_t noise;   /* seed, 0 for none */
-	uint32_t threads; /* enum trace_threads, see hook/thread/baton.h */
+	uint32_t threads; /* enum trace_threads, see hook/thread/serial/baton.h */
 	uint32_t trace;   /* enum trace_mode that was asked for */
 	uint32_t stopped; /* recording: enum trace_stop, once a thread's recording has stopped */
 	uint64_t stop_detail;
@@ -79,7 +79,7 @@ struct hook_thread {
 	bool masked;     /* it begins with all signals blocked, and then has: */
 	sigset_t mask;
 	uint32_t heap_slot; /* see hook/heap/slots.h */
-	bool has_stack;     /* of ours, see hook/thread/stack.h */
+	bool has_stack;     /* of ours, see hook/thread/life/stack.h */
 	uint64_t noise;
 	/* the MPI call at work */
 	uint32_t call;
@@ -100,27 +100,27 @@ struct hook_thread {
 	struct trace_rec next; /* the record to come */
 	uint64_t next_event;   /* its event */
 	bool more;             /* there is one */
-	uint64_t calm;   /* before this event a quick way may be taken, see hook/mpi/call/quick.h */
-	bool todo;       /* it has yet to do what it did, see done.h */
-	bool final;      /* in the call the recording never saw return */
+	uint64_t calm; /* before this event a quick way may be taken, see hook/mpi/quick/quick.h */
+	bool todo;     /* it has yet to do what it did, see done.h */
+	bool final;    /* in the call the recording never saw return */
 	uint64_t failed; /* polls since the last event; reset by who wants to know */
 	uint64_t events;
 	uint64_t checked; /* up to this event the digest was right */
 	void *guide;      /* see hook/mpi/replay/held.c; NULL until its first event */
 	struct trace_view input_view;
 	struct trace_input_reader input_reader;
-	uint64_t stat_last[HOOK_STAT_WORDS]; /* see hook/input/stat.c */
+	uint64_t stat_last[HOOK_STAT_WORDS]; /* see hook/input/file/stat.c */
 	/* evaluating */
 	struct evaluate *evaluate; /* hook/mpi/evaluate/evaluate.h */
 	struct hook_stacks *stacks;
-	struct hook_account *account; /* hook/thread/account.h */
+	struct hook_account *account; /* hook/thread/evaluate/account.h */
 	/* along a prelude */
 	bool past;       /* past the cut: nothing is decided any more */
 	bool last_begun; /* the last event before it has begun, and posted what it posts */
 	bool has_due;    /* a digest of the prelude was read ahead of its event */
 	uint32_t due;
 
-	/* synchronisation, see hook/thread/sync.h */
+	/* synchronisation, see hook/thread/sync/sync.h */
 	struct hook_thread *next_thread, **link; /* in the list of the program's threads */
 	uint64_t id_base, ids;                   /* of the objects it was the first to take */
 	int rounds;                              /* of destructors it has been through */
@@ -132,7 +132,7 @@ struct hook_thread {
 	const uint32_t *version; /* of the object whose turn it waits for, or NULL */
 	uint32_t version_wanted;
 	int processor;             /* where it was when it waited last */
-	uint64_t ops_at_last_look; /* of all threads, if none ran; see hook/thread/stuck.c */
+	uint64_t ops_at_last_look; /* of all threads, if none ran; see hook/thread/life/stuck.c */
 	uint64_t looks_alike;      /* in a row */
 	uint64_t ops_seen_running; /* the same, if one ran */
 	uint64_t looks_in_vain;    /* since then */
@@ -140,13 +140,14 @@ struct hook_thread {
 	uint64_t sync_digest;
 	int record_bytes; /* of the operation at work, -1 if it is a predicted one */
 	uint32_t baton;   /* its last turn to run */
-	uint32_t parks;   /* how often it was found to wait in a loop, see hook/thread/baton.c */
-	bool robbed;      /* of the baton, since it computed for too long */
-	bool looks;       /* it computes, but may wait to be stopped, see hook/thread/probe.h */
-	bool whole;       /* in a call of libc that is one step: its allocations are no points */
+	uint32_t parks; /* how often it was found to wait in a loop, see hook/thread/serial/baton.c
+			 */
+	bool robbed;    /* of the baton, since it computed for too long */
+	bool looks; /* it computes, but may wait to be stopped, see hook/thread/serial/probe.h */
+	bool whole; /* in a call of libc that is one step: its allocations are no points */
 	struct trace_sync_writer sync;
 	uint64_t quick_until; /* replay: this many operations may be done in line, see
-				 hook/thread/quick.h */
+				 hook/thread/sync/quick.h */
 	struct trace_view sync_view;
 	struct trace_sync_reader sync_reader;
 
@@ -158,8 +159,9 @@ struct hook_thread {
 	bool released;     /* replay: its wait on a condition has let the mutex go */
 	bool steps;        /* waits for the turn of a step, see hook_io_step */
 	bool holds;        /* has not passed it on */
-	bool turns;        /* waits for the turn to run, see hook/thread/baton.c */
-	bool blocks_trap;  /* the program thinks that SIGTRAP is blocked, see hook/thread/probe.c */
+	bool turns;        /* waits for the turn to run, see hook/thread/serial/baton.c */
+	bool blocks_trap;  /* the program thinks that SIGTRAP is blocked, see
+			      hook/thread/serial/probe.c */
 	uint32_t waiting;
 	siginfo_t waits[HOOK_SIGNALS_WAITING];
 	uint64_t signal_timers; /* bits: there is one of this signal */

@@ -4,7 +4,7 @@
 #define HOOK_PROCESS_H
 
 #include "hook/common/hook.h"
-#include "hook/common/text.h"
+#include "hook/kit/text.h"
 
 /* In MPI_Init of a process that stayed inert so far: true if it is recorded from here on. */
 bool hook_process_claim_late(void);

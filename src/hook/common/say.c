@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/utf8.h"
-#include "hook/common/text.h"
+#include "hook/kit/text.h"
 
 ssize_t hook_write(int fd, const void *bytes, size_t n)
 {

@@ -13,16 +13,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hook/common/modules.h"
-#include "hook/common/text.h"
 #include "hook/common/thread.h"
 #include "hook/heap/core.h"
 #include "hook/heap/note.h"
 #include "hook/heap/slots.h"
 #include "hook/heap/system.h"
-#include "hook/thread/baton.h"
-#include "hook/thread/runtime.h"
-#include "hook/thread/sync.h"
+#include "hook/kit/text.h"
+#include "hook/program/modules.h"
+#include "hook/program/runtime.h"
+#include "hook/thread/serial/baton.h"
+#include "hook/thread/sync/sync.h"
 
 #define LIKELY(x) __builtin_expect(!!(x), 1)
 

@@ -11,10 +11,10 @@
 
 #include "base/varint.h"
 #include "hook/common/hook.h"
-#include "hook/common/unseen.h"
 #include "hook/heap/heap.h"
-#include "hook/thread/stuck.h"
-#include "hook/thread/sync.h"
+#include "hook/session/unseen.h"
+#include "hook/thread/life/stuck.h"
+#include "hook/thread/sync/sync.h"
 #include "trace/shelf.h"
 
 #define NEVER UINT64_MAX

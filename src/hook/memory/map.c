@@ -14,10 +14,10 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-#include "hook/input/told.h"
+#include "hook/input/process/told.h"
 #include "hook/memory/area.h"
-#include "hook/thread/baton.h"
-#include "hook/thread/real.h"
+#include "hook/thread/call/real.h"
+#include "hook/thread/serial/baton.h"
 
 #define FIRST_SPANS 1024
 #define LARGE (2ul << 20) /* from here on the kernel may use large pages */

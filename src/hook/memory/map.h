@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "hook/memory/memory.h"
-#include "hook/thread/stdio-wrap.h"
+#include "hook/thread/stdio/wrap.h"
 
 /* Is a call from there the program's, and is its memory placed? */
 bool memory_is_on(const void *site);

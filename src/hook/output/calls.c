@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Calls by which a program writes to descriptors past stdio. To a channel they are inputs
- * (hook/input/channel.h); to standard output and error they are in one order with stdio, and what
- * they wrote is noted once it is known how much that was.
+ * (hook/input/channel/channel.h); to standard output and error they are in one order with stdio,
+ * and what they wrote is noted once it is known how much that was.
  */
 #undef _FORTIFY_SOURCE
 #include <errno.h>
@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "hook/common/real.h"
-#include "hook/input/channel.h"
+#include "hook/input/channel/channel.h"
 #include "hook/output/output.h"
-#include "hook/thread/stdio-use.h"
+#include "hook/thread/stdio/use.h"
 
 #define SITE __builtin_return_address(0)
 #define PART 16384

@@ -18,10 +18,10 @@
 #include <unistd.h>
 
 #include "base/varint.h"
-#include "hook/common/residue.h"
-#include "hook/common/text.h"
+#include "hook/kit/text.h"
 #include "hook/output/output.h"
 #include "hook/output/tags.h"
+#include "hook/program/residue.h"
 #include "replay/session.h"
 #include "trace/output.h"
 

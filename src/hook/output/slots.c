@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "hook/input/channel.h"
+#include "hook/input/channel/channel.h"
 #include "hook/output/output.h"
 
 #define SLOT_READ 14

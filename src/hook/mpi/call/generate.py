@@ -353,7 +353,7 @@ def declare_handles(flavour):
 
 def wrappers(calls, flavour):
     out = ["/* Generated from calls.tbl by generate.py. */",
-           '#include "hook/common/session.h"', '#include "hook/mpi/call/quick.h"', "",
+           '#include "hook/session/session.h"', '#include "hook/mpi/quick/quick.h"', "",
            "struct hook_mpi_calls hook_mpi_real, hook_mpi_top;", "",
            *resolve_handles(flavour),
            "void hook_mpi_resolve_all(void *(*find)(const char *name))", "{"]

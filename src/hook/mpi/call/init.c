@@ -15,11 +15,11 @@
 #include <time.h>
 
 #include "hook/common/end.h"
-#include "hook/common/lookup.h"
-#include "hook/common/modules.h"
 #include "hook/common/process.h"
-#include "hook/input/input.h"
+#include "hook/input/value/input.h"
 #include "hook/mpi/object/memory.h"
+#include "hook/program/lookup.h"
+#include "hook/program/modules.h"
 #include "trace/calls.h"
 
 #ifdef HOOK_FLAVOUR_OPENMPI

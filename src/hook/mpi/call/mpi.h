@@ -13,7 +13,7 @@
 
 #include "hook/common/hook.h"
 #include "hook/common/thread.h"
-#include "hook/thread/baton.h"
+#include "hook/thread/serial/baton.h"
 #include "trace/numbers.h"
 #include HOOK_MPI_HEADER
 

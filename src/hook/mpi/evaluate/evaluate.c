@@ -19,11 +19,11 @@
 #include <unistd.h>
 
 #include "hook/common/end.h"
-#include "hook/common/session.h"
-#include "hook/common/stacks.h"
-#include "hook/common/text.h"
+#include "hook/kit/text.h"
 #include "hook/mpi/object/memory.h"
 #include "hook/mpi/replay/replay.h"
+#include "hook/session/session.h"
+#include "hook/thread/evaluate/stacks.h"
 
 #define PATIENCE 100000 /* rounds for the lock of a thread that may never let go */
 

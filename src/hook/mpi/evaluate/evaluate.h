@@ -4,7 +4,7 @@
  * files share. evaluate.c: threads and their streams; note.c: the events of a call;
  * receive.c, complete.c: the calls that receive and that complete requests;
  * requests.c: which request is what; comms.c: communicators, their names and
- * whose rank is whose. Where a call comes from: hook/common/stacks.c.
+ * whose rank is whose. Where a call comes from: hook/thread/evaluate/stacks.c.
  */
 #ifndef HOOK_MPI_EVALUATE_H
 #define HOOK_MPI_EVALUATE_H

@@ -9,10 +9,10 @@
 
 #include <sched.h>
 
-#include "hook/common/session.h"
 #include "hook/mpi/object/posts.h"
 #include "hook/mpi/object/turn.h"
 #include "hook/mpi/replay/replay.h"
+#include "hook/session/session.h"
 
 static MPI_Comm nowhere;
 static uint32_t threads_before; /* threads that have not begun their last event before the cut */

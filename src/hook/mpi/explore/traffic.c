@@ -6,8 +6,8 @@
  * does what is not counted, its `sent_here` is above its `received` while a message for it is on
  * its way.
  */
-#include "hook/common/session.h"
 #include "hook/mpi/explore/explore.h"
+#include "hook/session/session.h"
 
 static int world;
 static MPI_Group world_group;

@@ -10,7 +10,7 @@
 #include <sched.h>
 
 #include "hook/mpi/call/mpi.h"
-#include "hook/thread/wait.h"
+#include "hook/thread/sync/wait.h"
 
 static uint64_t next_turn;
 static uint32_t turn_now;

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "hook/common/process.h"
-#include "hook/common/text.h"
+#include "hook/kit/text.h"
 #include "hook/mpi/racing/racing.h"
 #include "hook/mpi/stamp/stamp.h"
 

@@ -17,9 +17,9 @@
 #include <unistd.h>
 
 #include "hook/common/end.h"
-#include "hook/common/session.h"
 #include "hook/mpi/object/memory.h"
 #include "hook/mpi/replay/yield.h"
+#include "hook/session/session.h"
 
 /*
  * How many messages a sender may be ahead of a receiver that waits for it, or for others. Open MPI

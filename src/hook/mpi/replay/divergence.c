@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Replay: what to say when the program asks for something else than the recording has next. */
 #include "hook/common/end.h"
-#include "hook/common/text.h"
+#include "hook/kit/text.h"
 #include "hook/mpi/replay/replay.h"
 
 static const char *const expectations[TRACE_KINDS] = {

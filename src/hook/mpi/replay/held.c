@@ -15,10 +15,10 @@
 #include <unistd.h>
 #include <time.h>
 
-#include "hook/common/session.h"
-#include "hook/common/text.h"
+#include "hook/kit/text.h"
 #include "hook/mpi/object/memory.h"
 #include "hook/mpi/object/table.h"
+#include "hook/session/session.h"
 
 #define FIRST_MARKS 16
 #define LONGEST_WAIT_NS 2000000000

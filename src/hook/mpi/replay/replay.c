@@ -11,13 +11,13 @@
 
 #include "hook/common/done.h"
 #include "hook/common/end.h"
-#include "hook/common/session.h"
-#include "hook/common/text.h"
+#include "hook/kit/text.h"
 #include "hook/mpi/object/posts.h"
 #include "hook/mpi/object/turn.h"
 #include "hook/mpi/replay/credit.h"
 #include "hook/mpi/replay/held.h"
 #include "hook/mpi/replay/yield.h"
+#include "hook/session/session.h"
 
 #define NOISY_POLLS 1000
 

@@ -3,8 +3,8 @@
 #ifndef HOOK_MPI_REPLAY_H
 #define HOOK_MPI_REPLAY_H
 
-#include "hook/common/session.h"
 #include "hook/mpi/object/requests.h"
+#include "hook/session/session.h"
 
 /*
  * The outcome of the event at work: true and *rec; false if this is the call that the recording

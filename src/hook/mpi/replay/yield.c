@@ -8,7 +8,7 @@
 
 #include <sched.h>
 
-#include "hook/common/session.h"
+#include "hook/session/session.h"
 
 #define POLLS_BEFORE_YIELD 64
 

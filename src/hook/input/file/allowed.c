@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whether a file is there and may be used (access) is an input: in replay the run may find what the
+ * recorded one has left. A file that was there may be one that another process makes: it is waited
+ * for, since the program is about to open it.
+ */
+#undef _FORTIFY_SOURCE
+#include <errno.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "hook/common/real.h"
+#include "hook/input/channel/channel.h"
+#include "hook/session/moved.h"
+
+#define SITE __builtin_return_address(0)
+#define NAPS_FOR_FILES 250 /* of all files together */
+
+struct question {
+	int dir;
+	const char *path;
+	int mode, flags;
+};
+
+static ssize_t fetch(void *ctx, void *buffer, size_t size)
+{
+	const struct question *q = ctx;
+
+	(void)buffer, (void)size;
+	return REAL(faccessat)(q->dir, q->path, q->mode, q->flags) == 0 ? 0 : -errno;
+}
+
+static void wait_for_file(const struct question *q)
+{
+	static const struct timespec nap = {0, 2000000};
+	static int naps;
+	char elsewhere[HOOK_MOVED_PATH];
+	const char *path = q->path;
+	int error = errno;
+
+	if (__builtin_expect(hook_moved, 0))
+		path = hook_moved_path(path, elsewhere);
+	while (naps < NAPS_FOR_FILES && REAL(faccessat)(q->dir, path, F_OK, 0) != 0 &&
+	       errno == ENOENT) {
+		syscall(SYS_nanosleep, &nap, NULL);
+		naps++;
+	}
+	errno = error;
+}
+
+static int ask(struct question q, const char *name, const void *site)
+{
+	char number[HOOK_INPUT_PATH], nothing[1];
+	int rc;
+
+	if (!hook_io_is_programs(site) || !q.path)
+		return REAL(faccessat)(q.dir, q.path, q.mode, q.flags);
+	q.path = hook_input_real_path(q.path, number);
+	rc = (int)hook_io_told(name, site, fetch, &q, nothing, sizeof(nothing));
+	/* Processes that were there are gone. */
+	if (rc == 0 && hook_process.mode == HOOK_REPLAY && !hook_channel_is_told(q.path, false))
+		wait_for_file(&q);
+	return rc;
+}
+
+HOOK_EXPORT int access(const char *path, int mode)
+{
+	return ask((struct question){AT_FDCWD, path, mode, 0}, "access", SITE);
+}
+
+HOOK_EXPORT int faccessat(int dir, const char *path, int mode, int flags)
+{
+	return ask((struct question){dir, path, mode, flags}, "faccessat", SITE);
+}
+
+HOOK_EXPORT int euidaccess(const char *path, int mode)
+{
+	return ask((struct question){AT_FDCWD, path, mode, AT_EACCESS}, "euidaccess", SITE);
+}
+
+HOOK_EXPORT int eaccess(const char *path, int mode) __attribute__((alias("euidaccess")));

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Ways in which things come to the program that we do not see: they are let through, and told of.
+ * libc makes threads of its own for some of them, which are not the program's for us.
+ */
+#undef _FORTIFY_SOURCE
+#include <aio.h>
+#include <errno.h>
+#include <sys/mman.h>
+
+#include "hook/common/real.h"
+#include "hook/common/signal.h"
+#include "hook/input/process/told.h"
+#include "hook/session/unseen.h"
+
+static struct hook_unseen aio = {
+	.key = "aio",
+	.what = "asynchronous input and output (aio_read and its kin): when it is done"};
+static struct hook_unseen timers = {
+	.key = "timer-threads", .what = "threads that timers start (SIGEV_THREAD): when they run"};
+static struct hook_unseen ring = {.key = "io-uring",
+				  .what = "io_uring: what comes through its rings"};
+static struct hook_unseen kernel_aio = {
+	.key = "libaio", .what = "asynchronous input and output by libaio: when it is done"};
+static struct hook_unseen memory = {
+	.key = "shared-memory",
+	.what = "memory shared with other processes (shm_open, shmat): what they write there"};
+
+int hook_signal_thread_timers;
+
+static void tell(struct hook_unseen *u)
+{
+	if (!hook_depth)
+		hook_unseen(u);
+}
+
+/* A function of libc, or of a library that the program may have. */
+#define TOLD(name, u, parameters, arguments)                                                       \
+	HOOK_EXPORT int name parameters;                                                           \
+	int name parameters                                                                        \
+	{                                                                                          \
+		static __typeof__(name) *real;                                                     \
+                                                                                                   \
+		tell(&(u));                                                                        \
+		if (!real)                                                                         \
+			real = (__typeof__(name) *)hook_real(#name);                               \
+		return real ? real arguments : -ENOSYS;                                            \
+	}
+
+TOLD(aio_read, aio, (struct aiocb * cb), (cb))
+TOLD(aio_write, aio, (struct aiocb * cb), (cb))
+TOLD(aio_fsync, aio, (int op, struct aiocb *cb), (op, cb))
+TOLD(lio_listio, aio, (int mode, struct aiocb *const list[], int n, struct sigevent *event),
+     (mode, list, n, event))
+TOLD(aio_read64, aio, (struct aiocb64 * cb), (cb))
+TOLD(aio_write64, aio, (struct aiocb64 * cb), (cb))
+TOLD(aio_fsync64, aio, (int op, struct aiocb64 *cb), (op, cb))
+TOLD(lio_listio64, aio, (int mode, struct aiocb64 *const list[], int n, struct sigevent *event),
+     (mode, list, n, event))
+
+TOLD(io_uring_queue_init, ring, (unsigned int entries, void *r, unsigned int flags),
+     (entries, r, flags))
+TOLD(io_uring_queue_init_params, ring, (unsigned int entries, void *r, void *parameters),
+     (entries, r, parameters))
+TOLD(io_setup, kernel_aio, (int events, void *context), (events, context))
+TOLD(io_queue_init, kernel_aio, (int events, void *context), (events, context))
+
+TOLD(shm_open, memory, (const char *name, int flags, mode_t mode), (name, flags, mode))
+
+static bool makes_thread(const struct sigevent *event)
+{
+	return event && event->sigev_notify == SIGEV_THREAD;
+}
+
+HOOK_EXPORT int timer_create(clockid_t clock, struct sigevent *event, timer_t *timer)
+{
+	if (makes_thread(event) && !hook_depth) {
+		hook_unseen(&timers);
+		hook_signal_thread_timers = 1;
+	}
+	return REAL(timer_create)(clock, event, timer);
+}
+
+static bool has_shared, has_queue;
+
+void hook_told_mapped(int prot, int flags)
+{
+	static struct hook_unseen file = {
+		.key = "mapped-files",
+		.what = "what other processes write to files that are mapped (MAP_SHARED)",
+		.quiet = true};
+
+	if (hook_depth || !(prot & PROT_WRITE) || !(flags & MAP_SHARED))
+		return;
+	if (!(flags & MAP_ANONYMOUS))
+		hook_unseen(&file);
+	__atomic_store_n(&has_shared, true, __ATOMIC_RELAXED);
+}
+
+void hook_told_attached(void)
+{
+	tell(&memory);
+}
+
+void hook_told_queue(void)
+{
+	__atomic_store_n(&has_queue, true, __ATOMIC_RELAXED);
+}
+
+void hook_told_inherited(void)
+{
+	static struct hook_unseen inherited = {
+		.key = "memory-of-children",
+		.what = "memory shared with child processes: what they write there"};
+	static struct hook_unseen queues = {
+		.key = "queues-of-children",
+		.what = "message queues that child processes inherit: what they do with them"};
+
+	if (__atomic_load_n(&has_queue, __ATOMIC_RELAXED))
+		hook_unseen(&queues);
+	if (__atomic_load_n(&has_shared, __ATOMIC_RELAXED))
+		hook_unseen(&inherited);
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A look through the code of the program and its libraries for atomic instructions whose outcome
+ * depends on other threads: exchanges, and additions that tell the value before. What only counts,
+ * fences, and counts of references (minus one, then compared with one) are left out, and so are the
+ * libraries whose synchronisation is recorded or that the hooks stand in for. A library of the
+ * system has some such instructions for its own housekeeping: it takes more of them to say that it
+ * orders threads. The functions are found by the table for unwinding, so that constants among the
+ * code are not taken for it.
+ */
+#include "hook/program/atomics.h"
+
+#include <link.h>
+#include <errno.h>
+#include <string.h>
+
+#include "base/x86.h"
+#include "hook/common/hook.h"
+#include "hook/kit/text.h"
+#include "hook/session/unseen.h"
+
+#define ENOUGH 1
+#define ENOUGH_OF_SYSTEM 32
+#define MOST_BYTES (64u << 20) /* of one file */
+#define LOOK_BACK 24
+#define NAMES_SHOWN 3
+
+/* The head of .eh_frame_hdr, in the only encoding that linkers write. */
+struct unwind_head {
+	uint8_t version, frame_encoding, count_encoding, table_encoding;
+	int32_t frame;
+	uint32_t count;
+};
+
+struct unwind_entry {
+	int32_t code, frame; /* from the head on */
+};
+
+struct unwind_frame {
+	uint32_t length, cie;
+	int32_t code; /* from here on */
+	uint32_t size;
+};
+
+struct range {
+	const uint8_t *start, *end;
+};
+
+/* Code of one file; counts what is found there. */
+struct look {
+	struct range code;
+	struct range data; /* what is mapped with the table */
+	size_t found, enough, bytes;
+};
+
+static struct {
+	size_t files;
+	char names[NAMES_SHOWN][32];
+} found;
+
+static bool is_known(const char *name)
+{
+	static const char *const known[] = {
+		"libreprise-", "linux-vdso", "ld-linux", "libc.",     "libm.",      "libpthread",
+		"libdl.",      "librt.",     "libres",   "libnss_",   "libstdc++.", "libgcc_s.",
+		"libgomp.",    "libatomic.", "libgfort", "libquadm",  "libasan.",   "libtsan.",
+		"libubsan.",   "liblsan.",   "libjemal", "libtcmall", "libmpi",     "libopen-",
+		"mca_",        "libuc",      "libpmi",   "libfabric", "libhwloc",   "libevent",
+		"libcrypto.",  NULL};
+
+	return hook_text_begins_with(name, known);
+}
+
+static bool is_of_system(const char *path)
+{
+	static const char *const places[] = {"/usr/lib", "/lib", "/usr/local/lib", NULL};
+
+	return hook_text_begins_with(path, places);
+}
+
+/* The constant -1 was put in its register just before, or what comes back is compared with 1. */
+static bool counts_references(const uint8_t *start, const uint8_t *at, const uint8_t *next,
+			      const uint8_t *end, unsigned reg)
+{
+	const uint8_t low = reg & 7;
+	const uint8_t *p = at - start > LOOK_BACK ? at - LOOK_BACK : start;
+
+	if (reg > 7)
+		next++;
+	if (end - next >= 3 && next[0] == 0x83 && next[1] == (0xf8 | low) && next[2] == 1)
+		return true;
+	for (; at - p >= 3; p++) {
+		if (p[0] == 0x83 && p[1] == (0xc8 | low) && p[2] == 0xff)
+			return true;
+		if (at - p >= 5 && p[0] == (0xb8 | low) &&
+		    memcmp(p + 1, "\xff\xff\xff\xff", 4) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void look_at_function(struct look *l, const uint8_t *start, const uint8_t *end)
+{
+	struct rp_x86 insn;
+
+	for (const uint8_t *p = start; p < end && l->found < l->enough; p += insn.length) {
+		rp_x86_decode(p, end, &insn);
+		if (insn.kind == RP_X86_EXCHANGE || insn.kind == RP_X86_MASK)
+			l->found++;
+		else if (insn.kind == RP_X86_ADD &&
+			 !counts_references(start, p, p + insn.length, end, insn.reg))
+			l->found++;
+	}
+	l->bytes += (size_t)(end - start);
+}
+
+static bool is_inside(const struct range *r, const uint8_t *at, size_t size)
+{
+	return at >= r->start && at < r->end && size <= (size_t)(r->end - at);
+}
+
+/* False if there is no table, or not such a one. */
+static bool look_by_table(struct look *l, const uint8_t *table, size_t size)
+{
+	struct unwind_head head;
+
+	if (!table || size < sizeof(head) || !is_inside(&l->data, table, size))
+		return false;
+	memcpy(&head, table, sizeof(head));
+	if (head.version != 1 || head.count_encoding != 0x03 || head.table_encoding != 0x3b ||
+	    head.count > (size - sizeof(head)) / sizeof(struct unwind_entry))
+		return false;
+	for (uint32_t i = 0; i < head.count && l->found < l->enough && l->bytes < MOST_BYTES; i++) {
+		const uint8_t *at = table + sizeof(head) + i * sizeof(struct unwind_entry);
+		struct unwind_entry entry;
+		struct unwind_frame frame;
+		const uint8_t *code;
+
+		memcpy(&entry, at, sizeof(entry));
+		at = table + entry.frame;
+		if (!is_inside(&l->data, at, sizeof(frame)))
+			return false;
+		memcpy(&frame, at, sizeof(frame));
+		code = table + entry.code;
+		at += offsetof(struct unwind_frame, code);
+		if (at + frame.code == code && is_inside(&l->code, code, frame.size))
+			look_at_function(l, code, code + frame.size);
+	}
+	return true;
+}
+
+static const char *name_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static void keep_name(const char *name)
+{
+	struct hook_text out;
+
+	if (found.files < NAMES_SHOWN) {
+		out = hook_text_in(found.names[found.files], sizeof(found.names[0]));
+		hook_text_add(&out, name);
+	}
+	found.files++;
+}
+
+static struct range range_of(const struct dl_phdr_info *info, const ElfW(Phdr) * part)
+{
+	const uint8_t *start = (const uint8_t *)(info->dlpi_addr + part->p_vaddr);
+
+	return (struct range){start, start + part->p_filesz};
+}
+
+/* The table for unwinding and what is mapped with it. */
+static struct range find_table(const struct dl_phdr_info *info, struct range *data)
+{
+	struct range table = {NULL, NULL}, part;
+
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		if (info->dlpi_phdr[i].p_type == PT_GNU_EH_FRAME)
+			table = range_of(info, &info->dlpi_phdr[i]);
+	}
+	for (int i = 0; table.start && i < info->dlpi_phnum; i++) {
+		part = range_of(info, &info->dlpi_phdr[i]);
+		if (info->dlpi_phdr[i].p_type == PT_LOAD && is_inside(&part, table.start, 1))
+			*data = part;
+	}
+	return table;
+}
+
+static void look_through(struct look *l, const struct dl_phdr_info *info)
+{
+	struct range table = find_table(info, &l->data);
+
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+
+		if (part->p_type != PT_LOAD || (part->p_flags & (PF_X | PF_R)) != (PF_X | PF_R))
+			continue;
+		l->code = range_of(info, part);
+		if (!look_by_table(l, table.start, (size_t)(table.end - table.start)))
+			look_at_function(l, l->code.start,
+					 l->code.end - l->code.start > MOST_BYTES
+						 ? l->code.start + MOST_BYTES
+						 : l->code.end);
+	}
+}
+
+static int look_at_file(struct dl_phdr_info *info, size_t size, void *unused)
+{
+	bool is_program = !info->dlpi_name[0];
+	const char *path = is_program ? program_invocation_short_name : info->dlpi_name;
+	struct look l = {.enough = !is_program && is_of_system(path) ? ENOUGH_OF_SYSTEM : ENOUGH};
+
+	(void)size;
+	(void)unused;
+	if (!is_program && is_known(name_of(path)))
+		return 0;
+	look_through(&l, info);
+	if (l.found >= l.enough)
+		keep_name(name_of(path));
+	return 0;
+}
+
+bool hook_atomics_look(void)
+{
+	found.files = 0;
+	dl_iterate_phdr(look_at_file, NULL);
+	return found.files;
+}
+
+/* "app, libfoo.so and 3 more" */
+static void list_names(struct hook_text *out)
+{
+	for (size_t i = 0; i < found.files && i < NAMES_SHOWN; i++) {
+		if (i)
+			hook_text_add(out, i + 1 == found.files ? " and " : ", ");
+		hook_text_add(out, found.names[i]);
+	}
+	if (found.files <= NAMES_SHOWN)
+		return;
+	hook_text_add(out, " and ");
+	hook_text_number(out, (int64_t)(found.files - NAMES_SHOWN));
+	hook_text_add(out, " more");
+}
+
+void hook_atomics_tell(bool serial)
+{
+	static char what[sizeof(((struct trace_unseen *)NULL)->what)];
+	static struct hook_unseen unseen = {
+		.key = "atomics",
+		.what = what,
+		.remedy = "if the replay diverges, record with --threads=serial"};
+	char names[128];
+	struct hook_text out = hook_text_in(names, sizeof(names));
+
+	list_names(&out);
+	if (serial) {
+		hook_say_once("atomics", names, found.files == 1 ? " orders" : " order",
+			      " threads by atomic operations: they run one at a time "
+			      "(--threads=auto)",
+			      NULL);
+		return;
+	}
+	out = hook_text_in(what, sizeof(what));
+	hook_text_add(&out, "atomic operations, by which ");
+	hook_text_add(&out, names);
+	hook_text_add(&out, found.files == 1 ? " orders threads" : " order threads");
+	hook_unseen(&unseen);
+}

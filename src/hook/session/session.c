@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Everything here is safe in a signal handler but hook_session_map: plain system calls on paths
+ * built in fixed buffers.
+ */
+#include "hook/session/session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "hook/common/process.h"
+#include "hook/kit/text.h"
+#include "hook/thread/life/stuck.h"
+
+static struct replay_slot no_slot = {.flags = REPLAY_CUT};
+static struct replay_state_file *state;
+static bool local;
+struct replay_slot *hook_slot = &no_slot;
+
+static struct hook_text session_path(char *out, size_t size, const char *name)
+{
+	struct hook_text text = hook_text_in(out, size);
+
+	hook_text_add(&text, hook_process.session);
+	hook_text_add(&text, "/");
+	hook_text_add(&text, name);
+	return text;
+}
+
+/* Who made the stream: his pid, or -errno. */
+static int writer_of(int dirfd, const char *name)
+{
+	struct trace_header header;
+	int fd = rp_fd_openat(dirfd, name, O_RDONLY | O_CLOEXEC, 0), pid = 1;
+
+	if (fd < 0)
+		return -errno;
+	if (pread(fd, &header, sizeof(header), 0) == (ssize_t)sizeof(header) && (int)header.pid > 0)
+		pid = (int)header.pid;
+	close(fd);
+	return pid;
+}
+
+/*
+ * The directory of the rank has the last descriptor there is. Nothing can be recorded then; but
+ * whether something is lost must be known, so the directory goes by its path from now on.
+ */
+static int writer_in_need(const char *name)
+{
+	char path[1200];
+	struct hook_text text = hook_rank_path(path, sizeof(path), name);
+
+	if (text.at == text.end)
+		return -ENAMETOOLONG;
+	close(hook_process.rank_fd);
+	hook_process.rank_fd = -1;
+	return writer_of(AT_FDCWD, path);
+}
+
+/* Recording: the claim is the order stream itself, made later by the same O_EXCL. */
+static int record_claim(uint32_t k)
+{
+	struct hook_thread *t = hook_thread_self();
+	char name[TRACE_NAME_BYTES + 16];
+	int rc = -EMFILE;
+
+	hook_process.process = k;
+	hook_stream_name(t, "order", name, sizeof(name));
+	if (hook_process.rank_fd >= 0)
+		rc = trace_stream_create(&t->order.stream, hook_process.rank_fd, name,
+					 TRACE_STREAM_ORDER, hook_process.rank, k, t->name);
+	if (rc == 0)
+		return 0;
+	if (rc == -EEXIST) {
+		rc = writer_of(hook_process.rank_fd, name);
+		if (rc == -EMFILE)
+			rc = writer_in_need(name);
+	}
+	if (rc < 0)
+		hook_say("cannot record: ", hook_process.dir, ": ", hook_no_room(rc),
+			 "; the program runs on without us", NULL);
+	return rc;
+}
+
+/* Is the stream there? Also where the directory has no descriptor any more. */
+static int find_in_rank(const char *name)
+{
+	char path[1200];
+
+	if (hook_process.rank_fd >= 0)
+		return faccessat(hook_process.rank_fd, name, F_OK, 0) == 0 ? 0 : -errno;
+	hook_rank_path(path, sizeof(path), name);
+	return access(path, F_OK) == 0 ? 0 : -errno;
+}
+
+/* As in writer_in_need, the last descriptor may be that of the directory. */
+static int make_claim(const char *path)
+{
+	const int flags = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC;
+	int fd = rp_fd_openat(AT_FDCWD, path, flags, 0600);
+
+	if (fd >= 0 || errno != EMFILE || hook_process.rank_fd < 0)
+		return fd;
+	close(hook_process.rank_fd);
+	hook_process.rank_fd = -1;
+	return rp_fd_openat(AT_FDCWD, path, flags, 0600);
+}
+
+static int replay_claim(uint32_t k)
+{
+	struct hook_thread *t = hook_thread_self();
+	char path[1100], pid[16] = "";
+	struct hook_text text, number = hook_text_in(pid, sizeof(pid));
+	int fd, rc;
+
+	hook_process.process = k;
+	hook_stream_name(t, "order", path, sizeof(path));
+	rc = find_in_rank(path);
+	if (rc)
+		return rc;
+	text = session_path(path, sizeof(path), "claim-");
+	hook_text_padded(&text, hook_process.rank, 4);
+	hook_text_add(&text, "-");
+	hook_text_number(&text, k);
+	fd = make_claim(path);
+	if (fd >= 0) {
+		hook_text_number(&number, hook_process.pid);
+		if (hook_write(fd, pid, strlen(pid)) < 0)
+			pid[0] = 0;
+		close(fd);
+		return 0;
+	}
+	fd = rp_fd_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+	if (fd < 0) {
+		hook_say("cannot replay: ", path, ": ", strerror(errno),
+			 "; the program runs on without us", NULL);
+		return -errno;
+	}
+	if (read(fd, pid, sizeof(pid) - 1) < 0)
+		pid[0] = 0;
+	close(fd);
+	return atoi(pid) > 0 ? atoi(pid) : 1;
+}
+
+int hook_session_claim(uint32_t k)
+{
+	return hook_process.mode == HOOK_RECORD ? record_claim(k) : replay_claim(k);
+}
+
+const struct replay_slot *hook_session_slot(uint32_t rank)
+{
+	return state && rank < state->ranks ? &state->slot[rank] : &no_slot;
+}
+
+static void count_kind(struct replay_slot *slot, const struct replay_want *message, int32_t by)
+{
+	uint32_t tagged = replay_kind(message->source, message->tag, message->comm);
+	uint32_t any = replay_kind(message->source, REPLAY_ANY, message->comm);
+
+	__atomic_add_fetch(&slot->with_tag[tagged], by, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&slot->of_source[any], by, __ATOMIC_RELAXED);
+}
+
+void hook_session_message_to(uint32_t rank, const struct replay_want *message)
+{
+	if (!state || rank >= state->ranks)
+		return;
+	__atomic_add_fetch(&state->slot[rank].sent_here, 1, __ATOMIC_RELAXED);
+	count_kind(&state->slot[rank], message, 1);
+}
+
+void hook_session_message_taken(const struct replay_want *message)
+{
+	__atomic_add_fetch(&hook_slot->received, 1, __ATOMIC_RELAXED);
+	count_kind(hook_slot, message, -1);
+}
+
+bool hook_session_is_local(void)
+{
+	return local;
+}
+
+void hook_session_map(void)
+{
+	char path[1100], host[sizeof(((struct replay_state_file *)0)->host)] = "";
+	struct replay_state_file *file;
+	struct stat st;
+	int fd;
+
+	session_path(path, sizeof(path), "state");
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	if (fstat(fd, &st) == 0 && (size_t)st.st_size >= sizeof(*file)) {
+		file = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		if (file != MAP_FAILED && file->magic == REPLAY_STATE_MAGIC &&
+		    hook_process.rank < file->ranks &&
+		    sizeof(*file) + file->ranks * sizeof(file->slot[0]) <= (size_t)st.st_size)
+			hook_slot = &file->slot[hook_process.rank];
+		state = hook_slot == &no_slot ? NULL : file;
+		gethostname(host, sizeof(host) - 1);
+		local = hook_slot != &no_slot && strcmp(host, file->host) == 0;
+	}
+	close(fd);
+}
+
+struct place {
+	uintptr_t address;
+	struct hook_text *out;
+	const char *before, *behind;
+};
+
+static int add_place(struct dl_phdr_info *info, size_t size, void *data)
+{
+	struct place *place = data;
+	const char *name = info->dlpi_name;
+	char self[1024];
+	ssize_t n;
+
+	(void)size;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		uintptr_t start = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+
+		if (info->dlpi_phdr[i].p_type != PT_LOAD || place->address < start ||
+		    place->address >= start + info->dlpi_phdr[i].p_memsz)
+			continue;
+		if (!name[0]) {
+			n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+			self[n > 0 ? n : 0] = 0;
+			name = self;
+		}
+		hook_text_add(place->out, place->before);
+		hook_text_add(place->out, name);
+		hook_text_add(place->out, "+");
+		hook_text_hex(place->out, place->address - info->dlpi_addr);
+		hook_text_add(place->out, place->behind);
+		return 1;
+	}
+	return 0;
+}
+
+void hook_session_place(const void *address, struct hook_text *out)
+{
+	struct place place = {(uintptr_t)address, out, "", ""};
+
+	dl_iterate_phdr(add_place, &place);
+}
+
+static void add_line(struct hook_text *out, const char *key, const char *value)
+{
+	hook_text_add(out, key);
+	hook_text_add(out, "=");
+	hook_text_add(out, value);
+	hook_text_add(out, "\n");
+}
+
+static void add_number(struct hook_text *out, const char *key, int64_t value)
+{
+	hook_text_add(out, key);
+	hook_text_add(out, "=");
+	hook_text_number(out, value);
+	hook_text_add(out, "\n");
+}
+
+static void publish(const char *bytes, size_t n)
+{
+	char path[1100], temp[1100];
+	struct hook_text text = session_path(path, sizeof(path), "end-");
+	struct hook_text other = session_path(temp, sizeof(temp), "word-");
+	int fd;
+
+	hook_text_padded(&text, hook_process.rank, 4);
+	hook_text_padded(&other, hook_process.rank, 4);
+	fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return;
+	if (hook_write(fd, bytes, n) == (ssize_t)n && link(temp, path) == 0)
+		hook_slot->state = REPLAY_AT_END;
+	close(fd);
+	unlink(temp);
+}
+
+void hook_session_last_word(const struct hook_thread *t, const char *why, const char *call,
+			    int64_t value, const char *text, void *const *frames, int count)
+{
+	char buffer[8192];
+	struct hook_text out = hook_text_in(buffer, sizeof(buffer));
+
+	add_line(&out, "why", why);
+	add_line(&out, "thread", t->name);
+	add_number(&out, "event", (int64_t)t->events);
+	add_line(&out, "call", call);
+	add_number(&out, "value", value);
+	add_line(&out, "text", text);
+	for (int i = 0; i < count; i++) {
+		struct place place = {(uintptr_t)frames[i], &out, "where=", "\n"};
+
+		dl_iterate_phdr(add_place, &place);
+	}
+	if (strcmp(why, REPLAY_WHY_END) == 0 || strcmp(why, REPLAY_WHY_DIVERGED) == 0)
+		hook_sync_tell(t, strcmp(why, REPLAY_WHY_END) != 0, &out);
+	publish(buffer, (size_t)(out.at - buffer));
+}
+
+bool hook_session_all_ended(void)
+{
+	char path[1100];
+
+	session_path(path, sizeof(path), "all");
+	return access(path, F_OK) == 0;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files that the processes of a run share: claims, and in replay the session directory. */
+#ifndef HOOK_SESSION_H
+#define HOOK_SESSION_H
+
+#include "hook/common/hook.h"
+#include "hook/kit/text.h"
+#include "replay/session.h"
+
+/* 0 if process number k of this rank is ours now, the holder's pid if it is taken, or -errno. */
+int hook_session_claim(uint32_t k);
+
+/* This rank's slot; a dummy if the state file cannot be mapped. */
+extern struct replay_slot *hook_slot;
+void hook_session_map(void);
+
+/* Another rank's slot; the dummy if there is none. */
+const struct replay_slot *hook_session_slot(uint32_t rank);
+
+/* Counts a message in that rank's slot, or one that was received in ours. */
+void hook_session_message_to(uint32_t rank, const struct replay_want *message);
+void hook_session_message_taken(const struct replay_want *message);
+
+/* Is this the host of the front? Only there is shared memory shared. */
+bool hook_session_is_local(void);
+
+/* Writes S/end-NNNN, once; `frames` return addresses become "where" lines. */
+void hook_session_last_word(const struct hook_thread *t, const char *why, const char *call,
+			    int64_t value, const char *text, void *const *frames, int count);
+
+/* "module+0xoffset" of an address, if it lies in a file. */
+void hook_session_place(const void *address, struct hook_text *out);
+
+/* True when the front has seen the last word of every rank. */
+bool hook_session_all_ended(void);
+
+#endif

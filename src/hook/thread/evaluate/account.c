@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A thread keeps an account of its operations by object, and by call and stack, in memory of its
+ * own, and writes it when it has done all that was recorded (trace/objects.h). Whoever says a last
+ * word for the process writes the accounts of all: a thread may wait for what the recording does
+ * not have. Invariant: the lock of an account is held while it is changed or written.
+ */
+#include "hook/thread/evaluate/account.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "hook/thread/evaluate/origin.h"
+#include "hook/thread/evaluate/stacks.h"
+#include "hook/thread/life/stuck.h"
+#include "hook/thread/stdio/stdio.h"
+#include "hook/thread/sync/objects.h"
+#include "trace/objects.h"
+
+#define PATIENCE 100000 /* rounds for the lock of a thread that may never let go */
+#define FIRST_ROOM 256
+
+struct use {
+	uint32_t next; /* of the same object, plus 1 */
+	uint32_t op;
+	uint32_t site;
+	uint64_t count, handed, failed, predicted, bytes;
+};
+
+struct object {
+	uint64_t id;
+	const void *address;
+	const char *name;
+	uint32_t made;
+	uint32_t version; /* when it was first taken */
+	uint32_t first_site;
+	uint32_t seen; /* the version taken last */
+	uint32_t uses; /* the first of them, plus 1 */
+};
+
+struct list {
+	void *item;
+	size_t count, room;
+};
+
+struct hook_account {
+	int locked;
+	bool changed;
+	bool op[SYNC_OPS];
+	struct list objects, uses;
+	uint32_t *index; /* of objects by id, plus 1 */
+	size_t room;     /* of the index: a power of two */
+	struct trace_stream stream;
+};
+
+static void *memory(size_t size)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		hook_failed(hook_thread_self(), "out of memory for objects");
+	return p;
+}
+
+/* One more item, all zero. */
+static void *add(struct list *l, size_t size)
+{
+	if (l->count == l->room) {
+		size_t room = l->room ? 2 * l->room : FIRST_ROOM;
+		void *larger = memory(room * size);
+
+		if (l->item) {
+			memcpy(larger, l->item, l->count * size);
+			munmap(l->item, l->room * size);
+		}
+		l->item = larger;
+		l->room = room;
+	}
+	return (char *)l->item + size * l->count++;
+}
+
+static struct object *object_at(const struct hook_account *a, uint32_t i)
+{
+	return (struct object *)a->objects.item + i;
+}
+
+static struct use *use_at(const struct hook_account *a, uint32_t i)
+{
+	return (struct use *)a->uses.item + i;
+}
+
+static bool lock(struct hook_account *a, int patience)
+{
+	for (int i = 0; __atomic_exchange_n(&a->locked, 1, __ATOMIC_ACQUIRE); i++) {
+		if (patience && i == patience)
+			return false;
+		sched_yield();
+	}
+	return true;
+}
+
+static void unlock(struct hook_account *a)
+{
+	__atomic_store_n(&a->locked, 0, __ATOMIC_RELEASE);
+}
+
+/* Where the index has the object, or would. */
+static uint32_t *find(const struct hook_account *a, uint64_t id)
+{
+	size_t i = (id * 0x9e3779b97f4a7c15ull) >> 24;
+
+	for (;; i++) {
+		uint32_t *at = &a->index[i & (a->room - 1)];
+
+		if (!*at || object_at(a, *at - 1)->id == id)
+			return at;
+	}
+}
+
+static void grow_index(struct hook_account *a)
+{
+	uint32_t *old = a->index;
+	size_t before = a->room;
+
+	a->room = before ? 2 * before : 2 * FIRST_ROOM;
+	a->index = memory(a->room * sizeof(*a->index));
+	for (uint32_t i = 0; i < a->objects.count; i++)
+		*find(a, object_at(a, i)->id) = i + 1;
+	if (old)
+		munmap(old, before * sizeof(*old));
+}
+
+static bool is_of_threads(enum hook_sync_op op)
+{
+	return op >= SYNC_CREATE && op <= SYNC_CLOCKJOIN;
+}
+
+static struct object *object_of(struct hook_account *a, const struct hook_sync_call *c, uint64_t id,
+				uint32_t site)
+{
+	struct object *o;
+	uint32_t *at;
+
+	if (2 * a->objects.count >= a->room)
+		grow_index(a);
+	at = find(a, id);
+	if (*at)
+		return object_at(a, *at - 1);
+	o = add(&a->objects, sizeof(*o));
+	*at = (uint32_t)a->objects.count;
+	o->id = id;
+	o->first_site = site;
+	if (is_of_threads(c->op))
+		return o;
+	o->address = c->object;
+	o->made = hook_origin_site(c->object);
+	o->name = hook_stdio_name(c->object);
+	return o;
+}
+
+/* The one that was used last comes first. */
+static struct use *use_of(struct hook_account *a, struct object *o, uint32_t op, uint32_t site)
+{
+	uint32_t *before = &o->uses, at;
+	struct use *u = NULL;
+
+	for (; (at = *before); before = &u->next) {
+		u = use_at(a, at - 1);
+		if (u->op == op && u->site == site)
+			break;
+	}
+	if (at) {
+		*before = u->next;
+	} else {
+		u = add(&a->uses, sizeof(*u));
+		u->op = op;
+		u->site = site;
+		at = (uint32_t)a->uses.count;
+		a->op[op] = true;
+	}
+	u->next = o->uses;
+	o->uses = at;
+	return u;
+}
+
+/*
+ * Operations without an object of their own have an id that stands for the operation; what they
+ * are on still has an address. What has no id has never been taken.
+ */
+static uint64_t id_of(const struct hook_sync_call *c, uint64_t id)
+{
+	uint64_t address = (uintptr_t)c->object;
+
+	if (is_of_threads(c->op))
+		return trace_sync_op_id(SYNC_CREATE);
+	if (c->op == SYNC_SEM_GETVALUE)
+		id = __atomic_load_n(hook_sync_spot(c).id, __ATOMIC_ACQUIRE);
+	else if (id == trace_sync_op_id(c->op))
+		id ^= address;
+	return id ? id : address;
+}
+
+void hook_account_note(struct hook_thread *t, const struct hook_sync_call *c, uint64_t id,
+		       const struct trace_sync_outcome *out, int bytes)
+{
+	uint32_t site = hook_stacks_site(hook_stacks_of(t), c->site);
+	struct hook_account *a = t->account;
+	struct object *o;
+	struct use *u;
+
+	if (!a)
+		a = t->account = memory(sizeof(*a));
+	lock(a, 0);
+	o = object_of(a, c, id_of(c, out->nameless ? 0 : id), site);
+	u = use_of(a, o, c->op, site);
+	u->count++;
+	u->bytes += bytes < 0 ? 0 : (uint64_t)bytes;
+	u->predicted += bytes < 0;
+	u->failed += hook_sync_class(c->op) == TRACE_SYNC_TRY && !out->takes;
+	if (out->takes) {
+		u->handed += out->version != o->seen + 1;
+		o->seen = out->version;
+		if (!o->version)
+			o->version = out->version;
+	}
+	a->changed = true;
+	unlock(a);
+}
+
+static const char *kind_of(enum hook_sync_op op)
+{
+	static const char *const of_libc[] = {
+		[SYNC_RANDOM - SYNC_LIBC_FIRST] = "random numbers",
+		[SYNC_SETTINGS - SYNC_LIBC_FIRST] = "settings",
+		[SYNC_TOKEN - SYNC_LIBC_FIRST] = "strtok",
+		[SYNC_LOG - SYNC_LIBC_FIRST] = "log",
+		[SYNC_AT_EXIT - SYNC_LIBC_FIRST] = "exit functions",
+	};
+
+	if (op == SYNC_MEMORY)
+		return "memory";
+	if (op >= SYNC_LIBC_FIRST && op <= SYNC_LIBC_LAST)
+		return of_libc[op - SYNC_LIBC_FIRST];
+	if (op <= SYNC_COND_CLOCKWAIT)
+		return "mutex";
+	if (op <= SYNC_SPIN_TRYLOCK)
+		return "spin lock";
+	if (op <= SYNC_CLOCKWRLOCK)
+		return "read-write lock";
+	if (op <= SYNC_SEM_GETVALUE)
+		return "semaphore";
+	if (op == SYNC_BARRIER_WAIT)
+		return "barrier";
+	if (op == SYNC_ONCE)
+		return "once";
+	if (is_of_threads(op))
+		return "threads";
+	if (op == SYNC_IO)
+		return "descriptors";
+	if (op <= SYNC_GOMP_TASK)
+		return "OpenMP";
+	if (op <= SYNC_GOMP_ATOMIC)
+		return "critical section";
+	if (op <= SYNC_OMP_NEST_TEST)
+		return "OpenMP lock";
+	return op >= SYNC_BATON ? "serial mode" : "stream";
+}
+
+/* What the kernel calls it: only here is a name that it was given. */
+static void read_name(const struct hook_thread *t, char name[TRACE_OBJECTS_TEXT])
+{
+	char path[64];
+	ssize_t n = 0;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/comm", t->tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = read(fd, name, TRACE_OBJECTS_TEXT - 1);
+		close(fd);
+	}
+	name[n > 0 ? n - 1 : 0] = 0;
+}
+
+static int put_head(struct hook_account *a, const struct hook_thread *t)
+{
+	struct trace_objects_rec rec = {
+		.kind = TRACE_OBJECTS_BEGIN,
+		.begin = {.start = (uintptr_t)t->start, .ops = t->sync_reader.ops}};
+	int rc;
+
+	read_name(t, rec.text[0]);
+	rc = trace_objects_put(&a->stream, &rec);
+	for (uint32_t op = 0; op < SYNC_OPS && !rc; op++) {
+		if (!a->op[op])
+			continue;
+		rec = (struct trace_objects_rec){.kind = TRACE_OBJECTS_OP, .op.number = op};
+		strncpy(rec.text[0], op == SYNC_STREAM ? "stdio call" : hook_sync_name(op),
+			TRACE_OBJECTS_TEXT - 1);
+		strncpy(rec.text[1], kind_of(op), TRACE_OBJECTS_TEXT - 1);
+		rc = trace_objects_put(&a->stream, &rec);
+	}
+	return rc;
+}
+
+static int put_object(struct hook_account *a, const struct object *o)
+{
+	struct trace_objects_rec rec = {.kind = TRACE_OBJECTS_OBJECT,
+					.object = {.id = o->id,
+						   .address = (uintptr_t)o->address,
+						   .made = o->made,
+						   .version = o->version,
+						   .first_site = o->first_site}};
+	int rc;
+
+	if (o->name)
+		strncpy(rec.text[0], o->name, TRACE_OBJECTS_TEXT - 1);
+	rc = trace_objects_put(&a->stream, &rec);
+	for (uint32_t at = o->uses; at && !rc; at = use_at(a, at - 1)->next) {
+		const struct use *u = use_at(a, at - 1);
+
+		rec = (struct trace_objects_rec){.kind = TRACE_OBJECTS_USE,
+						 .use = {.op = u->op,
+							 .site = u->site,
+							 .count = u->count,
+							 .handed = u->handed,
+							 .failed = u->failed,
+							 .predicted = u->predicted,
+							 .bytes = u->bytes}};
+		rc = trace_objects_put(&a->stream, &rec);
+	}
+	return rc;
+}
+
+static int put_account(struct hook_account *a, const struct hook_thread *t)
+{
+	struct trace_objects_rec end = {.kind = TRACE_OBJECTS_END};
+	char name[TRACE_NAME_BYTES + 16];
+	int rc = 0;
+
+	if (!a->stream.header) {
+		hook_stream_name(t, "objects", name, sizeof(name));
+		rc = trace_stream_create(&a->stream, hook_evaluate_directory(), name,
+					 TRACE_STREAM_OBJECTS, hook_process.rank,
+					 hook_process.process, t->name);
+	}
+	if (!rc)
+		rc = put_head(a, t);
+	for (uint32_t i = 0; i < a->objects.count && !rc; i++)
+		rc = put_object(a, object_at(a, i));
+	return rc ? rc : trace_objects_put(&a->stream, &end);
+}
+
+static void write_account(struct hook_thread *t, int patience)
+{
+	struct hook_account *a = t->account;
+	int rc = 0;
+
+	if (!a || !lock(a, patience))
+		return;
+	if (a->changed)
+		rc = put_account(a, t);
+	a->changed = false;
+	unlock(a);
+	if (rc) {
+		hook_say("cannot write what the threads did: ", strerror(-rc), NULL);
+		hook_failed(t, "the account of a thread cannot be written");
+	}
+}
+
+void hook_account_write(struct hook_thread *t)
+{
+	write_account(t, 0);
+}
+
+static void write_patiently(struct hook_thread *t)
+{
+	write_account(t, PATIENCE);
+}
+
+void hook_account_write_all(void)
+{
+	if (hook_process.evaluate)
+		hook_sync_list_each(write_patiently);
+}
+
+void hook_account_close(struct hook_thread *t)
+{
+	struct hook_account *a = t->account;
+
+	if (!a)
+		return;
+	hook_account_write(t);
+	t->account = NULL;
+	trace_stream_close(&a->stream);
+	if (a->objects.item)
+		munmap(a->objects.item, a->objects.room * sizeof(struct object));
+	if (a->uses.item)
+		munmap(a->uses.item, a->uses.room * sizeof(struct use));
+	if (a->index)
+		munmap(a->index, a->room * sizeof(*a->index));
+	munmap(a, sizeof(*a));
+}

@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tasks. A team has one order, of which each making, beginning and end of a task and each wait for
+ * tasks that is over is a version. A thread's recording tells, for every place where libgomp may
+ * run tasks, which ones ran there; a task is named by the thread that made it and how many that had
+ * made. In replay libgomp hears of a task only when it runs: we keep those that were made and not
+ * begun, and the thread runs them where it did, each in its turn. So everything that a task or a
+ * wait had to wait for, children, groups or dependences, is earlier in the order.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "hook/thread/gomp/gomp.h"
+#include "hook/thread/serial/baton.h"
+
+#define SITE __builtin_return_address(0)
+
+enum {
+	FLAG_FINAL = 1 << 1,
+	FLAG_UP = 1 << 8,
+	FLAG_GRAINSIZE = 1 << 9,
+	FLAG_IF = 1 << 10,
+	FLAG_NOGROUP = 1 << 11,
+	FLAG_REDUCTION = 1 << 12,
+	FLAG_DETACH = 1 << 13,
+	FLAG_STRICT = 1 << 14,
+};
+
+typedef void copier(void *to, void *from);
+
+struct hook_gomp_task {
+	struct hook_gomp_task *next; /* pending */
+	struct hook_gomp_team *team;
+	unsigned int maker;
+	uint64_t number;
+	uint32_t meetings; /* before it was made */
+	unsigned int flags;
+	hook_gomp_body *body;
+	void *data; /* behind this struct */
+};
+
+/* A version of the team's order; in replay a task is put among those pending, or taken. */
+struct step {
+	struct hook_gomp_task *put;
+	unsigned int maker; /* of the one to take */
+	uint64_t number;
+	struct hook_gomp_task *taken;
+};
+
+/* As the program or libgomp gives them. */
+struct making {
+	hook_gomp_body *body;
+	void *data;
+	copier *copy;
+	long size, align;
+	bool deferrable;
+	unsigned int flags;
+	void **depend;
+	int priority;
+	bool has_part; /* of a loop: two words at the beginning of the data */
+	uint64_t part[2];
+};
+
+static struct making making_of(hook_gomp_body *body, void *data, copier *copy, long size,
+			       long align, unsigned int flags, int priority)
+{
+	return (struct making){.body = body,
+			       .data = data,
+			       .copy = copy,
+			       .size = size,
+			       .align = align > 0 ? align : 1,
+			       .flags = flags,
+			       .priority = priority};
+}
+
+static __thread uint64_t made; /* by this thread */
+static __thread bool left_body;
+
+HOOK_EXPORT void GOMP_task(hook_gomp_body *body, void *data, copier *copy, long size, long align,
+			   bool deferrable, unsigned int flags, void **depend, int priority,
+			   void *detach);
+HOOK_EXPORT void GOMP_taskloop(hook_gomp_body *body, void *data, copier *copy, long size,
+			       long align, unsigned int flags, unsigned long tasks, int priority,
+			       long start, long end, long step);
+HOOK_EXPORT void GOMP_taskloop_ull(hook_gomp_body *body, void *data, copier *copy, long size,
+				   long align, unsigned int flags, unsigned long tasks,
+				   int priority, unsigned long long start, unsigned long long end,
+				   unsigned long long step);
+HOOK_EXPORT void GOMP_taskwait_depend(void **depend);
+int omp_get_thread_num(void);
+int omp_get_num_threads(void);
+void GOMP_taskgroup_start(void);
+
+static __typeof__(GOMP_task) *real_task_now(void)
+{
+	return GOMP_REAL(GOMP_task);
+}
+
+struct hook_sync_spot hook_gomp_spot(const struct hook_sync_call *c)
+{
+	struct hook_gomp_team *team = c->object;
+
+	return (struct hook_sync_spot){&team->id, team->version};
+}
+
+static struct hook_gomp_task **bucket(struct hook_gomp_team *team, uint64_t number)
+{
+	return &team->pending[number % HOOK_GOMP_BUCKETS];
+}
+
+/* Only one thread has the turn, so the lists need no lock. */
+static void take_step(struct hook_gomp_team *team, struct step *s)
+{
+	struct hook_gomp_task **p = bucket(team, s->put ? s->put->number : s->number);
+
+	if (s->put) {
+		s->put->next = *p;
+		*p = s->put;
+		return;
+	}
+	while (*p && ((*p)->maker != s->maker || (*p)->number != s->number))
+		p = &(*p)->next;
+	s->taken = *p;
+	if (*p)
+		*p = (*p)->next;
+}
+
+int hook_gomp_do(const struct hook_sync_call *c)
+{
+	if (c->op != SYNC_GOMP_TASK)
+		return ((const struct hook_gomp_lock *)c->cond)->take(c->object);
+	if (c->cond && hook_process.mode == HOOK_REPLAY)
+		take_step(c->object, c->cond);
+	return 0;
+}
+
+/* Before something that others may wait for. */
+static void order_post(struct hook_thread *t, struct hook_gomp_team *team, struct step *s,
+		       const void *site)
+{
+	struct hook_sync_call c = {.op = SYNC_GOMP_TASK, .object = team, .cond = s, .site = site};
+
+	if (!t->passive)
+		hook_sync_plain->post(t, &c);
+}
+
+/* After something that others may have been waited for. */
+static void order_share(struct hook_thread *t, struct hook_gomp_team *team, struct step *s,
+			const void *site)
+{
+	struct hook_sync_call c = {.op = SYNC_GOMP_TASK, .object = team, .cond = s, .site = site};
+
+	if (!t->passive)
+		hook_sync_plain->share(t, &c);
+}
+
+void hook_gomp_order_before(struct hook_thread *t, const void *site)
+{
+	if (hook_gomp_here()->team)
+		order_post(t, hook_gomp_here()->team, NULL, site);
+}
+
+void hook_gomp_order_after(struct hook_thread *t, const void *site)
+{
+	if (hook_gomp_here()->team)
+		order_share(t, hook_gomp_here()->team, NULL, site);
+}
+
+/* The program's part of a task. It may begin regions while the thread is at the end of one. */
+static void run_body(struct hook_thread *t, struct hook_gomp_task *task)
+{
+	struct hook_gomp_frame f = {
+		.outer = hook_gomp_frame, .team = task->team, .meetings = task->meetings};
+	bool left = left_body;
+
+	left_body = false;
+	hook_gomp_frame = &f;
+	hook_gomp_point(t);
+	task->body(task->data);
+	hook_depth = 1;
+	hook_gomp_frame = f.outer;
+	left_body = left;
+	order_post(t, task->team, NULL, (const void *)task->body);
+	hook_baton_leave(t);
+	free(task);
+}
+
+/*
+ * A thread that has not yet left a barrier may run what one that has left it made: then the barrier
+ * is over, and in replay nobody must wait there for this thread.
+ */
+static void note_met(struct hook_thread *t, const struct hook_gomp_task *task)
+{
+	struct hook_gomp_frame *f = hook_gomp_here();
+
+	if (!f->meet || f->team != task->team || task->meetings == f->meetings)
+		return;
+	hook_gomp_number(t, SYNC_GOMP_RUN, TRACE_GOMP_MET, (const void *)task->body);
+	f->meet = NULL;
+	f->meetings++;
+}
+
+static void run_recorded(void *arg)
+{
+	struct hook_gomp_task *task = *(struct hook_gomp_task **)arg;
+	const void *site = (const void *)task->body;
+	int depth = hook_depth;
+	struct hook_thread *t = hook_sync_enter();
+
+	note_met(t, task);
+	hook_gomp_number(t, SYNC_GOMP_RUN, TRACE_GOMP_TASK + task->maker, site);
+	hook_gomp_number(t, SYNC_GOMP_NUMBER, task->number, site);
+	order_share(t, task->team, NULL, site);
+	run_body(t, task);
+	hook_depth = depth;
+}
+
+static void run_replayed(void *arg)
+{
+	run_body(hook_self, *(struct hook_gomp_task **)arg);
+}
+
+static void run_now(struct hook_thread *t, struct hook_gomp_team *team, unsigned int maker,
+		    const void *site)
+{
+	struct step s = {.maker = maker};
+
+	s.number = hook_gomp_number(t, SYNC_GOMP_NUMBER, 0, site);
+	order_share(t, team, &s, site);
+	if (!s.taken)
+		hook_diverged(t, hook_sync_name(SYNC_GOMP_NUMBER), "a task that was made before",
+			      "no such task");
+	real_task_now()(run_replayed, &s.taken, NULL, sizeof(s.taken), _Alignof(void *), false,
+			s.taken->flags & FLAG_FINAL, NULL, 0, NULL);
+}
+
+/* Replay: does what comes next; false if it is over. */
+static bool run_next(struct hook_thread *t, const void *site)
+{
+	struct hook_gomp_frame *f = hook_gomp_here();
+	uint64_t n = hook_gomp_number(t, SYNC_GOMP_RUN, TRACE_GOMP_OVER, site);
+
+	if (n == TRACE_GOMP_MET && f->meet)
+		hook_gomp_meet(t, f);
+	else if (n >= TRACE_GOMP_TASK)
+		run_now(t, f->team, (unsigned int)n - TRACE_GOMP_TASK, site);
+	return n != TRACE_GOMP_OVER;
+}
+
+void hook_gomp_run(struct hook_thread *t, const void *site)
+{
+	if (!hook_gomp_here()->team)
+		return;
+	while (run_next(t, site))
+		;
+}
+
+/* Replay: where a thread that libgomp made was killed or let go, nothing says that it is out. */
+static bool is_last_body(const struct hook_thread *t)
+{
+	return t->sync_reader.ops >= t->sync_reader.total && GOMP_REAL(omp_get_thread_num)() != 0;
+}
+
+/*
+ * Tasks can run after the body, too, while the thread waits for the others inside of libgomp. That
+ * they are over is written when it comes out.
+ */
+void hook_gomp_body_ends(struct hook_thread *t)
+{
+	const void *site = (const void *)hook_gomp_here()->team->body;
+
+	hook_depth = 1;
+	hook_baton_leave(t);
+	if (hook_process.mode == HOOK_RECORD)
+		left_body = true;
+	else
+		while (!is_last_body(t) && run_next(t, site))
+			;
+	hook_depth = t->passive;
+}
+
+void hook_gomp_body_left(struct hook_thread *t)
+{
+	if (!left_body)
+		return;
+	left_body = false;
+	hook_depth = 1;
+	hook_gomp_number(t, SYNC_GOMP_RUN, TRACE_GOMP_OVER, NULL);
+	hook_depth = t->passive;
+}
+
+static struct hook_gomp_task *task_new(struct hook_thread *t, const struct making *m)
+{
+	struct hook_gomp_task *task = malloc(sizeof(*task) + (size_t)(m->size + m->align));
+	uintptr_t data = (uintptr_t)(task + 1);
+
+	if (!task)
+		return NULL;
+	data = (data + (uintptr_t)m->align - 1) / (uintptr_t)m->align * (uintptr_t)m->align;
+	*task = (struct hook_gomp_task){.team = hook_gomp_here()->team,
+					.maker = (unsigned int)GOMP_REAL(omp_get_thread_num)(),
+					.number = ++made,
+					.meetings = hook_gomp_here()->meetings,
+					.flags = m->flags,
+					.body = m->body,
+					.data = (void *)data};
+	hook_depth = t->passive;
+	if (m->copy)
+		m->copy(task->data, m->data);
+	else
+		memcpy(task->data, m->data, (size_t)m->size);
+	hook_depth = 1;
+	if (m->has_part)
+		memcpy(task->data, m->part, sizeof(m->part));
+	return task;
+}
+
+static void make(struct hook_thread *t, const struct making *m, const void *site)
+{
+	struct hook_gomp_task *task = task_new(t, m);
+	struct step s = {.put = task};
+
+	if (!task)
+		hook_failed(t, "there is no memory for a task");
+	order_post(t, task->team, &s, site);
+	if (hook_process.mode == HOOK_REPLAY || (!m->deferrable && m->depend))
+		hook_baton_leave(t);
+	hook_depth = 1;
+	if (hook_process.mode == HOOK_RECORD)
+		real_task_now()(run_recorded, &task, NULL, sizeof(task), _Alignof(void *),
+				m->deferrable, m->flags, m->depend, m->priority, NULL);
+	hook_gomp_run(t, site);
+	hook_baton_point(t);
+}
+
+/* Reductions by tasks and detached tasks are more than an order. */
+static bool is_ours(unsigned int flags, const void *site)
+{
+	if (flags & FLAG_REDUCTION)
+		hook_gomp_not_kept(GOMP_REST_REDUCTION);
+	if (flags & FLAG_DETACH)
+		hook_gomp_not_kept(GOMP_REST_DETACH);
+	return hook_sync_is_on(site) && hook_gomp_here()->team &&
+	       !(flags & (FLAG_REDUCTION | FLAG_DETACH));
+}
+
+void GOMP_task(hook_gomp_body *body, void *data, copier *copy, long size, long align,
+	       bool deferrable, unsigned int flags, void **depend, int priority, void *detach)
+{
+	struct making m = making_of(body, data, copy, size, align, flags, priority);
+
+	if (!is_ours(flags, SITE)) {
+		real_task_now()(body, data, copy, size, align, deferrable, flags, depend, priority,
+				detach);
+		return;
+	}
+	m.deferrable = deferrable;
+	m.depend = depend;
+	HOOK_SYNC_ENTER(t);
+	make(t, &m, SITE);
+}
+
+/* Waits for tasks: over when those are. */
+#define WAIT(name)                                                                                 \
+	HOOK_EXPORT void name(void);                                                               \
+	void name(void)                                                                            \
+	{                                                                                          \
+		struct hook_gomp_team *team = hook_gomp_here()->team;                              \
+                                                                                                   \
+		if (!hook_sync_is_on(SITE) || !team) {                                             \
+			GOMP_REAL(name)();                                                         \
+			return;                                                                    \
+		}                                                                                  \
+		HOOK_SYNC_ENTER(t);                                                                \
+		hook_baton_leave(t);                                                               \
+		if (hook_process.mode == HOOK_REPLAY)                                              \
+			hook_gomp_run(t, SITE);                                                    \
+		GOMP_REAL(name)();                                                                 \
+		if (hook_process.mode == HOOK_RECORD)                                              \
+			hook_gomp_run(t, SITE);                                                    \
+		order_share(t, team, NULL, SITE);                                                  \
+		hook_baton_enter(t);                                                               \
+	}
+
+WAIT(GOMP_taskwait)
+WAIT(GOMP_taskgroup_end)
+WAIT(GOMP_taskyield)
+
+void GOMP_taskwait_depend(void **depend)
+{
+	struct hook_gomp_team *team = hook_gomp_here()->team;
+
+	if (!hook_sync_is_on(SITE) || !team) {
+		GOMP_REAL(GOMP_taskwait_depend)(depend);
+		return;
+	}
+	HOOK_SYNC_ENTER(t);
+	hook_baton_leave(t);
+	if (hook_process.mode == HOOK_RECORD)
+		GOMP_REAL(GOMP_taskwait_depend)(depend);
+	hook_gomp_run(t, SITE);
+	order_share(t, team, NULL, SITE);
+	hook_baton_enter(t);
+}
+
+/* A loop of which each task gets a part. */
+struct taskloop {
+	uint64_t start, end, step, count;
+	uint64_t tasks, each, more; /* the first `more` of them have one iteration more */
+};
+
+static struct taskloop split(unsigned int flags, uint64_t wanted, bool up, uint64_t start,
+			     uint64_t end, uint64_t step)
+{
+	struct taskloop l = {.start = start, .end = end, .step = step};
+
+	l.count = up ? (end - start - 1) / step + 1 : (start - end - 1) / -step + 1;
+	if (flags & FLAG_GRAINSIZE) {
+		l.each = wanted ? wanted : 1;
+		l.tasks = l.count / l.each;
+		if (flags & FLAG_STRICT) {
+			l.tasks += l.count % l.each != 0;
+			return l;
+		}
+	} else {
+		l.tasks = wanted ? wanted : (uint64_t)GOMP_REAL(omp_get_num_threads)();
+	}
+	if (l.tasks == 0)
+		l.tasks = 1;
+	if (l.tasks > l.count)
+		l.tasks = l.count;
+	l.each = l.count / l.tasks;
+	l.more = l.count % l.tasks;
+	return l;
+}
+
+static void make_all(struct hook_thread *t, struct making *m, const struct taskloop *l,
+		     const void *site)
+{
+	uint64_t at = 0;
+
+	m->has_part = true;
+	for (uint64_t i = 0; i < l->tasks; i++) {
+		m->part[0] = l->start + at * l->step;
+		at += l->each + (i < l->more);
+		m->part[1] = at < l->count ? l->start + at * l->step : l->end;
+		make(t, m, site);
+	}
+}
+
+static void taskloop(struct making *m, const struct taskloop *l, const void *site)
+{
+	bool group = !(m->flags & FLAG_NOGROUP);
+
+	m->deferrable = m->flags & FLAG_IF;
+	m->flags &= 0xff;
+	if (group)
+		GOMP_REAL(GOMP_taskgroup_start)();
+	{
+		HOOK_SYNC_ENTER(t);
+		make_all(t, m, l, site);
+	}
+	if (group)
+		GOMP_taskgroup_end();
+}
+
+void GOMP_taskloop(hook_gomp_body *body, void *data, copier *copy, long size, long align,
+		   unsigned int flags, unsigned long tasks, int priority, long start, long end,
+		   long step)
+{
+	struct making m = making_of(body, data, copy, size, align, flags, priority);
+	struct taskloop l;
+
+	if (!is_ours(flags, SITE) || !step || (step > 0 ? start >= end : start <= end)) {
+		GOMP_REAL(GOMP_taskloop)
+		(body, data, copy, size, align, flags, tasks, priority, start, end, step);
+		return;
+	}
+	l = split(flags, tasks, step > 0, (uint64_t)start, (uint64_t)end, (uint64_t)step);
+	taskloop(&m, &l, SITE);
+}
+
+void GOMP_taskloop_ull(hook_gomp_body *body, void *data, copier *copy, long size, long align,
+		       unsigned int flags, unsigned long tasks, int priority,
+		       unsigned long long start, unsigned long long end, unsigned long long step)
+{
+	bool up = flags & FLAG_UP;
+	struct making m = making_of(body, data, copy, size, align, flags, priority);
+	struct taskloop l;
+
+	if (!is_ours(flags, SITE) || !step || (up ? start >= end : start <= end)) {
+		GOMP_REAL(GOMP_taskloop_ull)
+		(body, data, copy, size, align, flags, tasks, priority, start, end, step);
+		return;
+	}
+	l = split(flags, tasks, up, start, end, step);
+	taskloop(&m, &l, SITE);
+}

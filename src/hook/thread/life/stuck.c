@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Every thread of a replayed program says what it is about (t->state). If none of them runs, and
+ * two looks of one thread, which are a tick apart, find the same, none will ever run: each waits
+ * for another. A thread that is woken runs from then on, however late it gets to know. If some do
+ * run, but come to no operation in much more time than the whole run once took, they never will.
+ * That time is counted in looks, as nobody looks while the process is stopped.
+ * Of a process that was killed the last operation of each thread may have no record, and yet have
+ * been done, so that another one came after it: where all wait, and one of them for that, it was.
+ */
+#include "hook/thread/life/stuck.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "hook/common/child.h"
+#include "hook/common/end.h"
+#include "hook/common/thread.h"
+#include "hook/kit/text.h"
+#include "hook/session/session.h"
+#include "hook/thread/call/real.h"
+#include "hook/thread/sync/objects.h"
+#include "hook/thread/sync/wait.h"
+
+#define NAP_NS 2000000
+#define STUCK_SHOWN 6
+#define LEAST_ROOM 1400 /* bytes, for a thread in a last word */
+#define HINT_BYTES 160  /* for what comes behind */
+#define NAPS_PER_LOOK 125
+#define LOOKS_PER_SECOND 4
+#define NAPS_OF_SILENCE 500
+
+#define CROWD 256
+
+static struct hook_thread *first;
+static unsigned int listed;
+static int locked;
+
+static void list_lock(void)
+{
+	while (__atomic_exchange_n(&locked, 1, __ATOMIC_ACQUIRE))
+		sched_yield();
+}
+
+static void list_unlock(void)
+{
+	__atomic_store_n(&locked, 0, __ATOMIC_RELEASE);
+}
+
+/* The front may look at the list when we no longer answer. */
+static void show_list(void)
+{
+	_Static_assert(sizeof(first->name) <= REPLAY_NAME_BYTES, "names fit");
+	if (hook_process.mode == HOOK_REPLAY && hook_slot->pid == hook_process.pid)
+		hook_slot->threads = (struct replay_threads){
+			.first = (uintptr_t)&first,
+			.next = offsetof(struct hook_thread, next_thread),
+			.name = offsetof(struct hook_thread, name),
+			.tid = offsetof(struct hook_thread, tid),
+			.call = offsetof(struct hook_thread, waits_in),
+		};
+}
+
+void hook_sync_list_add(struct hook_thread *t)
+{
+	list_lock();
+	if (!first)
+		show_list();
+	t->next_thread = first;
+	t->link = &first;
+	if (first)
+		first->link = &t->next_thread;
+	first = t;
+	listed++;
+	list_unlock();
+}
+
+void hook_sync_list_remove(struct hook_thread *t)
+{
+	list_lock();
+	if (t->link) {
+		*t->link = t->next_thread;
+		if (t->next_thread)
+			t->next_thread->link = t->link;
+		t->link = NULL;
+		listed--;
+	}
+	list_unlock();
+}
+
+void hook_sync_list_clear(void)
+{
+	first = NULL;
+	listed = 0;
+	locked = 0;
+}
+
+unsigned int hook_sync_crowd(void)
+{
+	return __atomic_load_n(&listed, __ATOMIC_RELAXED) / CROWD;
+}
+
+bool hook_sync_has_others(const struct hook_thread *t)
+{
+	bool others;
+
+	list_lock();
+	others = first && (first != t || first->next_thread);
+	list_unlock();
+	return others;
+}
+
+void hook_sync_list_each(void (*act)(struct hook_thread *t))
+{
+	list_lock();
+	for (struct hook_thread *p = first; p; p = p->next_thread)
+		act(p);
+	list_unlock();
+}
+
+struct overview {
+	uint64_t ops;      /* of all threads, and their events */
+	size_t running;    /* threads */
+	size_t unfinished; /* other threads that have yet to do what they did */
+	size_t behind;     /* of these, those that have more before them than inputs, or all */
+	struct hook_thread *speaker;
+};
+
+/* Inputs alone may be fewer: a thread that asks until another one stops it. */
+static bool is_behind(const struct hook_thread *t)
+{
+	return t->sync_reader.ops < t->sync_reader.total || t->events < t->order_view.events;
+}
+
+/*
+ * The speaker is the one that came first of those at the end of their recordings, since they may be
+ * what the others wait for, or else of those that wait.
+ */
+static struct overview look_around(const struct hook_thread *t)
+{
+	struct overview all = {0};
+
+	list_lock();
+	for (struct hook_thread *p = first; p; p = p->next_thread) {
+		bool at_end = p->state == HOOK_THREAD_AT_END;
+
+		all.ops += p->sync_reader.ops + p->events + 1;
+		all.running += p->state == HOOK_THREAD_RUNS;
+		all.unfinished += p != t && p->todo;
+		all.behind += p->todo && is_behind(p);
+		if (at_end || (p->state == HOOK_THREAD_WAITS &&
+			       (!all.speaker || all.speaker->state == HOOK_THREAD_WAITS)))
+			all.speaker = p;
+	}
+	list_unlock();
+	return all;
+}
+
+struct hook_sync_around hook_sync_around(const struct hook_thread *t)
+{
+	struct hook_sync_around around = {0};
+
+	list_lock();
+	for (const struct hook_thread *p = first; p; p = p->next_thread) {
+		if (p == t || p->state != HOOK_THREAD_RUNS)
+			continue;
+		if (p->processor == t->processor)
+			around.here++;
+		else
+			around.elsewhere++;
+	}
+	list_unlock();
+	return around;
+}
+
+void hook_sync_take_out_used(cpu_set_t *set)
+{
+	list_lock();
+	for (const struct hook_thread *p = first; p; p = p->next_thread) {
+		if (p->state == HOOK_THREAD_RUNS)
+			CPU_CLR(p->processor, set);
+	}
+	list_unlock();
+}
+
+static void describe(const struct hook_thread *p, struct hook_text *out)
+{
+	hook_text_add(out, p->name);
+	if (p->state == HOOK_THREAD_RUNS) {
+		hook_text_add(out, " runs (after operation ");
+		hook_text_number(out, (int64_t)p->sync_reader.ops);
+		hook_text_add(out, ")");
+		return;
+	}
+	hook_text_add(out, p->state == HOOK_THREAD_AT_END ? " past its end in " : " in ");
+	hook_text_add(out, p->waits_in ? p->waits_in : "?");
+	hook_text_add(out, " (operation ");
+	hook_text_number(out, (int64_t)p->sync_reader.ops);
+	if (p->version) {
+		hook_text_add(out, ", turn ");
+		hook_text_number(out, p->version_wanted);
+		hook_text_add(out, " of an object at ");
+		hook_text_number(out, *p->version);
+	}
+	hook_text_add(out, ")");
+}
+
+static bool is_awaited(const uint32_t *version)
+{
+	for (const struct hook_thread *p = first; p; p = p->next_thread) {
+		if (p->version == version && p->version_wanted > *version)
+			return true;
+	}
+	return false;
+}
+
+static bool do_lost(struct hook_thread *t)
+{
+	struct hook_sync_spot spot;
+
+	if (!t->lost)
+		return false;
+	spot = hook_sync_spot(t->lost);
+	if (!is_awaited(spot.version))
+		return false;
+	if (!*spot.id)
+		__atomic_store_n(spot.id, hook_sync_new_id(t), __ATOMIC_RELEASE);
+	if (t->lost->op != SYNC_IO)
+		hook_sync_do(t->lost);
+	t->lost = NULL;
+	hook_sync_pass(spot.version, *spot.version + 1);
+	return true;
+}
+
+/* True: somebody can go on now. */
+static bool do_what_was_lost(void)
+{
+	bool done = false;
+
+	list_lock();
+	for (struct hook_thread *p = first; p && !done; p = p->next_thread)
+		done = do_lost(p);
+	list_unlock();
+	return done;
+}
+
+void hook_sync_describe_all(struct hook_text *out)
+{
+	char *end = out->end;
+	int said = 0;
+
+	out->end -= HINT_BYTES;
+	list_lock();
+	for (struct hook_thread *p = first; p && said < STUCK_SHOWN; p = p->next_thread) {
+		hook_text_add(out, said++ ? ", " : ": ");
+		describe(p, out);
+	}
+	list_unlock();
+	out->end = end;
+}
+
+void hook_sync_tell(const struct hook_thread *t, bool all, struct hook_text *out)
+{
+	list_lock();
+	for (const struct hook_thread *p = first; p; p = p->next_thread) {
+		if (p == t || (!all && p->state != HOOK_THREAD_AT_END) ||
+		    out->end - out->at < LEAST_ROOM)
+			continue;
+		hook_text_add(out, "other=");
+		hook_text_add(out, p->name);
+		hook_text_add(out, " ");
+		if (p->waits_at)
+			hook_session_place(p->waits_at, out);
+		hook_text_add(out, p->state == HOOK_THREAD_RUNS ? "\nin=runs after " : "\nin=");
+		hook_text_add(out, p->waits_in ? p->waits_in : "?");
+		hook_text_add(out, "\n");
+	}
+	list_unlock();
+}
+
+static void __attribute__((noreturn)) say_stuck(struct hook_thread *t, const char *how)
+{
+	char found[800];
+	struct hook_text out = hook_text_in(found, sizeof(found));
+
+	hook_text_add(&out, how);
+	hook_sync_describe_all(&out);
+	hook_text_add(&out, hook_sync_hint());
+	hook_diverged(t, t->waits_in, "a thread that goes on", found);
+}
+
+/* Whoever steps through a program has all the time that it takes. */
+static bool is_traced(void)
+{
+	char status[2048];
+	const char *tracer = NULL;
+	int fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/status", O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? 0 : syscall(SYS_read, fd, status, sizeof(status) - 1);
+
+	if (fd >= 0)
+		syscall(SYS_close, fd);
+	if (n > 0) {
+		status[n] = '\0';
+		tracer = strstr(status, "TracerPid:\t");
+	}
+	return tracer && tracer[strlen("TracerPid:\t")] != '0';
+}
+
+/* Of a recording that was cut off. */
+static bool is_at_end(const struct overview *all)
+{
+	return hook_slot->flags & REPLAY_CUT && (!all->behind || hook_slot->flags & REPLAY_STOPPED);
+}
+
+static void look_at_running(struct hook_thread *t, const struct overview *all)
+{
+	if (t->ops_seen_running != all->ops) {
+		t->ops_seen_running = all->ops;
+		t->looks_in_vain = 0;
+		return;
+	}
+	if (!hook_slot->patience || ++t->looks_in_vain <= LOOKS_PER_SECOND * hook_slot->patience)
+		return;
+	t->looks_in_vain = 0;
+	if (is_traced())
+		return;
+	if (is_at_end(all))
+		hook_end_speak(t, t->waits_in);
+	else
+		say_stuck(t, "some that run without coming to their next operation");
+}
+
+/* In seconds, where all wait: children may do what they wait for. */
+static uint64_t patience(void)
+{
+	return hook_child_any() && hook_slot->patience ? hook_slot->patience : 1;
+}
+
+void hook_sync_look(struct hook_thread *t)
+{
+	struct overview all = look_around(t);
+	uint64_t before = t->ops_at_last_look;
+
+	t->ops_at_last_look = all.running ? 0 : all.ops;
+	if (all.running)
+		look_at_running(t, &all);
+	/* A thread that was woken still counts as one that waits until it has a processor. */
+	t->looks_alike = all.running || before != all.ops ? 0 : t->looks_alike + 1;
+	if (t->looks_alike < LOOKS_PER_SECOND * patience() || all.speaker != t)
+		return;
+	t->looks_alike = 0;
+	if (all.behind && do_what_was_lost())
+		return;
+	if (is_at_end(&all))
+		hook_end_speak(t, t->waits_in);
+	else
+		say_stuck(t, t->state == HOOK_THREAD_AT_END
+				     ? "that the thread does more than it did when recorded"
+				     : "all waiting");
+}
+
+void hook_sync_nap(struct hook_thread *t)
+{
+	static __thread unsigned int naps;
+	struct timespec ts = {0, NAP_NS};
+	int error = errno;
+
+	syscall(SYS_nanosleep, &ts, NULL);
+	if (++naps % NAPS_PER_LOOK == 0)
+		hook_sync_look(t);
+	errno = error;
+}
+
+bool hook_sync_await_others(struct hook_thread *t)
+{
+	struct overview all;
+	uint64_t before = 0;
+	int silence = 0;
+
+	while (silence < NAPS_OF_SILENCE || do_what_was_lost()) {
+		silence = silence < NAPS_OF_SILENCE ? silence : 0;
+		all = look_around(t);
+		if (!all.unfinished)
+			return true;
+		silence = all.ops == before && all.running <= (t->state == HOOK_THREAD_RUNS)
+				  ? silence + 1
+				  : 0;
+		before = all.ops;
+		hook_end_nap(t);
+	}
+	return all.behind <= (t->todo && is_behind(t));
+}
+
+void hook_sync_say_behind(struct hook_thread *t)
+{
+	say_stuck(t, "some that have yet to do what they did");
+}
+
+/* 1: it has operations to come, 0: it has none, or is none of ours; -1: some do not run yet. */
+static int find_cancelled(uint64_t handle)
+{
+	int found = 0;
+
+	list_lock();
+	for (struct hook_thread *p = first; p; p = p->next_thread) {
+		if (!p->handle)
+			found = -1;
+	}
+	for (struct hook_thread *p = first; p; p = p->next_thread) {
+		if (p->handle != handle)
+			continue;
+		__atomic_store_n(&p->cancel_at_end, 1, __ATOMIC_SEQ_CST);
+		found = p->sync_reader.ops < p->sync_reader.total;
+	}
+	list_unlock();
+	return found;
+}
+
+bool hook_sync_put_off_cancel(uint64_t handle)
+{
+	const struct timespec ts = {0, NAP_NS};
+	int found;
+
+	while ((found = find_cancelled(handle)) < 0)
+		syscall(SYS_nanosleep, &ts, NULL);
+	return found;
+}
+
+int hook_sync_real_tid(int given)
+{
+	int real = 0;
+
+	list_lock();
+	for (const struct hook_thread *p = first; p && !real; p = p->next_thread)
+		real = p->tid_given == given ? p->tid_real : 0;
+	list_unlock();
+	return real;
+}
