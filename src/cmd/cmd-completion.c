@@ -172,8 +172,8 @@ static int run(int argc, char **argv)
 const struct cmd_verb cmd_completion = {
 	.name = "completion",
 	.takes = CMD_TAKES_SHELL,
-	.summary = "Prints a script by which a shell completes command lines of reprise",
-	.about = "It is installed where bash looks for it. By hand:\n\n"
-		 "  source <(reprise completion bash)\n",
+	.summary = "Prints a script that lets the shell complete verbs and options",
+	.about = "An installed Reprise needs no more: bash finds the script. Without an "
+		 "installation:\n\n  source <(reprise completion bash)\n",
 	.run = run,
 };

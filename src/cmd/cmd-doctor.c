@@ -419,8 +419,8 @@ const struct cmd_verb cmd_doctor = {
 	.name = "doctor",
 	.takes = CMD_TAKES_NOTHING,
 	.summary = "Checks this machine and says what will not work and why",
-	.about = "Each line is a check: ok, warn (works less well) or FAIL (does not work). The "
-		 "exit status is 1 if something FAILs.\n",
+	.about = "Each line is one check: ok, warn (works less well) or FAIL (does not work). The "
+		 "exit status is 1 if a check FAILs.\n",
 	.options = options,
 	.run = run,
 };

@@ -245,7 +245,7 @@ static int say_damaged(const struct dump *d, const struct source *from, const ch
 	trace_dir_rank_name(from->rank, name);
 	fflush(stdout);
 	rp_say("%s/%s of the trace %s %s%s", name, from->name->name, d->dir.show, why,
-	       d->damaged ? "" : "; --force shows what is left");
+	       d->damaged ? "" : "; --damaged shows what is left");
 	return RP_EXIT_BAD_INPUT;
 }
 
@@ -361,8 +361,8 @@ static const struct cmd_option options[] = {
 	{.name = "input",
 	 .kind = CMD_FLAG,
 	 .target = offsetof(struct dump, input),
-	 .help = "what the outside world gave (clocks, random numbers, pids) instead of the order "
-		 "of events"},
+	 .help = "inputs from outside (clocks, random numbers, pids) instead of the order of "
+		 "events"},
 	{.name = "events",
 	 .kind = CMD_FLAG,
 	 .target = offsetof(struct dump, events),
@@ -387,7 +387,7 @@ static int run(int argc, char **argv)
 	int code = cmd_options_read(&cmd_dump, argc, argv, &d, &operands);
 
 	if (!code && d.events && (d.input || d.damaged)) {
-		rp_say("--events goes without --input and --damaged");
+		rp_say("--events cannot be combined with --input or --damaged");
 		code = RP_EXIT_BAD_INPUT;
 	}
 	if (code)
@@ -406,11 +406,11 @@ static int run(int argc, char **argv)
 const struct cmd_verb cmd_dump = {
 	.name = "dump",
 	.takes = CMD_TAKES_TRACE,
-	.summary = "Prints every record of a trace, a line each",
+	.summary = "Prints every record of a trace, one per line",
 	.options = options,
-	.notes = "A line begins with its position R@E: just before event E of rank R; R.T@E for "
-		 "thread T, R/P for another process of the rank. With --input E counts the values, "
-		 "with --sync the operations; those that came as predicted are only counted. "
-		 "Without TRACE it is the latest one.\n",
+	.notes = "A line begins with its position. R@E is the place just before event E of rank R; "
+		 "R.T@E is of thread T; R/P is another process of the rank. With --input, E counts "
+		 "the values; with --sync, the operations. Operations that came as predicted have "
+		 "no lines: they are counted. Without TRACE, the newest trace is used.\n",
 	.run = run,
 };

@@ -13,7 +13,7 @@ static const struct cmd_option options[] = {
 	{.name = "again",
 	 .kind = CMD_FLAG,
 	 .target = offsetof(struct replay_evaluate, again),
-	 .help = "evaluate it anew"},
+	 .help = "evaluate again, and replace the old result"},
 	CMD_OPTION_FORCE(struct replay_evaluate, force),
 	CMD_OPTION_MAP,
 	CMD_OPTION_TRUST,
@@ -42,12 +42,12 @@ const struct cmd_verb cmd_evaluate = {
 	.name = "evaluate",
 	.takes = CMD_TAKES_TRACE,
 	.summary = "Replays a run once and writes down every communication event",
-	.about = "Of threads it keeps how often they synchronised on what ('reprise stats'). The "
-		 "result is kept in the trace, below graph/; what the program prints is "
-		 "discarded. Verbs that need it do this by themselves. A trace that is evaluated "
-		 "already is left as it is. 'reprise dump --events' shows the events.\n",
+	.about = "Verbs that need the events do this by themselves. The result is kept in the "
+		 "trace, below graph/. 'reprise dump --events' shows it; 'reprise stats' shows "
+		 "what was counted of threads. What the program prints is discarded. A trace that "
+		 "has been evaluated is left as it is.\n",
 	.options = options,
-	.notes = "Without TRACE it is the latest one. Exit status 0; 120 if the program did not do "
-		 "what it did when it was recorded.\n",
+	.notes = "Without TRACE, the newest trace is used. The exit status is 0, or 120 if the "
+		 "program diverged from the recording.\n",
 	.run = run,
 };

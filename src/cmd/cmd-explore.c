@@ -47,40 +47,41 @@ static const struct cmd_option options[] = {
 	{.name = "all",
 	 .kind = CMD_FLAG,
 	 .target = offsetof(struct options, wanted.all),
-	 .help = "every alternative of every race"},
+	 .help = "try every alternative of every race"},
 	{.name = "race",
 	 .value = "N",
 	 .kind = CMD_COUNT,
 	 .target = offsetof(struct options, race),
-	 .help = "only race N of those that 'reprise races' shows"},
+	 .help = "only race N, as numbered by 'reprise races'"},
 	{.name = "at",
 	 .value = "FILE:LINE",
 	 .kind = CMD_TEXT,
 	 .target = offsetof(struct options, wanted.at),
-	 .help = "only receives there"},
+	 .help = "only races at this line of the source"},
 	{.name = "limit",
 	 .value = "N",
 	 .kind = CMD_COUNT,
 	 .target = offsetof(struct options, wanted.limit),
-	 .help = "at most N alternatives"},
+	 .help = "try at most N alternatives"},
 	{.name = "outcome",
 	 .value = "R@E=SOURCE",
 	 .kind = CMD_TEXT,
 	 .target = offsetof(struct options, outcome),
-	 .help = "only this one: at event E of rank R receive from SOURCE, or complete that index; "
-		 "R@E#N=SOURCE for posted wildcard N, of which event E tells"},
+	 .help = "try only this: at event E, rank R receives from SOURCE (or the request with this "
+		 "index completes). R@E#N=SOURCE is for wildcard N, posted earlier, whose outcome "
+		 "the program learns at event E"},
 	{.name = "cut",
 	 .value = "R@E,…",
 	 .kind = CMD_OWN,
 	 .read = read_cut,
 	 .target = offsetof(struct options, cut),
-	 .help = "where ranks leave the recorded path"},
+	 .help = "let these ranks leave the recorded path just before these events"},
 	CMD_OPTION_PATIENCE(struct options, x.patience, "15"),
 	{.name = "timeout",
 	 .value = "SECONDS",
 	 .kind = CMD_SECONDS,
 	 .target = offsetof(struct options, x.timeout),
-	 .help = "how long one run may take (60, and 20 times the recorded run)"},
+	 .help = "how long one run may take (60, plus 20 times the recorded run)"},
 	{.name = "output",
 	 .letter = 'o',
 	 .value = "DIR",
@@ -115,7 +116,8 @@ static int by_hand(const struct options *o, const struct trace_run *run,
 		rp_say("there is no %s in %s; 'reprise dump' shows what there is", o->outcome,
 		       run->dir.show);
 	else if (rc == -EINVAL)
-		rp_say("MPI had no choice at %s: no outcome is recorded there", o->outcome);
+		rp_say("MPI had no choice at %s; 'reprise dump' shows where it had one",
+		       o->outcome);
 	else
 		rp_say("cannot read %s: %s", run->dir.show, strerror(-rc));
 	return RP_EXIT_BAD_INPUT;
@@ -277,8 +279,10 @@ static void tell_none(const struct options *o)
 					     "changed", 0),
 				   JSON_INDENT(1));
 	else
-		rp_say("no receive of %s could have got another message%s%s", o->recorded->dir.show,
-		       o->wanted.at ? " at " : "", o->wanted.at ? o->wanted.at : "");
+		rp_say("no receive of %s could have got another message%s%s%s",
+		       o->recorded->dir.show, o->wanted.at ? " at " : "",
+		       o->wanted.at ? o->wanted.at : "",
+		       o->wanted.at ? "; 'reprise races' shows the places" : "");
 }
 
 /* The place of the n-th race that `reprise races` shows. */
@@ -404,10 +408,11 @@ const struct cmd_verb cmd_explore = {
 	.name = "explore",
 	.takes = CMD_TAKES_TRACE,
 	.summary = "Makes the other outcomes of races happen and says what changes",
-	.about = "Repeats the run up to a race, delivers the other message, lets the program run "
-		 "on by itself and records it. The new runs are traces in TRACE/explore: replay "
-		 "them as any other. One alternative is tried for each place in the program and "
-		 "pair of senders. Exit status 0 if nothing changed, 1 if something did.\n",
+	.about = "Each try repeats the run up to a race, delivers the other message, and lets the "
+		 "program run on by itself. It is recorded as a new trace in TRACE/explore: replay "
+		 "it like any other. One alternative is tried for each place in the program and "
+		 "pair of senders. Without TRACE, the newest trace is used. The exit status is 0 "
+		 "if nothing changed, 1 if something did.\n",
 	.options = options,
 	.run = run,
 };

@@ -13,7 +13,7 @@ void cmd_print_overview(FILE *out)
 		if (!cmd_verbs[i]->hidden)
 			fprintf(out, "  %-10s  %s\n", cmd_verbs[i]->name, cmd_verbs[i]->summary);
 	}
-	fputs("\n'reprise help VERB' says more about one of them.\n", out);
+	fputs("\n'reprise help VERB' says more about a verb.\n", out);
 }
 
 static int run(int argc, char **argv)

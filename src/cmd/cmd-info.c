@@ -43,7 +43,7 @@ static char *ended(const struct trace_meta *meta)
 	char *took, *how;
 
 	if (!meta->ended)
-		return rp_strdup("not yet, or its end was not seen");
+		return rp_strdup("still running, or its end was not seen");
 	how = trace_end_words(meta->ended == TRACE_ENDED_EXIT ? TRACE_END_EXIT : TRACE_END_SIGNAL,
 			      (uint64_t)meta->status);
 	took = rp_format("%s after %.2f s", how, meta->seconds);
@@ -382,7 +382,7 @@ static const struct cmd_option options[] = {
 	{.name = "all",
 	 .kind = CMD_FLAG,
 	 .target = offsetof(struct wanted, all),
-	 .help = "a line for each rank, however many there are"},
+	 .help = "one line per rank, even if there are many"},
 	CMD_OPTION_FORMAT(struct wanted, format),
 	CMD_OPTION_END,
 };
@@ -399,9 +399,9 @@ static int run(int argc, char **argv)
 const struct cmd_verb cmd_info = {
 	.name = "info",
 	.takes = CMD_TAKES_TRACE,
-	.summary = "Says what a trace holds, how the run ended and if it can be replayed",
+	.summary = "Says what a trace holds, how the run ended, and whether it can be replayed",
 	.options = options,
-	.notes = "Without TRACE it is the latest one. Damaged files are named, the rest is shown, "
-		 "and the exit code is 2.\n",
+	.notes = "Without TRACE, the newest trace is used. If files are damaged, they are named, "
+		 "the rest is shown, and the exit status is 2.\n",
 	.run = run,
 };

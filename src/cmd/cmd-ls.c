@@ -248,7 +248,7 @@ const struct cmd_verb cmd_ls = {
 	.takes = CMD_TAKES_NOTHING,
 	.summary = "Lists the traces here, or in REPRISE_TRACE_DIR",
 	.options = options,
-	.notes = "Traces are shown oldest first. One that is damaged is listed too; so are those "
-		 "that 'reprise explore' made, in TRACE/explore.\n",
+	.notes = "Oldest traces come first. Damaged traces are listed, too, and those that "
+		 "'reprise explore' made in TRACE/explore.\n",
 	.run = run,
 };

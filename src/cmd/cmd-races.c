@@ -25,7 +25,7 @@ static int check_program(const struct cmd_graph *graph, bool json)
 	code = cmd_graph_check_messages(&run, graph->dir.show);
 	trace_run_total(&run, &sum);
 	if (!code && sum.syncs && !json)
-		printf("Only messages are looked at, not the data that threads share.\n");
+		printf("Only messages are examined, not the data that threads share.\n");
 	trace_run_close(&run);
 	return code;
 }
@@ -66,12 +66,12 @@ static const struct cmd_option options[] = {
 	{.name = "all",
 	 .kind = CMD_FLAG,
 	 .target = offsetof(struct wanted, all),
-	 .help = "every place, and those that poll (Test, Iprobe), which do not count"},
+	 .help = "every place, and places that poll (Test, Iprobe), which do not count as races"},
 	{.name = "top",
 	 .value = "N",
 	 .kind = CMD_COUNT,
 	 .target = offsetof(struct wanted, top),
-	 .help = "the N worst places (10)"},
+	 .help = "show the N worst places (10)"},
 	CMD_OPTION_FORMAT(struct wanted, format),
 	CMD_OPTION_MAP,
 	CMD_OPTION_TRUST,
@@ -93,12 +93,12 @@ const struct cmd_verb cmd_races = {
 	.name = "races",
 	.takes = CMD_TAKES_TRACE,
 	.summary = "Says which receives could have got another message, and where",
-	.about = "A race is a receive, a probe or a completion that could have had another outcome "
-		 "in the same run up to there: it is chance, and may be meant. Places come worst "
-		 "first, with an example. Data that threads share without locks is not looked at. "
-		 "The trace is evaluated if it is not yet.\n",
+	.about = "A race is a receive, a probe or a completion that could have ended otherwise, "
+		 "although the run is the same up to there. A race is chance; it may be intended. "
+		 "The worst places come first, each with an example. Data that threads share "
+		 "without locks is not examined. The trace is evaluated first if needed.\n",
 	.options = options,
-	.notes = "Without TRACE it is the latest one. Exit status 0 without races, 1 with, 2 if "
-		 "the trace cannot be read.\n",
+	.notes = "Without TRACE, the newest trace is used. The exit status is 0 without races, 1 "
+		 "with races, 2 if the trace cannot be read.\n",
 	.run = run,
 };

@@ -112,20 +112,22 @@ static const struct cmd_option options[] = {
 	 .value = "order|racing|all",
 	 .kind = CMD_CHOICE,
 	 .target = offsetof(struct options, trace),
-	 .help = "what is written of messages: all choices (order, the default), only those that "
-		 "could have differed (racing), or every receive (all)"},
+	 .help = "which outcomes of messages are written: every choice that MPI had (order, the "
+		 "default); only choices that could have ended otherwise (racing); every receive "
+		 "(all)"},
 	{.name = "clocks",
 	 .value = "fixed|incremental|full",
 	 .kind = CMD_CHOICE,
 	 .target = offsetof(struct options, clocks),
-	 .help = "with --trace=racing; fixed is the default"},
+	 .help = "the clocks that go with messages under --trace=racing (fixed)"},
 	{.name = "threads",
 	 .value = "parallel|serial|auto",
 	 .kind = CMD_CHOICE,
 	 .target = offsetof(struct options, threads),
-	 .help = "parallel is the default; serial: one thread of a process at a time, so that what "
-		 "they share by atomic operations or without locks has an order, too; auto: serial "
-		 "if the code orders threads by atomic operations"},
+	 .help = "parallel (the default): threads run as they do alone. serial: one thread of a "
+		 "process runs at a time, so that data shared by atomic operations or without "
+		 "locks replays, too. auto: serial if the code orders threads by atomic "
+		 "operations"},
 	{.name = "serial",
 	 .kind = CMD_FLAG,
 	 .target = offsetof(struct options, serial),
@@ -136,13 +138,14 @@ static const struct cmd_option options[] = {
 	 .kind = CMD_OWN,
 	 .read = read_snapshot,
 	 .target = offsetof(struct options, snapshot),
-	 .help = "keep copies of the files that the program reads, SIZE at most (1G): a replay "
-		 "then reads those that have changed or vanished as they were"},
+	 .help = "copy the files that the program reads, SIZE at most (1G); a replay reads the "
+		 "copy if a file has changed or vanished"},
 	{.name = "heap",
 	 .value = "own|system",
 	 .kind = CMD_CHOICE,
 	 .target = offsetof(struct options, heap),
-	 .help = "own: pointers are the same in every replay (default); system: malloc is libc's"},
+	 .help = "own (the default): pointers are the same in every replay; system: malloc is "
+		 "libc's"},
 	CMD_OPTION_MPI(struct options, mpi),
 	CMD_OPTION_END,
 };
@@ -499,15 +502,15 @@ static void finish(const struct options *o, const struct launch_command *command
 			       strerror(-rc));
 		rc = trace_written_keep(dir);
 		if (rc)
-			rp_say("cannot keep in %s what the files are like that were written: %s",
+			rp_say("cannot keep in %s the state of the files that were written: %s",
 			       dir->show, strerror(-rc));
 		if (recorded)
 			say_recorded(dir, &ranks, recorded, ended->seconds);
 		if (recorded)
 			say_ends(dir, !command->has_launcher, ended);
 		else
-			rp_say("nothing was recorded in %s: no rank came so far as to load the "
-			       "hook library, or none could write there; see 'reprise doctor'",
+			rp_say("nothing was recorded in %s: no rank loaded the hook library, or "
+			       "none could write there; see 'reprise doctor'",
 			       dir->show);
 	}
 	trace_ranks_free(&ranks);
@@ -601,8 +604,8 @@ static int run(int argc, char **argv)
 	if (code)
 		return code;
 	if (getenv("REPRISE_MODE")) {
-		rp_say("this runs inside a program that is recorded or replayed itself: record one "
-		       "of the two");
+		rp_say("this command runs inside a program that is itself being recorded or "
+		       "replayed: record only one of the two");
 		launch_command_free(&command);
 		return RP_EXIT_BAD_INPUT;
 	}
@@ -618,13 +621,11 @@ const struct cmd_verb cmd_record = {
 	.name = "record",
 	.takes = CMD_TAKES_COMMAND,
 	.summary = "Runs a command and records it",
-	.about = "COMMAND is a launcher with its program, or a program:\n\n"
-		 "  reprise record mpirun -n 4 ./app args\n"
-		 "  reprise record ./app args\n"
-		 "  mpirun -n 4 reprise record ./app args\n\n"
-		 "The trace goes to ./reprise-PROGRAM-N, or below $REPRISE_TRACE_DIR if that is "
-		 "set; reprise-latest there points to the newest. The exit status is the "
-		 "command's.\n",
+	.about = "COMMAND is a launcher with its program, or a program:\n\n  reprise record mpirun "
+		 "-n 4 ./app args\n  reprise record ./app args\n  mpirun -n 4 reprise record ./app "
+		 "args\n\nThe trace is a new directory ./reprise-PROGRAM-N, or "
+		 "$REPRISE_TRACE_DIR/reprise-PROGRAM-N if that is set. reprise-latest, beside it, "
+		 "points to the newest trace. The exit status is the command's.\n",
 	.options = options,
 	.run = run,
 };

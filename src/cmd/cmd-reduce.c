@@ -33,14 +33,14 @@ static const struct cmd_option options[] = {
 	 .value = "DIR",
 	 .kind = CMD_TEXT,
 	 .target = offsetof(struct wanted, output),
-	 .help = "the new trace directory; without it reprise-<program>-<n>"},
+	 .help = "the new trace directory (reprise-PROGRAM-N)"},
 	{.name = "to",
 	 .value = "racing|minimum",
 	 .kind = CMD_CHOICE,
 	 .target = offsetof(struct wanted, to),
-	 .help = "minimum: as few messages as possible, which are held back in replay until their "
-		 "receive (default); racing: the sources of all receives that could have got "
-		 "another message"},
+	 .help = "minimum (the default): trace as few messages as possible, and hold them back in "
+		 "replay until their receive; racing: trace the sources of all receives that could "
+		 "have got another message"},
 	CMD_OPTION_FORMAT(struct wanted, format),
 	CMD_OPTION_MAP,
 	CMD_OPTION_TRUST,
@@ -107,7 +107,7 @@ static int reduce(const struct trace_run *run, const struct wanted *w)
 	code = replay_reduced_write(run, &into, w->to, &result);
 	if (code) {
 		if (trace_dir_remove(&into))
-			rp_say("%s is not complete: remove it", into.show);
+			rp_say("the new trace %s is incomplete: remove it", into.show);
 	} else if (w->format == CMD_FORMAT_JSON) {
 		print_json(w, into.path, &result);
 	} else {
@@ -149,10 +149,10 @@ const struct cmd_verb cmd_reduce = {
 	.name = "reduce",
 	.takes = CMD_TAKES_TRACE,
 	.summary = "Makes a smaller trace of the same run",
-	.about = "Of the wildcard receives of a run many could not have got another message, and "
-		 "of two messages that race it suffices to trace one. The new trace replays as "
-		 "exactly as the old one, which is left as it is. The trace is evaluated first.\n",
+	.about = "Many wildcard receives could not have got another message; they need no trace. "
+		 "If two messages race, one of them is enough. The new trace replays as exactly as "
+		 "the old one, which stays as it is. The trace is evaluated first if needed.\n",
 	.options = options,
-	.notes = "Without TRACE it is the latest one.\n",
+	.notes = "Without TRACE, the newest trace is used.\n",
 	.run = run,
 };

@@ -24,8 +24,8 @@ static const struct cmd_option options[] = {
 	{.name = "arrival-order",
 	 .kind = CMD_FLAG,
 	 .target = offsetof(struct wanted, arrival),
-	 .help = "messages are sent as late as possible, so that they need not be buffered; takes "
-		 "an evaluation, and longer"},
+	 .help = "send messages as late as possible, so that they need not be buffered; slower, "
+		 "and the trace is evaluated first"},
 	CMD_OPTION_FORCE(struct wanted, force),
 	CMD_OPTION_MAP,
 	CMD_OPTION_NOISE(struct wanted, noise),
@@ -77,11 +77,11 @@ const struct cmd_verb cmd_replay = {
 	.name = "replay",
 	.takes = CMD_TAKES_TRACE_COMMAND,
 	.summary = "Runs a recorded run again, exactly",
-	.about = "TRACE is a trace directory; without it the newest (reprise-latest) is taken. The "
-		 "recorded command is started again in its directory and environment; COMMAND, if "
-		 "given, must run the same program with the same arguments, but may start it in "
-		 "another way. The exit status is the recorded one; 120 if the program did not do "
-		 "what it did when it was recorded.\n",
+	.about = "TRACE is a trace directory; without it, the newest trace (reprise-latest) is "
+		 "used. The recorded command is started again, in its directory and environment. "
+		 "COMMAND, if given, is started instead: it must run the same program with the "
+		 "same arguments, but may start it in another way. The exit status is the recorded "
+		 "one, or 120 if the program diverged from the recording.\n",
 	.options = options,
 	.run = run,
 };

@@ -68,7 +68,7 @@ static void print_messages(const struct stats *s)
 	line("ways", r->pairs, "pairs of such an outcome and a message that could have come");
 	line("completions", r->choices, "Waitany and the like that could have returned another");
 	line("traced", s->sum.outcomes, "outcomes in the trace");
-	line("least", s->least.bound, "no trace can do with fewer messages than that");
+	line("least", s->least.bound, "messages that any trace of this run must name at least");
 	line("bytes", bytes, "that the traced outcomes take");
 	printf("\n%.1f %% of the outcomes of any source race", percent(r->racing, r->wildcards));
 	if (s->sum.outcomes)
@@ -90,7 +90,7 @@ static void print(const struct stats *s, bool ranks, size_t top)
 	if (s->sum.syncs)
 		cmd_stats_threads_print(&s->objects, &s->sum, top);
 	else if (!s->mpi)
-		puts("  nothing to count: no messages, and one thread");
+		puts("  nothing to count: the run sent no messages and had one thread");
 }
 
 static void set(json_t *object, const char *key, uint64_t value)
@@ -187,16 +187,16 @@ static const struct cmd_option options[] = {
 	{.name = "ranks",
 	 .kind = CMD_FLAG,
 	 .target = offsetof(struct wanted, ranks),
-	 .help = "a line for each rank, too"},
+	 .help = "also print one line per rank"},
 	{.name = "top",
 	 .value = "N",
 	 .kind = CMD_COUNT,
 	 .target = offsetof(struct wanted, top),
-	 .help = "the N worst objects (10), with five places each"},
+	 .help = "show the N worst objects (10), with five places each"},
 	{.name = "all",
 	 .kind = CMD_FLAG,
 	 .target = offsetof(struct wanted, all),
-	 .help = "all objects and places"},
+	 .help = "show all objects and places"},
 	CMD_OPTION_FORMAT(struct wanted, format),
 	CMD_OPTION_MAP,
 	CMD_OPTION_TRUST,
@@ -217,11 +217,13 @@ static int run(int argc, char **argv)
 const struct cmd_verb cmd_stats = {
 	.name = "stats",
 	.takes = CMD_TAKES_TRACE,
-	.summary = "Counts messages, chance outcomes, traced ones; what threads wait for",
-	.about = "Of MPI: outcomes that are chance, those in the trace, and how few would do. Of "
-		 "threads: the objects they synchronise on, with the places where they are made "
-		 "and used; first those that went from thread to thread most often.\n",
+	.summary = "Counts messages, outcomes of chance, and what threads synchronise on",
+	.about = "For MPI: how many outcomes were chance, how many are in the trace, and how few "
+		 "would do. For threads: the objects they synchronise on, with the places where "
+		 "each was made and used. Objects that went from thread to thread most often come "
+		 "first.\n",
 	.options = options,
-	.notes = "The trace is evaluated if it is not yet. Without TRACE it is the latest one.\n",
+	.notes = "The trace is evaluated first if needed. Without TRACE, the newest trace is "
+		 "used.\n",
 	.run = run,
 };

@@ -81,7 +81,9 @@ int cmd_parse_cut(const char *text, struct replay_cut *cut)
 		struct replay_position at;
 
 		if (!position(&p, &at) || (*p && *p != ',')) {
-			rp_say("--cut takes RANK@EVENT,RANK@EVENT,…, not '%s'", text);
+			rp_say("--cut takes RANK@EVENT,RANK@EVENT,…, not '%s'; see 'reprise help "
+			       "explore'",
+			       text);
 			return RP_EXIT_BAD_INPUT;
 		}
 		cut->at = rp_realloc(cut->at, cut->n + 1, sizeof(at));

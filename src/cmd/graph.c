@@ -55,8 +55,8 @@ int cmd_graph_check_messages(const struct trace_run *run, const char *show)
 	}
 	if (!sum.syncs)
 		return 0;
-	rp_say("the run in %s sent no messages, and only races of messages are looked for:"
-	       " data that its threads share without locks are not",
+	rp_say("the run in %s has no MPI: Reprise looks for races of messages only, not for data "
+	       "that threads share without locks",
 	       show);
 	return RP_EXIT_BAD_INPUT;
 }

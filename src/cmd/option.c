@@ -156,7 +156,7 @@ static int bad_value(const struct cmd_option *o, const char *text)
 		rp_say("--%s takes a number of seconds, not '%s'", o->name, text);
 		break;
 	case CMD_COUNT:
-		rp_say("--%s takes a number from 1 on, not '%s'", o->name, text);
+		rp_say("--%s takes a number of at least 1, not '%s'", o->name, text);
 		break;
 	case CMD_NUMBER:
 		rp_say("--%s takes a number, not '%s'", o->name, text);
@@ -213,11 +213,11 @@ static int take_operand(const struct cmd_verb *verb, const char *word,
 			struct cmd_operands *operands)
 {
 	if (verb->takes == CMD_TAKES_NOTHING)
-		rp_say("'%s' is too much: %s takes no arguments; see 'reprise help %s'", word,
+		rp_say("'%s' is one argument too many: %s takes none; see 'reprise help %s'", word,
 		       verb->name, verb->name);
 	else if (operands->first)
-		rp_say("'%s' is too much: %s takes one %s%s; see 'reprise help %s'", word,
-		       verb->name,
+		rp_say("'%s' is one argument too many: %s takes one %s%s; see 'reprise help %s'",
+		       word, verb->name,
 		       verb->takes == CMD_TAKES_VERB    ? "verb"
 		       : verb->takes == CMD_TAKES_SHELL ? "shell"
 							: "trace",

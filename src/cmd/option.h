@@ -95,12 +95,12 @@ int cmd_read_trust(void *nothing, const char *text);
 #define CMD_OPTION_MAP                                                                             \
 	{                                                                                          \
 		.name = "map", .value = "OLD=NEW", .kind = CMD_OWN, .read = cmd_read_map,          \
-		.help = "the directory OLD lies at NEW now; may be given several times"            \
+		.help = "the directory OLD is now at NEW; may be repeated"                         \
 	}
 #define CMD_OPTION_TRUST                                                                           \
 	{                                                                                          \
 		.name = "trust", .kind = CMD_OWN, .read = cmd_read_trust,                          \
-		.help = "run what the trace says, although you did not record it here"             \
+		.help = "run the recorded command, although you did not record it here"            \
 	}
 #define CMD_OPTION_FORCE(type, member)                                                             \
 	{                                                                                          \
@@ -111,7 +111,7 @@ int cmd_read_trust(void *nothing, const char *text);
 	{                                                                                          \
 		.name = "patience", .value = "SECONDS", .kind = CMD_SECONDS,                       \
 		.target = offsetof(type, member),                                                  \
-		.help = "how long nothing may happen before it is called a hang (" usual ")"       \
+		.help = "how long nothing may happen before the run counts as hung (" usual ")"    \
 	}
 #define CMD_OPTION_NOISE(type, member)                                                             \
 	{                                                                                          \
@@ -123,7 +123,7 @@ int cmd_read_trust(void *nothing, const char *text);
 	{                                                                                          \
 		.name = "mpi", .value = "openmpi|mpich|none", .kind = CMD_OWN,                     \
 		.read = cmd_read_mpi, .target = offsetof(type, member),                            \
-		.help = "the MPI of the program, where it cannot be seen"                          \
+		.help = "the MPI that the program uses, if Reprise cannot find out"                \
 	}
 #define CMD_OPTION_END                                                                             \
 	{                                                                                          \

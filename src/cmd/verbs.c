@@ -25,6 +25,11 @@ int cmd_unknown(const char *name)
 	const char *names[sizeof(cmd_verbs) / sizeof(cmd_verbs[0])], *near;
 	size_t n = 0;
 
+	if (*name == '-') {
+		rp_say("a verb comes first, as in 'reprise record COMMAND'; 'reprise help' lists "
+		       "the verbs");
+		return RP_EXIT_BAD_INPUT;
+	}
 	for (size_t i = 0; cmd_verbs[i]; i++) {
 		if (!cmd_verbs[i]->hidden)
 			names[n++] = cmd_verbs[i]->name;
@@ -34,6 +39,6 @@ int cmd_unknown(const char *name)
 	if (near)
 		rp_say("there is no verb '%s'; did you mean '%s'?", name, near);
 	else
-		rp_say("there is no verb '%s'; 'reprise help' lists them", name);
+		rp_say("there is no verb '%s'; 'reprise help' lists the verbs", name);
 	return RP_EXIT_BAD_INPUT;
 }

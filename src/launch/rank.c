@@ -35,7 +35,7 @@ static void fix_addresses(unsigned rank)
 		return;
 	if (rank == 0)
 		rp_say("the system does not allow fixed addresses (%s): pointers will differ from "
-		       "run to run",
+		       "run to run; see 'reprise doctor'",
 		       strerror(errno));
 }
 

@@ -50,7 +50,7 @@ static int count_stream(int rankfd, const char *name, uint64_t *events)
 	const char *why;
 
 	if (trace_view_open(&view, rankfd, name, &why)) {
-		rp_say("the evaluation is of no use: its stream %s %s", name, why);
+		rp_say("the evaluation failed: its stream %s %s", name, why);
 		return RP_EXIT_FAILURE;
 	}
 	*events += view.events;

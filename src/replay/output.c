@@ -157,7 +157,7 @@ static void say_difference(const struct replay_front *f, size_t rank, const stru
 		       "bytes from byte %lu on",
 		       what, rank, names[d->which], TRACE_OUTPUT_BLOCK, (unsigned long)d->at);
 	} else if (d->at > longer->kept[d->which]) {
-		rp_say("%srank %zu printed %lu bytes on %s, recorded are %lu", what, rank,
+		rp_say("%srank %zu printed %lu bytes on %s; the recording has %lu", what, rank,
 		       (unsigned long)b->length[d->which], names[d->which],
 		       (unsigned long)a->length[d->which]);
 	} else {
@@ -236,9 +236,8 @@ static void say_cut(const struct replay_front *f, size_t rank, const struct trac
 	unsigned i = a->length[0] == b->length[0] && a->length[1] != b->length[1];
 
 	replay_output_end_line(f);
-	rp_say("rank %zu: threads were alive when the process ended, and what they printed last "
-	       "may differ: "
-	       "recorded are %lu bytes on %s, found %lu",
+	rp_say("rank %zu: threads were still running when the process ended, so their last output "
+	       "may differ: recorded %lu bytes on %s, found %lu",
 	       rank, (unsigned long)a->length[i], names[i], (unsigned long)b->length[i]);
 }
 
@@ -287,8 +286,8 @@ static bool judge_rank(const struct replay_front *f, size_t rank, bool first, bo
 	if (other || c.recorded == c.found || c.flags & TRACE_OUTPUT_UNSEEN ||
 	    !is_reproduced(f, rank) || replay_front_has_processes(f))
 		return other;
-	rp_say("%srank %zu: its child processes printed something else than recorded; they are run "
-	       "again, not replayed",
+	rp_say("%srank %zu: its child processes printed something else than recorded; child "
+	       "processes run again, they are not replayed",
 	       first ? "replay diverged: " : "  ", rank);
 	return true;
 }
@@ -390,11 +389,12 @@ static int judge_files(const struct replay_front *f, int code)
 		*p = (unsigned char)*p < ' ' || *p == 0x7f ? '?' : *p;
 	replay_output_end_line(f);
 	if (children_may_write(f)) {
-		rp_say("a file was written that is another one than recorded: %s; child processes "
-		       "may have written it, too, and these are run again, not replayed",
+		rp_say("a file that the run wrote differs from the recorded one: %s; child "
+		       "processes had it open, too, and these run again, not replayed",
 		       text);
 	} else {
-		rp_say("replay diverged: a file was written that is another one than recorded: %s",
+		rp_say("replay diverged: a file that the run wrote differs from the recorded one: "
+		       "%s",
 		       text);
 		say_why(f);
 		code = RP_EXIT_DIVERGED;

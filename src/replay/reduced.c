@@ -29,7 +29,7 @@ int replay_reduced_check(const struct trace_run *run)
 	for (size_t i = 0; i < run->ranks; i++) {
 		if (run->rank[i].processes < 2)
 			continue;
-		rp_say("rank %u of %s is more than one process: its trace stays as it is",
+		rp_say("rank %u of %s ran more than one process: such a trace cannot be reduced",
 		       run->rank[i].rank, run->dir.show);
 		return RP_EXIT_BAD_INPUT;
 	}
@@ -121,7 +121,7 @@ static int make_arrival(const struct trace_run *run, const char *path)
 		       " at a time will be on the way from one rank to another",
 		       sum.permits, sum.messages, sum.transit);
 	else if (trace_dir_remove(&into))
-		rp_say("%s is not complete: remove it", path);
+		rp_say("%s is incomplete: remove it", path);
 	trace_dir_close(&into);
 	return code;
 }

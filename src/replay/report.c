@@ -280,15 +280,15 @@ void replay_report_stuck(const struct replay_front *f)
 void replay_report_left_behind(const struct replay_front *f)
 {
 	replay_output_end_line(f);
-	rp_say("replay diverged: a rank died, as recorded, and the launcher ended others before "
-	       "they had done what they did; the launcher decides when it does so");
+	rp_say("replay diverged: a rank died, as recorded, but the launcher ended other ranks "
+	       "earlier than it did then; try again: the launcher decides when it does so");
 	say_waiting(f);
 }
 
 void replay_report_other_status(const struct replay_front *f, int code)
 {
 	replay_output_end_line(f);
-	rp_say("replay diverged: it ended with status %d, when recorded with %d", code,
+	rp_say("replay diverged: the run ended with status %d; recorded is %d", code,
 	       f->run->meta.status);
 	replay_report_unseen(f);
 }
@@ -321,8 +321,12 @@ static char *last_of(const struct replay_front *f, size_t rank)
 
 	if (!w->why) {
 		place = main_place(f, rank);
-		text = rp_format("after event %lu computes%s, without a further MPI call",
-				 (unsigned long)(f->state->slot[rank].events >> 1), place);
+		if (f->run->rank[rank].world)
+			text = rp_format(
+				"computes%s, after event %lu and without a further MPI call", place,
+				(unsigned long)(f->state->slot[rank].events >> 1));
+		else
+			text = rp_format("computes%s", place);
 		free(place);
 		return text;
 	}

@@ -51,13 +51,13 @@ int replay_trust(const struct trace_run *run)
 	if (trusted || is_own(run))
 		return 0;
 	command = rp_text_command(run->meta.argv);
-	rp_say("%s was not recorded by you here: it would run %s in %s", run->dir.show, command,
-	       run->meta.cwd);
+	rp_say("%s was not recorded by you on this machine; it would run %s in %s", run->dir.show,
+	       command, run->meta.cwd);
 	free(command);
 	trusted = says_yes();
 	if (trusted)
 		return 0;
-	rp_say("nothing was run; 'reprise info' and 'reprise dump' show what is in it, --trust "
-	       "runs it");
+	rp_say("nothing was run; 'reprise info' and 'reprise dump' show what the trace holds, "
+	       "--trust runs it");
 	return RP_EXIT_BAD_INPUT;
 }

@@ -360,7 +360,7 @@ void replay_end_job(const struct replay_front *f, pid_t pid, bool started)
 	if (pid && !wait_until(pid, &status, now() + GRACE)) {
 		kill(pid, SIGKILL);
 		if (!wait_until(pid, &status, now() + GRACE))
-			rp_say("process %d does not end; end it yourself", (int)pid);
+			rp_say("process %d does not end; end it with 'kill -9'", (int)pid);
 	}
 	wait_for_silence(f, helpers, n);
 }
@@ -540,7 +540,7 @@ static void report_lingering(const struct replay_front *f)
 			return;
 		}
 	}
-	rp_say("all ranks came to their recorded end, but what started them runs on; it is ended");
+	rp_say("all ranks reached their recorded end, but the launcher runs on; Reprise ends it");
 }
 
 int replay_watch(struct replay_front *f, pid_t pid)

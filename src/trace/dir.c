@@ -398,7 +398,9 @@ static char *find_latest(bool *foreign)
 
 		found = latest_target(link, parent[i]);
 		if (found && (!is_own(link, false) || !is_own(found, true))) {
-			rp_say("%s is not yours, or points to what is not: name a trace", link);
+			rp_say("%s, or the trace it points to, belongs to another user: name the "
+			       "trace you want",
+			       link);
 			*foreign = true;
 		}
 		free(link);
@@ -418,18 +420,24 @@ int trace_dir_open(struct trace_dir *dir, const char *path)
 		return RP_EXIT_BAD_INPUT;
 	}
 	if (!found) {
-		rp_say("no trace here; record one with 'reprise record COMMAND', or name one");
+		rp_say("there is no trace here; record one with 'reprise record COMMAND', or name "
+		       "its directory");
 		return RP_EXIT_BAD_INPUT;
 	}
 	rc = trace_dir_enter(dir, found);
 	if (rc == -ENOENT && !path)
-		rp_say(TRACE_DIR_LATEST " points to %s, which is gone; name a trace", found);
+		rp_say(TRACE_DIR_LATEST
+		       " points to %s, which is gone; 'reprise ls' lists the traces here",
+		       found);
 	else if (rc == -ENOTDIR)
 		rp_say("%s is not a trace: a trace is a directory", found);
+	else if (rc == -ENOENT)
+		rp_say("there is no trace %s; 'reprise ls' lists the traces here", found);
 	else if (rc)
 		rp_say("cannot open the trace %s: %s", found, strerror(-rc));
 	else if (faccessat(dir->fd, "meta.json", F_OK, AT_SYMLINK_NOFOLLOW) != 0) {
-		rp_say("%s is not a trace: it has no meta.json", found);
+		rp_say("%s is not a trace: it has no meta.json; 'reprise ls' lists the traces here",
+		       found);
 		trace_dir_close(dir);
 		rc = -ENOENT;
 	}

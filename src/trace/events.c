@@ -252,7 +252,7 @@ int trace_events_open(struct trace_events_reader *r, int dirfd, const char *name
 	if (r->view.header->kind == TRACE_STREAM_EVENTS)
 		return 0;
 	trace_view_close(&r->view);
-	*why = "holds something else than events";
+	*why = "does not hold events";
 	return -EBADMSG;
 }
 

@@ -87,7 +87,7 @@ static const char *find_account(struct trace_objects_reader *r)
 	uint64_t begin = 0;
 
 	if (r->view.header->kind != TRACE_STREAM_OBJECTS)
-		return "holds something else than objects";
+		return "does not hold objects";
 	for (uint64_t at = 0, next = 0; at < r->view.length; at = next) {
 		if (!decode(&r->view, &next, &rec) || (rec.kind != TRACE_OBJECTS_BEGIN && !begun) ||
 		    (rec.kind == TRACE_OBJECTS_USE && !object))

@@ -59,7 +59,7 @@ static const char *index_sites(struct trace_sites *s)
 	uint64_t next;
 
 	if (s->view.header->kind != TRACE_STREAM_SITES)
-		return "holds something else than sites";
+		return "does not hold call sites";
 	for (uint64_t at = 0; at < s->view.length; at = next) {
 		next = read_site(&s->view, at, &depth, NULL);
 		if (!next || s->count == UINT32_MAX)

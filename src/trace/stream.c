@@ -479,7 +479,7 @@ static int map_whole(struct trace_view *v, int dirfd, const char *name, const ch
 		goto close_fd;
 	}
 	if (is_hollow(&st)) {
-		*why = "is nearly all a hole: nothing has written that";
+		*why = "is almost entirely a hole, as no recording leaves it";
 		goto close_fd;
 	}
 	p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
