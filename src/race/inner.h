@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the engine share. */
+#ifndef RACE_INNER_H
+#define RACE_INNER_H
+
+#include "race/access.h"
+#include "race/sys.h"
+
+/* --- memory (arena.c): pieces of RACE_ARENA, each for one purpose --- */
+
+#define RACE_CHUNK_IDS 1024u
+#define RACE_CHUNK_RECORDS 8192u
+#define RACE_CHUNKS (1u << 18) /* a cell has 28 bits for a history */
+
+/* What a segment did to some of 8 bytes. */
+struct race_record {
+	uint32_t clock;
+	uint16_t slot;
+	uint8_t bytes, write;
+};
+
+struct race_history {
+	uint16_t records, at; /* how many, and where in the chunk */
+	uint8_t any, wrote;   /* bytes that the segment that made it has used, and written */
+};
+
+/* Histories of neighbouring numbers, and their records. Made by one thread. */
+struct race_chunk {
+	struct race_history history[RACE_CHUNK_IDS];
+	uint32_t moved[RACE_CHUNK_IDS]; /* while collecting: its new number, and 1; 0: not yet */
+	struct race_record record[RACE_CHUNK_RECORDS];
+};
+
+#define RACE_CELLS_BYTES (1ul << (RACE_GRANULE_BITS - 1)) /* of a granule */
+#define RACE_BLOCK_BYTES 65536ul                          /* of cells */
+#define RACE_BLOCKS (RACE_CELLS_BYTES / RACE_BLOCK_BYTES)
+#define RACE_MOST_GRANULES 65536u
+
+struct race_granule {
+	uint64_t touched[RACE_BLOCKS / 64]; /* blocks of cells that are not all zero */
+};
+
+extern struct race_granule *race_granule;
+extern uint32_t race_granule_count;
+extern struct race_chunk *race_chunk;
+
+int race_arena_open(void) __attribute__((warn_unused_result));
+void race_arena_close(void);
+/* Zeroed, never given back before the end; NULL: there is none. */
+void *race_arena_alloc(size_t n);
+/* The cells of these 8 bytes, made if there are none, and noted as used; NULL: no room. */
+uint32_t *race_arena_cell(uintptr_t a);
+/* The same where they are in use already, else NULL. */
+uint32_t *race_arena_used_cell(uintptr_t a);
+
+static inline uint32_t *race_granule_cells(uint32_t i)
+{
+	return (uint32_t *)(RACE_ARENA + (i + 1ul) * RACE_CELLS_BYTES);
+}
+
+/* --- clocks (clock.c): what is known of each slot; entries past the end are 0 --- */
+
+struct race_clock {
+	uint32_t *at;
+	uint32_t room;
+};
+
+static inline uint32_t race_clock_of(const struct race_clock *c, uint32_t slot)
+{
+	return slot < c->room ? c->at[slot] : 0;
+}
+
+/* False: no memory. */
+bool race_clock_join(struct race_clock *to, const struct race_clock *from);
+bool race_clock_set(struct race_clock *to, uint32_t slot, uint32_t value);
+void race_clock_clear(struct race_clock *c);
+void race_clock_open(void);
+
+/* --- threads (thread.c) --- */
+
+#define RACE_MEMO 4096u
+#define RACE_INTERN 16384u
+
+struct race_memo {
+	uint32_t old, code, first, now;
+};
+
+struct race_interned {
+	uint32_t hash, first, now;
+};
+
+struct race_thread {
+	struct race_quick quick; /* first: access.h */
+	int busy;                /* inside: histories must stay what they are */
+	bool live, joined;
+	bool used; /* the segment has made an access */
+	uint32_t slot, now;
+	uint32_t chunk, ids, records; /* where its histories go; chunk 0: none */
+	uint64_t made, lost;          /* race_figures */
+	struct race_clock clock;
+	struct race_memo *memo;
+	struct race_interned *intern;
+};
+
+extern struct race_thread race_threads[RACE_MOST_THREADS];
+extern uint32_t race_thread_count; /* slots that have been used */
+extern int race_world;             /* lock: threads, chunks, collecting */
+extern enum race_stop race_why;
+extern void (*race_report)(const struct race_found *);
+
+/* The thread's next history is of another segment than those before it. */
+void race_segment_next(struct race_thread *t);
+
+/* Forgets what it knows of numbers: they may become others. */
+void race_thread_drop_memory(struct race_thread *t);
+
+/* --- who is inside (guard.c) --- */
+
+extern bool race_fences; /* the kernel cannot do it for all threads at once */
+extern int race_holds;   /* somebody waits until nobody is inside */
+
+void race_guard_open(void);
+void race_guard_wait(struct race_thread *t);
+/* Under race_world: nobody is inside from then on. */
+void race_guard_stop_all(void);
+void race_guard_let_go(void);
+
+/* False: it is inside already; this is a handler of a signal. */
+static inline bool race_guard_enter(struct race_thread *t)
+{
+	if (__builtin_expect(t->busy, 0))
+		return false;
+	t->busy = 1;
+	if (__builtin_expect(race_fences, 0))
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (__builtin_expect(__atomic_load_n(&race_holds, __ATOMIC_ACQUIRE), 0))
+		race_guard_wait(t);
+	return true;
+}
+
+static inline void race_guard_leave(struct race_thread *t)
+{
+	__atomic_store_n(&t->busy, 0, __ATOMIC_RELEASE);
+}
+
+/* --- histories (history.c, collect.c) --- */
+
+extern struct race_figures race_done;
+extern uint32_t race_chunk_ids; /* RACE_CHUNK_IDS, but in tests */
+
+static inline struct race_history *race_history_of(uint32_t id)
+{
+	return &race_chunk[id / RACE_CHUNK_IDS].history[id % RACE_CHUNK_IDS];
+}
+
+static inline struct race_record *race_records_of(uint32_t id)
+{
+	return &race_chunk[id / RACE_CHUNK_IDS].record[race_history_of(id)->at];
+}
+
+/* Under race_world. A chunk that nobody uses; 0: there is none. */
+uint32_t race_chunk_take(void);
+
+/* A new chunk for the thread, which is not inside; histories are collected if it is time. */
+bool race_chunk_renew(struct race_thread *t);
+
+void race_collect_open(void);
+
+void race_sync_open(void);
+
+#endif
