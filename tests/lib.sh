@@ -535,3 +535,30 @@ explored_replays() {
 		same_lines '^(sum|first) ' "explored.$1" "replay.$1.$i"
 	done
 }
+
+# served PROGRAM [ARGUMENT...]: each rank of a recorded run, served with what it received by its log
+# alone, does the same again
+served() {
+	local program
+
+	program=$(compile "$1")
+	shift
+	launcher "$RANKS"
+	record --noise -- "${LAUNCH[@]}" "$program" "$@"
+	run logged "$REPRISE" checkpoint "$TRACE"
+	status_is logged 0
+	[[ ! -s logged.err ]] || {
+		show logged
+		fail "checkpoint has something to say"
+	}
+	serve
+}
+
+# serve: the same for a trace that has its log
+serve() {
+	REPRISE_FAULT=recover replay served
+	status_is served "$RECORDED_STATUS"
+	sort recorded.out >recorded.sorted.out
+	sort served.out >served.sorted.out
+	same recorded.sorted served.sorted
+}

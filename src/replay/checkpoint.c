@@ -14,6 +14,7 @@
 
 #include "base/fd.h"
 #include "base/mem.h"
+#include "replay/log.h"
 #include "replay/pass.h"
 
 #define PATIENCE 30.0
@@ -58,8 +59,13 @@ static int keep(const struct replay_front *f, uint64_t started)
 	char *text = rp_format("checkpoints 1 check %" PRIx64 " made %" PRIu64 " seconds %.3f\n",
 			       replay_pass_check(f->run), replay_pass_now(CLOCK_REALTIME),
 			       (double)(replay_pass_now(CLOCK_MONOTONIC) - started) / 1e9);
-	int rc = replay_pass_write(f->session_fd, "log/made", text);
+	int rc, code = replay_log_finish(f);
 
+	if (code) {
+		free(text);
+		return code;
+	}
+	rc = replay_pass_write(f->session_fd, "log/made", text);
 	if (!rc)
 		rc = replay_pass_write(f->session_fd, "ckpt/made", text);
 	if (!rc)

@@ -24,24 +24,28 @@
 
 enum hook_mode { HOOK_INERT, HOOK_RECORD, HOOK_REPLAY };
 
+/* Is MPI served from the log, and are the other ranks there all the same (tests)? */
+enum hook_recover { HOOK_RECOVER_NOT, HOOK_RECOVER_ALONE, HOOK_RECOVER_AMONG };
+
 struct hook_process {
 	enum hook_mode mode;
 	uint32_t rank;
-	uint32_t process; /* n-th process of this rank that claimed streams */
-	int pid;          /* the real one */
-	int rank_fd;      /* directory of the rank */
-	bool claimed;     /* this process is recorded or replayed */
-	bool discard;     /* the last rank that ends well removes the trace */
-	bool explore;     /* recording: a prelude decides what happens up to a cut */
-	int prelude_fd;   /* the prelude's directory of the rank */
-	bool mpi_open;    /* between MPI_Init and MPI_Finalize */
-	int world;        /* ranks, 1 without MPI */
-	bool ended;       /* the end of this process is written */
-	bool evaluate;    /* a replay that writes down all events */
-	bool checkpoint;  /* a replay that takes images and logs what is received */
-	uint64_t noise;   /* seed, 0 for none */
-	uint32_t threads; /* enum trace_threads, see hook/thread/serial/baton.h */
-	uint32_t trace;   /* enum trace_mode that was asked for */
+	uint32_t process;          /* n-th process of this rank that claimed streams */
+	int pid;                   /* the real one */
+	int rank_fd;               /* directory of the rank */
+	bool claimed;              /* this process is recorded or replayed */
+	bool discard;              /* the last rank that ends well removes the trace */
+	bool explore;              /* recording: a prelude decides what happens up to a cut */
+	int prelude_fd;            /* the prelude's directory of the rank */
+	bool mpi_open;             /* between MPI_Init and MPI_Finalize */
+	int world;                 /* ranks, 1 without MPI */
+	bool ended;                /* the end of this process is written */
+	bool evaluate;             /* a replay that writes down all events */
+	bool checkpoint;           /* a replay that takes images and logs what is received */
+	enum hook_recover recover; /* a replay of this rank alone */
+	uint64_t noise;            /* seed, 0 for none */
+	uint32_t threads;          /* enum trace_threads, see hook/thread/serial/baton.h */
+	uint32_t trace;            /* enum trace_mode that was asked for */
 	uint32_t stopped; /* recording: enum trace_stop, once a thread's recording has stopped */
 	uint64_t stop_detail;
 	char dir[1024];
@@ -50,7 +54,7 @@ struct hook_process {
 	uint64_t snapshot; /* recording: how many bytes of files that are read may be copied */
 };
 
-#define HOOK_SCRATCHES 6
+#define HOOK_SCRATCHES 8
 #define HOOK_STAT_WORDS 32
 #define HOOK_SIGNALS_WAITING 64
 
@@ -113,6 +117,7 @@ struct hook_thread {
 	/* evaluating */
 	struct evaluate *evaluate; /* hook/mpi/evaluate/evaluate.h */
 	struct hook_stacks *stacks;
+	struct hook_log *log;         /* hook/mpi/log/log.h */
 	struct hook_account *account; /* hook/thread/evaluate/account.h */
 	/* along a prelude */
 	bool past;       /* past the cut: nothing is decided any more */

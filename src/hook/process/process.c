@@ -165,6 +165,8 @@ static bool read_environment(void)
 			hook_process.mode = HOOK_REPLAY;
 			hook_process.evaluate = is_told("/evaluate");
 			hook_process.checkpoint = is_told("/checkpoint");
+			if (is_told("/recover"))
+				hook_process.recover = HOOK_RECOVER_AMONG;
 			hook_moved_load();
 		} else if (strcmp(mode, "explore") == 0 && open_prelude()) {
 			hook_process.mode = HOOK_RECORD;

@@ -21,6 +21,10 @@ HOT = ("Recv", "Send")
 FLOWS = ("Barrier", "Bcast", "Gather", "Gatherv", "Scatter", "Scatterv", "Allgather", "Allgatherv",
          "Alltoall", "Alltoallv", "Alltoallw", "Allreduce", "Reduce", "Reduce_scatter",
          "Reduce_scatter_block", "Scan", "Exscan")
+# The same among neighbours: with FLOWS all that gives a rank something, see log/collective.h. Each also as
+# a call that only prepares it.
+NEIGHBOURS = ("Neighbor_allgather", "Neighbor_allgatherv", "Neighbor_alltoall", "Neighbor_alltoallv",
+              "Neighbor_alltoallw")
 # Operations as data: calls by name, and the struct of mpi.h that stands for each of them. A mode, and
 # a layer below it, answers each operation by one function.
 OPERATIONS = {
@@ -44,6 +48,9 @@ MEMBERS = {
     "exchange": {"buf": "recvbuf sendbuf", "count": "recvcount sendcount", "comm": "comm recvcomm",
                  "datatype": "recvtype sendtype"},
 }
+# What a rank alone is not served with: files of MPI, partitions, sessions, names of services.
+TOGETHER = (r"File_(open|delete)|P(send|recv)_init|(Intercomm|Comm)_create_from_groups?|"
+            r"(Open|Close)_port|(Publish|Unpublish|Lookup)_name")
 WIDE = {"receive": ["count"], "send": ["count"], "exchange": ["sendcount", "recvcount"]}
 NONBLOCKING = {"Send": "Isend", "Ssend": "Issend", "Rsend": "Irsend", "Bsend": "Ibsend"}
 
@@ -90,6 +97,15 @@ class Call:
         if "request" in self.names and name[0] == "I":
             name = name[1:].capitalize()
         return name if name in FLOWS else None
+
+    def gives(self):
+        """Which of FLOWS or NEIGHBOURS it is, and how it is posted; or None."""
+        name, post = self.mode_name(), "BLOCKING"
+        if "request" in self.names and name.endswith("_init"):
+            name, post = name.removesuffix("_init"), "PREPARED"
+        elif "request" in self.names and name[0] == "I":
+            name, post = name[1:].capitalize(), "POSTED"
+        return (name, post) if name in FLOWS + NEIGHBOURS else None
 
     def pick(self, names, default):
         found = [n for n in names if n in self.names]
@@ -419,7 +435,32 @@ def header(calls, flavour):
                 out.append(f"\tX({call.name}, {call.flow()}, {wide}, ({call.params}), "
                            f"({call.args()})) \\")
         out.append("")
-    out += ["#endif", ""]
+    out += ["/* X(name, what it is, for large counts, parameters, arguments): what gives a rank something. */"]
+    for post in ("BLOCKING", "POSTED", "PREPARED"):
+        out.append(f"#define HOOK_MPI_{post}_GIVES(X) \\")
+        for call in calls:
+            if call.gives() and call.gives()[1] == post:
+                wide = "true" if call.name.endswith("_c") else "false"
+                out.append(f"\tX({call.name}, {call.gives()[0]}, {wide}, ({call.params}), "
+                           f"({call.args()})) \\")
+        out.append("")
+    out += ["/* X(name, parent, created, parameters, arguments): constructors of communicators. */"]
+    for kind, chosen in (("COPIES", "dup"), ("MAKES", None)):
+        for posts in (False, True):
+            out.append(f"#define HOOK_MPI_{kind}{'_POSTED' if posts else ''}(X) \\")
+            for call in calls:
+                parent, created = call.of_type("MPI_Comm"), call.makes()
+                if (call.kind == "event" and parent and created and ("dup" in call.name) == bool(chosen)
+                        and ("request" in call.names) == posts):
+                    out.append(f"\tX({call.name}, {parent}, {created}, ({call.params}), "
+                               f"({call.args()})) \\")
+            out.append("")
+    out += ["/* X(name, parameters, arguments): calls that a rank alone cannot make. */",
+            "#define HOOK_MPI_TOGETHER(X) \\"]
+    for call in calls:
+        if call.kind in ("pass", "event") and re.fullmatch(TOGETHER, call.mode_name()):
+            out.append(f"\tX({call.name}, ({call.params}), ({call.args()})) \\")
+    out += ["", "#endif", ""]
     return "\n".join(out)
 
 

@@ -17,6 +17,7 @@
 #include "hook/common/end.h"
 #include "hook/common/process.h"
 #include "hook/input/value/input.h"
+#include "hook/mpi/log/log.h"
 #include "hook/mpi/object/memory.h"
 #include "hook/program/lookup.h"
 #include "hook/program/modules.h"
@@ -212,6 +213,10 @@ void hook_mpi_opened(struct hook_thread *t, int world, int level)
 		hook_end_progress = progress;
 	note_version();
 	hook_mpi_mode->opened(t, world, level);
+	if (hook_process.checkpoint)
+		hook_log_open(t);
+	if (hook_process.recover)
+		hook_recover_open(t);
 	hook_end_watch_signals();
 }
 

@@ -202,14 +202,16 @@ static void opened(struct hook_thread *t, int world, int level)
 	sparse = mode == TRACE_MODE_REDUCED || mode == TRACE_MODE_GUIDED;
 	racing = mode >= TRACE_MODE_RACING_FIXED && mode <= TRACE_MODE_RACING_FULL;
 	/* A rank that was killed in MPI_Init has no mode, but a guide like the others. */
-	if (mode == TRACE_MODE_GUIDED || hook_held_is_there(t))
+	if (!hook_process.recover && (mode == TRACE_MODE_GUIDED || hook_held_is_there(t)))
 		hook_held_open(t);
 	why = hook_posts_load(hook_process.rank_fd, &threads);
 	if (why)
 		hook_failed(t, why);
 	replay_posts_open();
-	hook_credit_open(world);
-	hook_yield_open(world);
+	if (!hook_process.recover) {
+		hook_credit_open(world);
+		hook_yield_open(world);
+	}
 	replay_quick = hook_mpi_mode == &hook_mpi_replay && !replay_is_partial() &&
 		       !hook_mpi_turns && !hook_held_on && !hook_process.noise;
 	t->calm = hook_thread_is_main(t) ? t->order_view.events : 0;

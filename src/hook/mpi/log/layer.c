@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The logging layer: messages and requests. It stands right below the replay, above all that the
+ * replay does with messages. Invariant: a record is written when the program gets what it says, in
+ * the thread that gets it; polls that fail, and what the replay asks for itself, leave none.
+ */
+#include <string.h>
+
+#include "hook/mpi/log/log.h"
+#include "hook/mpi/object/batch.h"
+
+#define SCRATCH 7
+
+struct hook_mpi_calls hook_log_below;
+
+static void status_into(struct trace_log_rec *rec, const MPI_Status *status)
+{
+	MPI_Count bytes = 0;
+	int cancelled = 0;
+
+	hook_mpi_real.Test_cancelled(status, &cancelled);
+	rec->cancelled = cancelled;
+	rec->source = status->MPI_SOURCE;
+	rec->tag = status->MPI_TAG;
+	hook_mpi_real.Get_elements_x(status, MPI_BYTE, &bytes);
+	rec->count = bytes > 0 ? (uint64_t)bytes : 0;
+}
+
+/* A receive has got its message, or has failed. */
+static void received(struct hook_log *log, const struct hook_block *b, int rc,
+		     const MPI_Status *status)
+{
+	struct trace_log_rec rec = {.kind = TRACE_LOG_MESSAGE, .error = rc};
+	struct hook_block part;
+	int class = rc;
+
+	hook_mpi_real.Error_class(rc, &class);
+	/* Of the errors only this one has a message. */
+	if (rc == MPI_SUCCESS || class == MPI_ERR_TRUNCATE)
+		status_into(&rec, status);
+	part = hook_block_part(b, rec.count);
+	rec.bytes = hook_block_bytes(&part);
+	hook_log_put(log, &rec);
+	hook_block_write(log, &part);
+}
+
+static int log_send(const struct hook_mpi_send *o)
+{
+	struct hook_log *log = hook_log_self();
+	int rc;
+
+	if (!log)
+		return hook_mpi_send(&hook_log_below, o);
+	log->inside++;
+	rc = hook_mpi_send(&hook_log_below, o);
+	log->inside--;
+	hook_log_error(log, rc);
+	return rc;
+}
+
+static int receive_now(struct hook_log *log, const struct hook_mpi_receive *asked)
+{
+	struct hook_mpi_receive o = *asked;
+	struct hook_block b = {o.buf, o.count, o.type};
+	MPI_Status own;
+	int rc;
+
+	if (o.status == MPI_STATUS_IGNORE)
+		o.status = &own;
+	log->inside++;
+	rc = hook_mpi_receive(&hook_log_below, &o);
+	log->inside--;
+	hook_log_answer(log);
+	received(log, &b, rc, o.status);
+	return rc;
+}
+
+static int log_receive(const struct hook_mpi_receive *o)
+{
+	struct hook_log *log = hook_log_self();
+	struct hook_block b = {o->buf, o->count, o->type};
+	int rc;
+
+	if (!log || (!o->message && o->source == MPI_PROC_NULL))
+		return hook_mpi_receive(&hook_log_below, o);
+	if (o->post == HOOK_BLOCKING)
+		return receive_now(log, o);
+	log->inside++;
+	rc = hook_mpi_receive(&hook_log_below, o);
+	log->inside--;
+	hook_log_error(log, rc);
+	if (rc == MPI_SUCCESS)
+		hook_want_message(*o->request, hook_want_flags(o->post), &b, o->comm);
+	return rc;
+}
+
+static int log_exchange(const struct hook_mpi_exchange *asked)
+{
+	struct hook_log *log = hook_log_self();
+	struct hook_mpi_exchange o = *asked;
+	struct hook_block b = {o.recvbuf, o.recvcount, o.recvtype};
+	MPI_Status own;
+	int rc;
+
+	if (!log)
+		return hook_mpi_exchange(&hook_log_below, asked);
+	if (o.post == HOOK_BLOCKING && o.status == MPI_STATUS_IGNORE)
+		o.status = &own;
+	log->inside++;
+	rc = hook_mpi_exchange(&hook_log_below, &o);
+	log->inside--;
+	if (o.post == HOOK_BLOCKING) {
+		hook_log_answer(log);
+		received(log, &b, rc, o.status);
+		return rc;
+	}
+	hook_log_error(log, rc);
+	if (rc == MPI_SUCCESS)
+		hook_want_message(*o.request, HOOK_WANT_ACTIVE, &b, o.comm);
+	return rc;
+}
+
+/* One that wants no status is the replay's own: it waits for a message that it then receives. */
+static int log_probe(const struct hook_mpi_probe *o)
+{
+	struct trace_log_rec rec = {.kind = TRACE_LOG_PROBE};
+	struct hook_log *log = hook_log_self();
+	int rc;
+
+	if (!log || o->status == MPI_STATUS_IGNORE || o->source == MPI_PROC_NULL)
+		return hook_mpi_probe(&hook_log_below, o);
+	log->inside++;
+	rc = hook_mpi_probe(&hook_log_below, o);
+	log->inside--;
+	if (rc == MPI_SUCCESS && o->flag && !*o->flag)
+		return rc;
+	hook_log_answer(log);
+	rec.error = rc;
+	if (rc == MPI_SUCCESS)
+		status_into(&rec, o->status);
+	hook_log_put(log, &rec);
+	return rc;
+}
+
+static int log_start(const struct hook_mpi_start *o)
+{
+	struct hook_log *log = hook_log_self();
+	int rc;
+
+	if (!log)
+		return hook_mpi_start(&hook_log_below, o);
+	log->inside++;
+	rc = hook_mpi_start(&hook_log_below, o);
+	log->inside--;
+	hook_log_error(log, rc);
+	hook_wants_lock();
+	for (int i = 0; rc == MPI_SUCCESS && i < o->count; i++) {
+		struct hook_want *w = hook_want_find(o->requests[i]);
+
+		if (w)
+			w->flags |= HOOK_WANT_ACTIVE;
+	}
+	hook_wants_unlock();
+	return rc;
+}
+
+/* What a receive takes that the program has freed, it may see all the same. */
+static void freeing(MPI_Request request)
+{
+	uint32_t open = HOOK_WANT_ACTIVE | HOOK_WANT_CANCEL, flags = 0, index;
+
+	hook_wants_lock();
+	index = hook_want_take(request);
+	if (index) {
+		flags = hook_want_at(index)->flags;
+		hook_want_drop(index);
+	}
+	hook_wants_unlock();
+	if ((flags & open) == HOOK_WANT_ACTIVE)
+		hook_log_refuse("MPI_Request_free of a receive that has not completed");
+}
+
+static void cancelling(MPI_Request request)
+{
+	struct hook_want *w;
+
+	hook_wants_lock();
+	w = hook_want_find(request);
+	if (w)
+		w->flags |= HOOK_WANT_CANCEL;
+	hook_wants_unlock();
+}
+
+static int log_release(const struct hook_mpi_release *o)
+{
+	struct hook_log *log = hook_log_self();
+	int rc;
+
+	if (!log)
+		return hook_mpi_release(&hook_log_below, o);
+	if (o->cancel)
+		cancelling(*o->request);
+	else
+		freeing(*o->request);
+	log->inside++;
+	rc = hook_mpi_release(&hook_log_below, o);
+	log->inside--;
+	hook_log_error(log, rc);
+	return rc;
+}
+
+struct completing {
+	struct hook_log *log;
+	bool keep;
+	bool any; /* of them has completed */
+};
+
+/* A request has completed. */
+static void done(struct hook_batch *b, int i, int rc, MPI_Status *status, void *arg)
+{
+	struct completing *c = arg;
+	struct hook_want *w = hook_want_at(b->taken[i]);
+	uint32_t answer;
+
+	if (b->before[i] == MPI_REQUEST_NULL)
+		return;
+	c->any = true;
+	answer = hook_log_answer(c->log);
+	if (w && w->flags & HOOK_WANT_ACTIVE && w->flags & HOOK_WANT_MESSAGE) {
+		received(c->log, &w->block, rc, status);
+	} else if (rc != MPI_SUCCESS) {
+		hook_log_put(c->log, &(struct trace_log_rec){
+					     .kind = TRACE_LOG_SENT, .index = answer, .error = rc});
+	} else if (w && w->flags & HOOK_WANT_ACTIVE && w->flags & HOOK_WANT_RESULT) {
+		hook_result_write(c->log, &w->result);
+	}
+	if (!w || c->keep)
+		return;
+	w->flags &= ~(uint32_t)(HOOK_WANT_ACTIVE | HOOK_WANT_CANCEL);
+	if (w->flags & HOOK_WANT_PERSISTENT)
+		return;
+	hook_wants_lock();
+	hook_want_drop(b->taken[i]);
+	hook_wants_unlock();
+	b->taken[i] = 0;
+}
+
+static void take(struct hook_batch *b, const struct hook_mpi_completion *o)
+{
+	if (!hook_batch_open(b, hook_self, SCRATCH, o))
+		hook_failed(hook_self, "out of memory for requests");
+	hook_wants_lock();
+	for (int i = 0; i < o->count; i++)
+		b->taken[i] = hook_want_take(b->before[i]);
+	hook_wants_unlock();
+}
+
+static void put_back(struct hook_batch *b)
+{
+	hook_wants_lock();
+	for (int i = 0; i < b->count; i++) {
+		if (b->taken[i])
+			hook_want_put_back(b->taken[i]);
+	}
+	hook_wants_unlock();
+}
+
+static int log_complete(const struct hook_mpi_completion *o)
+{
+	struct hook_mpi_completion ours = *o;
+	struct completing c = {.log = hook_log_self(), .keep = o->keep};
+	struct hook_batch b;
+	int rc;
+
+	if (!c.log || !o->requests)
+		return hook_mpi_complete(&hook_log_below, o);
+	take(&b, o);
+	ours.statuses = b.statuses;
+	if (o->how == HOOK_ANY)
+		*o->indices = MPI_UNDEFINED;
+	c.log->inside++;
+	rc = hook_mpi_complete(&hook_log_below, &ours);
+	c.log->inside--;
+	hook_batch_each(&b, &ours, rc, done, &c);
+	if (!c.any && rc != MPI_SUCCESS)
+		hook_log_error(c.log, rc);
+	put_back(&b);
+	return rc;
+}
+
+HOOK_MPI_LAYER_SEND(log, log_send)
+HOOK_MPI_LAYER_RECEIVE(log, log_receive)
+HOOK_MPI_LAYER_EXCHANGE(log, log_exchange)
+HOOK_MPI_LAYER_PROBE(log, log_probe)
+HOOK_MPI_LAYER_START(log, log_start)
+HOOK_MPI_LAYER_RELEASE(log, log_release)
+HOOK_MPI_LAYER_COMPLETE(log, log_complete)
+
+static void thread_closing(struct hook_thread *t)
+{
+	if (t->log)
+		trace_stream_close(&t->log->writer.stream);
+}
+
+void hook_log_open(struct hook_thread *t)
+{
+	(void)t;
+	hook_log_below = hook_mpi_top;
+	hook_thread_closing = thread_closing;
+	HOOK_MPI_INSTALL_SEND(log, &hook_mpi_top)
+	HOOK_MPI_INSTALL_RECEIVE(log, &hook_mpi_top)
+	HOOK_MPI_INSTALL_EXCHANGE(log, &hook_mpi_top)
+	HOOK_MPI_INSTALL_PROBE(log, &hook_mpi_top)
+	HOOK_MPI_INSTALL_START(log, &hook_mpi_top)
+	HOOK_MPI_INSTALL_RELEASE(log, &hook_mpi_top)
+	HOOK_MPI_INSTALL_COMPLETE(log, &hook_mpi_top)
+	hook_log_collectives(&hook_mpi_top);
+	hook_log_comms(&hook_mpi_top);
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A thread's log: written in a replay with all ranks, read where the rank is alone. */
+#include "hook/mpi/log/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "hook/common/process.h"
+#include "hook/kit/text.h"
+#include "hook/mpi/object/memory.h"
+
+bool hook_log_refused;
+
+static void __attribute__((noreturn)) fail(const char *what, const char *why)
+{
+	char words[256];
+	struct hook_text text = hook_text_in(words, sizeof(words));
+
+	hook_text_add(&text, what);
+	hook_text_add(&text, why);
+	hook_failed(hook_self, words);
+}
+
+int hook_log_directory(void)
+{
+	static int rank_fd = -1;
+	char path[1100];
+	int fd = __atomic_load_n(&rank_fd, __ATOMIC_ACQUIRE);
+
+	if (fd >= 0)
+		return fd;
+	snprintf(path, sizeof(path), "%s/log/rank-%04u",
+		 hook_process.recover ? hook_process.dir : hook_process.session, hook_process.rank);
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		fail("the directory of the log: ", strerror(errno));
+	fd = hook_high_fd(fd);
+	__atomic_store_n(&rank_fd, fd, __ATOMIC_RELEASE);
+	return fd;
+}
+
+static void advance(struct hook_log *log)
+{
+	int rc = trace_log_next(&log->reader, &log->next);
+
+	if (rc < 0)
+		fail("the log makes no sense here", "");
+	log->more = rc == 1;
+}
+
+static void open_log(struct hook_log *log, struct hook_thread *t)
+{
+	char name[TRACE_NAME_BYTES + 16];
+	const char *why = "";
+	int rc;
+
+	hook_stream_name(t, "log", name, sizeof(name));
+	log->opened = true;
+	if (!hook_process.recover) {
+		rc = trace_log_create(&log->writer, hook_log_directory(), name, hook_process.rank,
+				      hook_process.process, t->name);
+		if (rc)
+			fail("cannot write the log: ", strerror(-rc));
+		return;
+	}
+	rc = trace_log_open(&log->reader, hook_log_directory(), name, &why);
+	if (rc && rc != -ENOENT) {
+		strncat(name, " ", sizeof(name) - strlen(name) - 1);
+		fail(name, why);
+	}
+	if (!rc)
+		advance(log);
+}
+
+struct hook_log *hook_log_self(void)
+{
+	struct hook_thread *t = hook_self;
+	struct hook_log *log;
+
+	if (!t || !t->opened || hook_log_refused)
+		return NULL;
+	log = t->log;
+	if (__builtin_expect(!log, 0)) {
+		log = t->log = hook_mpi_pages(sizeof(*log));
+		if (!log)
+			fail("out of memory for the log", "");
+	}
+	if (log->inside)
+		return NULL;
+	if (__builtin_expect(!log->opened, 0))
+		open_log(log, t);
+	if (log->event != t->events) {
+		log->event = t->events;
+		log->answers = 0;
+	}
+	return log;
+}
+
+uint32_t hook_log_answer(struct hook_log *log)
+{
+	return log->answers++;
+}
+
+void hook_log_put(struct hook_log *log, struct trace_log_rec *rec)
+{
+	int rc;
+
+	rec->event = log->event;
+	rc = trace_log_put(&log->writer, rec);
+	if (rc)
+		fail("cannot write the log: ", strerror(-rc));
+}
+
+void hook_log_contents(struct hook_log *log, const void *bytes, size_t n)
+{
+	int rc = trace_log_contents(&log->writer, bytes, n);
+
+	if (rc)
+		fail("cannot write the log: ", strerror(-rc));
+}
+
+void hook_log_error(struct hook_log *log, int rc)
+{
+	struct trace_log_rec rec = {.kind = TRACE_LOG_ERROR, .error = rc};
+
+	rec.index = hook_log_answer(log);
+	if (rc != MPI_SUCCESS)
+		hook_log_put(log, &rec);
+}
+
+void hook_log_refuse(const char *what)
+{
+	int fd;
+
+	if (hook_log_refused)
+		return;
+	hook_log_refused = true;
+	fd = openat(hook_log_directory(), "refused", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0)
+		fail("cannot write the log: ", strerror(errno));
+	if (hook_write(fd, what, strlen(what)) != (ssize_t)strlen(what))
+		fail("cannot write the log: ", strerror(errno));
+	close(fd);
+}
+
+struct trace_log_rec hook_log_take(struct hook_log *log, uint32_t kind)
+{
+	struct trace_log_rec rec = log->next;
+
+	if (!log->more)
+		fail("the log of what this rank receives ends here", "");
+	if (rec.kind != kind || rec.event != log->event)
+		fail("the log of what this rank receives has something else here", "");
+	advance(log);
+	return rec;
+}
+
+bool hook_log_is_error(const struct hook_log *log)
+{
+	return log->more && log->next.kind == TRACE_LOG_ERROR && log->next.event == log->event &&
+	       log->next.index == log->answers;
+}
+
+bool hook_log_take_error(struct hook_log *log, uint32_t kind, int *rc)
+{
+	uint32_t answer = hook_log_answer(log);
+
+	*rc = MPI_SUCCESS;
+	if (!log->more || log->next.kind != kind || log->next.event != log->event ||
+	    log->next.index != answer)
+		return false;
+	*rc = log->next.error;
+	advance(log);
+	return true;
+}

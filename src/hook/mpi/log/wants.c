@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Requests by handle. Where threads take turns an entry leaves the table before the call that may
+ * complete it, since MPI may give its handle to another request as soon as it has.
+ */
+#include "hook/mpi/log/log.h"
+#include "hook/mpi/object/memory.h"
+
+static struct hook_table table = {.bytes = sizeof(struct hook_want),
+				  .clear = sizeof(struct hook_want)};
+static uint32_t live;
+static int locked;
+
+void hook_wants_lock(void)
+{
+	if (hook_mpi_turns)
+		hook_mpi_lock(&locked);
+}
+
+void hook_wants_unlock(void)
+{
+	if (hook_mpi_turns)
+		hook_mpi_unlock(&locked);
+}
+
+static uint64_t key_of(MPI_Request handle)
+{
+	return (uint64_t)(uintptr_t)handle;
+}
+
+uint32_t hook_wants_count(void)
+{
+	return live;
+}
+
+struct hook_want *hook_want_find(MPI_Request handle)
+{
+	return live ? hook_table_find(&table, key_of(handle)) : NULL;
+}
+
+struct hook_want *hook_want_at(uint32_t index)
+{
+	return hook_table_at(&table, index);
+}
+
+struct hook_want *hook_want_add(MPI_Request handle, uint32_t flags)
+{
+	struct hook_want *w = hook_table_new(&table);
+
+	if (!w)
+		hook_failed(hook_self, "out of memory for open requests");
+	w->flags = flags;
+	w->block.type = w->result.one.type = MPI_DATATYPE_NULL;
+	hook_table_insert(&table, w, key_of(handle));
+	live++;
+	return w;
+}
+
+uint32_t hook_want_take(MPI_Request handle)
+{
+	struct hook_want *w = hook_want_find(handle);
+
+	if (!w)
+		return 0;
+	hook_table_remove(&table, w);
+	return w->entry.index;
+}
+
+void hook_want_put_back(uint32_t index)
+{
+	struct hook_want *w = hook_want_at(index);
+
+	hook_table_insert(&table, w, w->entry.key);
+}
+
+void hook_want_drop(uint32_t index)
+{
+	struct hook_want *w = hook_want_at(index);
+
+	if (w->flags & HOOK_WANT_KEPT)
+		hook_mpi_real.Type_free(&w->block.type);
+	if (w->flags & HOOK_WANT_RESULT)
+		hook_result_drop(&w->result);
+	hook_table_free(&table, w);
+	live--;
+}
+
+void hook_want_message(MPI_Request handle, uint32_t flags, const struct hook_block *b,
+		       MPI_Comm comm)
+{
+	struct hook_block kept = *b;
+	struct hook_want *w;
+
+	flags |= HOOK_WANT_MESSAGE;
+	if (!hook_type_is_named(b->type)) {
+		hook_mpi_real.Type_dup(b->type, &kept.type);
+		flags |= HOOK_WANT_KEPT;
+	}
+	hook_wants_lock();
+	w = hook_want_add(handle, flags);
+	w->block = kept;
+	w->comm = comm;
+	hook_wants_unlock();
+}
+
+void hook_want_send(MPI_Request handle, uint32_t flags, MPI_Comm comm)
+{
+	hook_wants_lock();
+	hook_want_add(handle, flags | HOOK_WANT_SEND)->comm = comm;
+	hook_wants_unlock();
+}
+
+void hook_want_result(MPI_Request handle, uint32_t flags, struct hook_result *r, MPI_Comm comm)
+{
+	struct hook_want *w;
+
+	hook_result_keep(r);
+	hook_wants_lock();
+	w = hook_want_add(handle, flags | HOOK_WANT_RESULT);
+	w->result = *r;
+	w->comm = comm;
+	hook_wants_unlock();
+}

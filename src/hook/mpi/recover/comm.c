@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Communicators that come up while a rank is alone. Each is one of this rank only to MPI, so that
+ * attributes, names and error handlers work; who its members are comes from the log. What the
+ * program attaches to MPI_COMM_WORLD it attaches to a communicator of that kind, too, because only
+ * that one can be copied.
+ */
+#include <string.h>
+#include <sys/mman.h>
+
+#include "hook/mpi/object/memory.h"
+#include "hook/mpi/recover/recover.h"
+
+#define HEAD 4 /* size, rank, remote, topology */
+
+static struct hook_table table = {.bytes = sizeof(struct recover_comm),
+				  .clear = sizeof(struct recover_comm)};
+static int locked;
+static MPI_Comm world; /* stands in for MPI_COMM_WORLD where MPI has to copy or to keep */
+static MPI_Comm blank;
+
+static void lock(void)
+{
+	if (hook_mpi_turns)
+		hook_mpi_lock(&locked);
+}
+
+static void unlock(void)
+{
+	if (hook_mpi_turns)
+		hook_mpi_unlock(&locked);
+}
+
+const struct recover_comm *recover_comm(MPI_Comm handle)
+{
+	const struct recover_comm *c;
+
+	lock();
+	c = hook_table_find(&table, (uint64_t)(uintptr_t)handle);
+	unlock();
+	return c;
+}
+
+static struct recover_comm *add(MPI_Comm handle, int numbers)
+{
+	struct recover_comm *c;
+
+	lock();
+	c = hook_table_new(&table);
+	if (c) {
+		c->numbers = numbers;
+		c->number = hook_mpi_pages((size_t)(numbers + 1) * sizeof(*c->number));
+	}
+	if (!c || !c->number)
+		hook_failed(hook_self, "out of memory for communicators");
+	hook_table_insert(&table, c, (uint64_t)(uintptr_t)handle);
+	unlock();
+	return c;
+}
+
+static void forget(MPI_Comm handle)
+{
+	struct recover_comm *c;
+
+	lock();
+	c = hook_table_find(&table, (uint64_t)(uintptr_t)handle);
+	if (c) {
+		hook_table_remove(&table, c);
+		munmap(c->number, (size_t)(c->numbers + 1) * sizeof(*c->number));
+		hook_table_free(&table, c);
+	}
+	unlock();
+}
+
+/* A record must be about as many numbers as it says. */
+static bool makes_sense(const int32_t *head, int numbers)
+{
+	int64_t left = (int64_t)numbers - HEAD - head[0] - head[2];
+	const int32_t *topology = head + HEAD + head[0] + head[2];
+
+	if (head[0] <= 0 || head[1] < 0 || head[1] >= head[0] || head[2] < 0 || left < 0)
+		return false;
+	if (head[3] == MPI_CART)
+		return left >= 1 && topology[0] >= 0 && left == 1 + 3 * (int64_t)topology[0];
+	if (head[3] == MPI_GRAPH)
+		return left >= 2 && topology[0] >= 0 && topology[1] >= 0 &&
+		       left == 2 + (int64_t)topology[0] + topology[1];
+	if (head[3] == MPI_DIST_GRAPH)
+		return left >= 3 && topology[0] >= 0 && topology[1] >= 0 &&
+		       left == 3 + 2 * ((int64_t)topology[0] + topology[1]);
+	return left == 0;
+}
+
+static void inherit(MPI_Comm parent, MPI_Comm created)
+{
+	MPI_Errhandler handler;
+
+	if (hook_mpi_real.Comm_get_errhandler(parent, &handler) != MPI_SUCCESS)
+		return;
+	hook_mpi_real.Comm_set_errhandler(created, handler);
+	hook_mpi_real.Errhandler_free(&handler);
+}
+
+/* By a constructor that all of the parent call, or only the members. */
+static void make(struct hook_log *log, MPI_Comm parent, MPI_Comm *created)
+{
+	struct trace_log_rec rec = hook_log_take(log, TRACE_LOG_COMM);
+	int numbers = (int)(rec.bytes / sizeof(int32_t));
+	struct recover_comm *c;
+	int32_t head[HEAD];
+
+	*created = MPI_COMM_NULL;
+	if (!rec.bytes)
+		return;
+	if (rec.bytes > INT32_MAX || numbers < HEAD)
+		hook_failed(hook_self, "the log makes no sense here");
+	log->inside++;
+	hook_mpi_real.Comm_dup(blank, created);
+	inherit(parent, *created);
+	log->inside--;
+	c = add(*created, numbers);
+	memcpy(c->number, rec.data, (size_t)numbers * sizeof(int32_t));
+	if (!makes_sense(c->number, numbers))
+		hook_failed(hook_self, "the log makes no sense here");
+	memcpy(head, c->number, sizeof(head));
+	memmove(c->number, c->number + HEAD, (size_t)(numbers - HEAD) * sizeof(int32_t));
+	c->size = head[0];
+	c->rank = head[1];
+	c->remote = head[2];
+	c->kind = head[3];
+}
+
+/* MPI_COMM_WORLD and MPI_COMM_SELF have no numbers here. */
+static struct recover_comm *copy_members(MPI_Comm parent, MPI_Comm created)
+{
+	const struct recover_comm *p = recover_comm(parent);
+	int size = 1, rank = 0;
+	struct recover_comm *c;
+
+	if (p) {
+		c = add(created, p->numbers);
+		c->size = p->size;
+		c->rank = p->rank;
+		c->remote = p->remote;
+		c->kind = p->kind;
+		memcpy(c->number, p->number, (size_t)p->numbers * sizeof(*c->number));
+		return c;
+	}
+	hook_mpi_real.Comm_size(parent, &size);
+	hook_mpi_real.Comm_rank(parent, &rank);
+	c = add(created, size);
+	c->size = size;
+	c->rank = rank;
+	c->kind = MPI_UNDEFINED;
+	for (int i = 0; i < size; i++)
+		c->number[i] = parent == MPI_COMM_SELF ? (int32_t)hook_process.rank : i;
+	return c;
+}
+
+/* With attributes: MPI calls what the program has for that. */
+static int copy(struct hook_log *log, MPI_Comm parent, MPI_Comm *created)
+{
+	int rc;
+
+	log->inside++;
+	rc = hook_mpi_real.Comm_dup(parent == MPI_COMM_WORLD ? world : parent, created);
+	if (rc == MPI_SUCCESS && parent == MPI_COMM_WORLD)
+		inherit(parent, *created);
+	log->inside--;
+	if (rc == MPI_SUCCESS)
+		copy_members(parent, *created);
+	return rc;
+}
+
+#define MAKES(name, parent, created, parameters, arguments)                                        \
+	static int recover_##name parameters                                                       \
+	{                                                                                          \
+		struct hook_log *log = recover_self();                                             \
+		int rc;                                                                            \
+                                                                                                   \
+		if (!log)                                                                          \
+			return hook_mpi_real.name arguments;                                       \
+		if (!recover_fails(log, parent, &rc))                                              \
+			make(log, parent, created);                                                \
+		return rc;                                                                         \
+	}
+#define COPIES(name, parent, created, parameters, arguments)                                       \
+	static int recover_##name parameters                                                       \
+	{                                                                                          \
+		struct hook_log *log = recover_self();                                             \
+		int rc;                                                                            \
+                                                                                                   \
+		if (!log)                                                                          \
+			return hook_mpi_real.name arguments;                                       \
+		return recover_fails(log, parent, &rc) ? rc : copy(log, parent, created);          \
+	}
+#define COPIES_POSTED(name, parent, created, parameters, arguments)                                \
+	static int recover_##name parameters                                                       \
+	{                                                                                          \
+		struct hook_log *log = recover_self();                                             \
+		struct hook_result nothing = {.one.type = MPI_DATATYPE_NULL};                      \
+		int rc;                                                                            \
+                                                                                                   \
+		if (!log)                                                                          \
+			return hook_mpi_real.name arguments;                                       \
+		if (recover_fails(log, parent, &rc))                                               \
+			return rc;                                                                 \
+		rc = copy(log, parent, created);                                                   \
+		log->inside++;                                                                     \
+		hook_stand_in(request);                                                            \
+		log->inside--;                                                                     \
+		hook_want_result(*request, HOOK_WANT_ACTIVE, &nothing, parent);                    \
+		return rc;                                                                         \
+	}
+
+HOOK_MPI_MAKES(MAKES)
+HOOK_MPI_COPIES(COPIES)
+HOOK_MPI_COPIES_POSTED(COPIES_POSTED)
+
+static int recover_Comm_free(MPI_Comm *comm)
+{
+	struct hook_log *log = recover_self();
+	MPI_Comm handle = *comm;
+	int rc;
+
+	if (log)
+		log->inside++;
+	rc = hook_mpi_real.Comm_free(comm);
+	if (log)
+		log->inside--;
+	if (rc == MPI_SUCCESS)
+		forget(handle);
+	return rc;
+}
+
+static bool is_own_attribute(int keyval)
+{
+	return keyval == MPI_TAG_UB || keyval == MPI_HOST || keyval == MPI_IO ||
+	       keyval == MPI_WTIME_IS_GLOBAL || keyval == MPI_UNIVERSE_SIZE ||
+	       keyval == MPI_APPNUM || keyval == MPI_LASTUSEDCODE;
+}
+
+/* Where an attribute is kept. */
+static MPI_Comm keeper(MPI_Comm comm, int keyval)
+{
+	if (is_own_attribute(keyval))
+		return recover_comm(comm) ? MPI_COMM_WORLD : comm;
+	return comm == MPI_COMM_WORLD ? world : comm;
+}
+
+static int recover_Comm_set_attr(MPI_Comm comm, int keyval, void *value)
+{
+	return hook_mpi_real.Comm_set_attr(keeper(comm, keyval), keyval, value);
+}
+
+static int recover_Comm_get_attr(MPI_Comm comm, int keyval, void *value, int *flag)
+{
+	return hook_mpi_real.Comm_get_attr(keeper(comm, keyval), keyval, value, flag);
+}
+
+static int recover_Comm_delete_attr(MPI_Comm comm, int keyval)
+{
+	return hook_mpi_real.Comm_delete_attr(keeper(comm, keyval), keyval);
+}
+
+#ifdef HOOK_FLAVOUR_MPICH
+static int recover_Attr_put(MPI_Comm comm, int keyval, void *value)
+{
+	return hook_mpi_real.Attr_put(keeper(comm, keyval), keyval, value);
+}
+
+static int recover_Attr_get(MPI_Comm comm, int keyval, void *value, int *flag)
+{
+	return hook_mpi_real.Attr_get(keeper(comm, keyval), keyval, value, flag);
+}
+
+static int recover_Attr_delete(MPI_Comm comm, int keyval)
+{
+	return hook_mpi_real.Attr_delete(keeper(comm, keyval), keyval);
+}
+#endif
+
+#define INSTALL(name, parent, created, parameters, arguments) mpi->name = recover_##name;
+
+void recover_install_comms(struct hook_mpi_calls *mpi)
+{
+	hook_mpi_make_alone(&world);
+	hook_mpi_make_alone(&blank);
+	HOOK_MPI_MAKES(INSTALL)
+	HOOK_MPI_COPIES(INSTALL)
+	HOOK_MPI_COPIES_POSTED(INSTALL)
+	mpi->Comm_free = recover_Comm_free;
+	mpi->Comm_disconnect = recover_Comm_free;
+	mpi->Comm_set_attr = recover_Comm_set_attr;
+	mpi->Comm_get_attr = recover_Comm_get_attr;
+	mpi->Comm_delete_attr = recover_Comm_delete_attr;
+#ifdef HOOK_FLAVOUR_MPICH
+	mpi->Attr_put = recover_Attr_put;
+	mpi->Attr_get = recover_Attr_get;
+	mpi->Attr_delete = recover_Attr_delete;
+#endif
+}
