@@ -1,13 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * reprise races: which receives, probes and completions could have had another outcome, and where
- * in the program. Exit status 1 if there is one.
+ * in the program; and which data threads raced for, if there is a checked twin of the program.
+ * Exit status 1 if there is one.
  */
 #include "cmd/cmd.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
+#include "base/log.h"
+#include "base/mem.h"
+#include "cmd/data-races.h"
 #include "cmd/races.h"
+#include "launch/moved.h"
 #include "trace/run.h"
 
 #define TOP 10
@@ -25,7 +33,8 @@ static int check_program(const struct cmd_graph *graph, bool json)
 	code = cmd_graph_check_messages(&run, graph->dir.show);
 	trace_run_total(&run, &sum);
 	if (!code && sum.syncs && !json)
-		printf("Only messages are examined, not the data that threads share.\n");
+		printf("Only messages are examined, not the data that threads share: that is "
+		       "for --using.\n");
 	trace_run_close(&run);
 	return code;
 }
@@ -56,13 +65,114 @@ static int show(const char *trace, bool json, size_t top)
 	return code;
 }
 
+/* One program for all ranks, since there is one twin. */
+static int check_one_program(const struct trace_run *run)
+{
+	for (size_t i = 1; i < run->ranks; i++) {
+		if (strcmp(run->rank[i].start.program, run->rank[0].start.program) == 0)
+			continue;
+		rp_say("the ranks in %s ran different programs: their data cannot be examined",
+		       run->dir.show);
+		return RP_EXIT_BAD_INPUT;
+	}
+	return 0;
+}
+
+static int show_data(const struct trace_run *run, const char *twin, bool json, size_t top)
+{
+	struct cmd_data_races races;
+	struct replay_races found;
+	int code = check_one_program(run);
+
+	if (!code)
+		code = replay_races(run, twin, &found);
+	if (code)
+		return code;
+	cmd_data_races_group(&races, &found, twin);
+	if (json)
+		cmd_data_races_print_json(&races);
+	else
+		cmd_data_races_print(&races, top);
+	code = races.count ? EXIT_RACES : 0;
+	cmd_data_races_free(&races);
+	replay_races_free(&found);
+	return code;
+}
+
+/* The twin that `reprise cc` put beside the program, or NULL. */
+static char *twin_beside(const struct trace_run *run)
+{
+	char *program = launch_moved_path(run->rank[0].start.program);
+	char *twin = rp_format("%s-checked", program);
+
+	free(program);
+	if (access(twin, X_OK) == 0)
+		return twin;
+	free(twin);
+	return NULL;
+}
+
+static bool has_mpi(const struct trace_run *run)
+{
+	for (size_t i = 0; i < run->ranks; i++) {
+		if (run->rank[i].world)
+			return true;
+	}
+	return false;
+}
+
+static int say_how(const struct trace_run *run)
+{
+	rp_say("the run in %s has threads and no MPI: to see which data raced, build the program "
+	       "by 'reprise cc', as in make CC=\"reprise cc gcc\", which makes %s-checked beside "
+	       "it, and ask again",
+	       run->dir.show, run->rank[0].start.program);
+	return RP_EXIT_BAD_INPUT;
+}
+
+/* Threads without MPI, or a twin that is named: it is about data. -1: about messages. */
+static int try_data(const char *trace, const char *named, bool json, size_t top)
+{
+	char *twin = named ? realpath(named, NULL) : NULL;
+	struct trace_run_rank sum;
+	struct trace_run run;
+	int code;
+
+	if (named && !twin) {
+		rp_say("there is no program %s", named);
+		return RP_EXIT_BAD_INPUT;
+	}
+	code = trace_run_open(&run, trace);
+	if (code)
+		goto free_twin;
+	trace_run_total(&run, &sum);
+	code = -1;
+	if (!twin && run.ranks && sum.syncs && !has_mpi(&run)) {
+		twin = twin_beside(&run);
+		if (!twin)
+			code = say_how(&run);
+	}
+	if (twin)
+		code = show_data(&run, twin, json, top);
+	trace_run_close(&run);
+free_twin:
+	free(twin);
+	return code;
+}
+
 struct wanted {
+	const char *twin;
 	bool all;
 	size_t top;
 	unsigned format;
 };
 
 static const struct cmd_option options[] = {
+	{.name = "using",
+	 .value = "PROGRAM",
+	 .kind = CMD_TEXT,
+	 .target = offsetof(struct wanted, twin),
+	 .help = "the checked twin, made by 'reprise cc': which data threads raced for"},
 	{.name = "all",
 	 .kind = CMD_FLAG,
 	 .target = offsetof(struct wanted, all),
@@ -86,17 +196,24 @@ static int run(int argc, char **argv)
 
 	if (code)
 		return code;
+	code = try_data(operands.first, w.twin, w.format == CMD_FORMAT_JSON, w.all ? 0 : w.top);
+	if (code >= 0)
+		return code;
 	return show(operands.first, w.format == CMD_FORMAT_JSON, w.all ? 0 : w.top);
 }
 
 const struct cmd_verb cmd_races = {
 	.name = "races",
 	.takes = CMD_TAKES_TRACE,
-	.summary = "Says which receives could have got another message, and where",
+	.summary = "Says which receives could have got another message, and which data raced",
 	.about = "A race is a receive, a probe or a completion that could have ended otherwise, "
 		 "although the run is the same up to there. A race is chance; it may be intended. "
-		 "The worst places come first, each with an example. Data that threads share "
-		 "without locks is not examined. The trace is evaluated first if needed.\n",
+		 "The worst places come first, each with an example. The trace is evaluated "
+		 "first if needed.\n\n"
+		 "With --using, or for a program without MPI, it is the data that threads used "
+		 "with no order between them: both places, threads and stacks, and the variable. "
+		 "The run is replayed twice, with PROGRAM instead of the recorded program. "
+		 "Without --using that is the file beside it with -checked at the end.\n",
 	.options = options,
 	.notes = "Without TRACE, the newest trace is used. The exit status is 0 without races, 1 "
 		 "with races, 2 if the trace cannot be read.\n",

@@ -206,7 +206,7 @@ static int check_unchanged(const struct launch_rank *how, const struct trace_sta
 	char id[LAUNCH_BUILD_ID_BYTES];
 
 	identify(path, id);
-	if (how->force || !strcmp(id, start->build_id))
+	if (how->force || how->twin || !strcmp(id, start->build_id))
 		return 0;
 	/* The front knows what else there is to do. */
 	rp_say("%s has changed since it was recorded (build-id %s, now %s); record it again",
@@ -289,7 +289,7 @@ static int replay(const struct launch_rank *how)
 		rc = restore_place(&start);
 	}
 	if (!rc)
-		rc = find_program(how->argv[0], &path);
+		rc = find_program(how->twin ? how->twin : how->argv[0], &path);
 	if (!rc)
 		rc = check_unchanged(how, &start, path);
 	if (rc)

@@ -17,6 +17,15 @@
 void (*race_report)(const struct race_found *);
 struct race_figures race_done;
 
+static void (*tell)(const struct race_thread *t, uintptr_t address, size_t n, bool write,
+		    const void *site);
+
+void race_tell_all(void (*touched)(const struct race_thread *t, uintptr_t address, size_t n,
+				   bool write, const void *site))
+{
+	tell = touched;
+}
+
 struct access {
 	struct race_thread *t;
 	uintptr_t address; /* of the 8 bytes */
@@ -228,6 +237,10 @@ void race_touch(struct race_thread *t, uintptr_t address, size_t n, bool write, 
 
 	if (race_why || !t->live)
 		return;
+	if (__builtin_expect(tell != NULL, 0)) {
+		tell(t, address, n, write, site);
+		return;
+	}
 	while (n) {
 		unsigned skip = address & 7, length = 8 - skip < n ? 8 - skip : (unsigned)n;
 

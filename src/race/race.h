@@ -50,6 +50,10 @@ enum race_stop {
  */
 int race_start(void (*found)(const struct race_found *)) __attribute__((warn_unused_result));
 
+/* Instead of looking for races: tells of every access that is made. Before race_thread_first(). */
+void race_tell_all(void (*touched)(const struct race_thread *t, uintptr_t address, size_t n,
+				   bool write, const void *site));
+
 /* Gives everything back; no thread may be inside. */
 void race_finish(void);
 

@@ -3,7 +3,7 @@
  * The front of a replay: starts the recorded command, watches its ranks, and says how it ended.
  * run.c: the whole. session.c: the shared directory. plan.c: the command. watch.c: the waiting.
  * report.c: the words. pass.c: a replay that makes something of the run; evaluate.c: events;
- * checkpoint.c: images and logs. explore*.c: runs with another
+ * checkpoint.c: images and logs; races.c: data that raced. explore*.c: runs with another
  * outcome, and explore-prelude.c what they begin with.
  */
 #ifndef REPLAY_FRONT_H
@@ -39,9 +39,10 @@ struct replay_front {
 	const char *or_force; /* ", or …": how a changed program is run all the same; or NULL */
 	uint64_t noise;
 	double patience;
-	char **command; /* given by the user, or NULL */
-	bool explore;   /* along the prelude in the trace, recording into it */
-	char *output;   /* a directory for what the ranks and the launcher print, or NULL */
+	char **command;   /* given by the user, or NULL */
+	const char *twin; /* runs in place of the program: an absolute path, or NULL */
+	bool explore;     /* along the prelude in the trace, recording into it */
+	char *output;     /* a directory for what the ranks and the launcher print, or NULL */
 	const struct replay_pass *pass; /* something is made of the run (pass.h), or NULL */
 	void (*watching)(const struct replay_front *f); /* called now and then; may be NULL */
 

@@ -180,7 +180,9 @@ static int watch(struct replay_front *f)
 		clear_line();
 	if (!code)
 		replay_report_inputs(f, "; what is found may not be what was recorded");
-	return code ? code : f->pass->keep(f, started);
+	if (code)
+		return f->pass->left ? f->pass->left(f, code) : code;
+	return f->pass->keep(f, started);
 }
 
 /* A replay goes to the place and environment of the run; the caller wants to stay in its own. */

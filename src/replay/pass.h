@@ -20,6 +20,9 @@ struct replay_pass {
 	/* What they have made becomes part of the trace; the pass began at `started`,
 	   replay_pass_now(CLOCK_MONOTONIC). The exit code. */
 	int (*keep)(const struct replay_front *f, uint64_t started);
+	/* It did not come to the recorded end, which was said: the exit code from there on. NULL:
+	   that of the replay. */
+	int (*left)(const struct replay_front *f, int code);
 };
 
 /* Runs it: the exit code after saying why if it is not 0. `f` is checked (replay_check). */

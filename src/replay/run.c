@@ -95,7 +95,7 @@ static int check_programs(const struct replay_front *f)
 {
 	int code = 0;
 
-	for (size_t i = 0; i < f->ranks && !code && !f->force; i++) {
+	for (size_t i = 0; i < f->ranks && !code && !f->force && !f->twin; i++) {
 		const struct trace_start *start = &f->run->rank[i].start;
 
 		if (i == 0 || strcmp(start->program, f->run->rank[i - 1].start.program) != 0)
@@ -176,6 +176,7 @@ static int start_alone(void *data)
 		.session = f->session,
 		.explore = f->explore,
 		.output = f->output,
+		.twin = f->twin,
 		.force = f->force,
 		.noisy = f->noisy,
 		.noise = f->noise,

@@ -16,7 +16,8 @@
  * process K of the rank prints (trace/output.h). S/evaluate, if it is there, asks the ranks to
  * write events below S/graph (hook/mpi/evaluate/evaluate.h); it holds the time of its start,
  * nanoseconds of CLOCK_REALTIME. S/checkpoint asks them to take images below S/ckpt and to log
- * what they receive below S/log. S/all is created by the front when every rank has said its last
+ * what they receive below S/log. S/races asks checked programs for data that raced (race/log.h).
+ * S/all is created by the front when every rank has said its last
  * word. S/refused is created by a rank that cannot be started and has said why.
  */
 #ifndef REPLAY_SESSION_H

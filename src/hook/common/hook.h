@@ -41,6 +41,7 @@ struct hook_process {
 	int world;                 /* ranks, 1 without MPI */
 	bool ended;                /* the end of this process is written */
 	bool evaluate;             /* a replay that writes down all events */
+	bool races;                /* a replay that looks for data that raced */
 	bool checkpoint;           /* a replay that takes images and logs what is received */
 	enum hook_recover recover; /* a replay of this rank alone */
 	uint64_t noise;            /* seed, 0 for none */
@@ -119,6 +120,7 @@ struct hook_thread {
 	struct hook_stacks *stacks;
 	struct hook_log *log;         /* hook/mpi/log/log.h */
 	struct hook_account *account; /* hook/thread/evaluate/account.h */
+	void *race;                   /* hook/thread/race/race.h */
 	/* along a prelude */
 	bool past;       /* past the cut: nothing is decided any more */
 	bool last_begun; /* the last event before it has begun, and posted what it posts */

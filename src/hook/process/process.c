@@ -165,6 +165,7 @@ static bool read_environment(void)
 			hook_process.mode = HOOK_REPLAY;
 			hook_process.evaluate = is_told("/evaluate");
 			hook_process.checkpoint = is_told("/checkpoint");
+			hook_process.races = is_told("/races");
 			if (is_told("/recover"))
 				hook_process.recover = HOOK_RECOVER_AMONG;
 			hook_moved_load();

@@ -126,6 +126,17 @@ static void unwind(struct frames *f, const void *site)
 		f->address[f->depth++] = (uintptr_t)site;
 }
 
+uint32_t hook_stacks_walk(const void *site, uint64_t *frame, uint32_t most)
+{
+	struct frames f;
+
+	unwind(&f, site);
+	if (f.depth > most)
+		f.depth = most;
+	memcpy(frame, f.address, f.depth * sizeof(*frame));
+	return f.depth;
+}
+
 static bool is_same(const struct entry *c, const void *site, const void *sp)
 {
 	const struct frames *f = &c->frames;

@@ -19,6 +19,9 @@ struct hook_stacks *hook_stacks_of(struct hook_thread *t);
 /* The number of the stack that ends in the call at `site`; 0 if it cannot be written. */
 uint32_t hook_stacks_site(struct hook_stacks *s, const void *site);
 
+/* The stack itself, the call at `site` first: how many return addresses there are. */
+uint32_t hook_stacks_walk(const void *site, uint64_t *frame, uint32_t most);
+
 /* May be NULL. */
 void hook_stacks_close(struct hook_stacks *s);
 

@@ -122,7 +122,7 @@ void hook_gomp_region(void *team);
 
 /* In the thread that begins it: before libgomp's call, and after it. */
 void hook_gomp_region_begins(struct hook_gomp_team *team);
-void hook_gomp_region_over(void);
+void hook_gomp_region_over(const struct hook_gomp_team *team);
 
 /* A thread leaves the body of a region; and it is out of it, or comes to that of the next. */
 void hook_gomp_body_ends(struct hook_thread *t);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "hook/thread/gomp/gomp.h"
+#include "hook/thread/race/race.h"
 #include "hook/thread/serial/baton.h"
 #include "hook/thread/sync/wait.h"
 
@@ -405,7 +406,7 @@ unsigned int GOMP_sections_next(void)
 		team.loop = what;                                                                  \
 		hook_gomp_region_begins(&team);                                                    \
 		GOMP_REAL(name)(hook_gomp_region, &team, threads, UNPACK arguments, flags);        \
-		hook_gomp_region_over();                                                           \
+		hook_gomp_region_over(&team);                                                      \
 	}
 #define PARALLEL_SIZED(name, kind)                                                                 \
 	PARALLEL(GOMP_parallel_loop_##name, LOOP(kind, false, chunk),                              \
@@ -457,6 +458,7 @@ void GOMP_ordered_start(void)
 	else if (hook_gomp_here()->team)
 		await_part(t, l);
 	hook_baton_enter(t);
+	hook_race_acquire(HOOK_RACE_ORDERED(hook_gomp_here()->team));
 }
 
 /* What comes in order by itself, but where a thread may wait for another. */
@@ -500,12 +502,14 @@ WAITING(GOMP_loop_ull_ordered_static_next, ull)
 		va_end(ap);                                                                        \
 		if (!serial) {                                                                     \
 			PASS_ON(name, first, n);                                                   \
+			hook_race_acquire(HOOK_RACE_ORDERED(hook_gomp_here()->team));              \
 			return;                                                                    \
 		}                                                                                  \
 		HOOK_SYNC_ENTER(t);                                                                \
 		hook_baton_leave(t);                                                               \
 		PASS_ON(name, first, n);                                                           \
 		hook_baton_enter(t);                                                               \
+		hook_race_acquire(HOOK_RACE_ORDERED(hook_gomp_here()->team));                      \
 	}
 
 DOACROSS_WAIT(GOMP_doacross_wait, long)

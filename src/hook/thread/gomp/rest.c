@@ -45,7 +45,7 @@ unsigned int GOMP_parallel_reductions(hook_gomp_body *body, void *data, unsigned
 	team.reductions = *(void **)data;
 	hook_gomp_region_begins(&team);
 	threads = GOMP_REAL(GOMP_parallel_reductions)(hook_gomp_region, &team, threads, flags);
-	hook_gomp_region_over();
+	hook_gomp_region_over(&team);
 	hook_gomp_not_kept(GOMP_REST_REDUCTION);
 	return threads;
 }

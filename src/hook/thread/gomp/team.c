@@ -5,6 +5,7 @@
  * threads wait for the next region inside of it: between two bodies a thread counts as blocked.
  */
 #include "hook/thread/gomp/gomp.h"
+#include "hook/thread/race/race.h"
 #include "hook/thread/serial/baton.h"
 
 #define SITE __builtin_return_address(0)
@@ -31,7 +32,9 @@ void hook_gomp_region(void *arg)
 	hook_gomp_body_left(t);
 	hook_gomp_point(t);
 	hook_gomp_frame = &f;
+	hook_race_acquire(team);
 	team->body(team->data);
+	hook_race_release(HOOK_RACE_OVER(team));
 	hook_gomp_body_ends(t);
 	hook_gomp_frame = f.outer;
 	set_state(t, HOOK_THREAD_BLOCKED);
@@ -43,11 +46,24 @@ void hook_gomp_region_begins(struct hook_gomp_team *team)
 {
 	team->master = hook_thread_self();
 	team->master->makes_team = true;
+	hook_race_release(team);
 }
 
-void hook_gomp_region_over(void)
+static void race_over(const struct hook_gomp_team *team)
+{
+	hook_race_acquire(HOOK_RACE_OVER(team));
+	hook_race_forget(team);
+	hook_race_forget(HOOK_RACE_OVER(team));
+	hook_race_forget(HOOK_RACE_TASKS(team));
+	hook_race_forget(HOOK_RACE_ORDERED(team));
+	hook_race_forget(HOOK_RACE_MEETING(team));
+}
+
+void hook_gomp_region_over(const struct hook_gomp_team *team)
 {
 	struct hook_thread *t = hook_self;
+
+	race_over(team);
 
 	if (!hook_sync_mode || !t || t->passive)
 		return;
@@ -69,7 +85,7 @@ void GOMP_parallel(hook_gomp_body *body, void *data, unsigned int threads, unsig
 	}
 	hook_gomp_region_begins(&team);
 	GOMP_REAL(GOMP_parallel)(hook_gomp_region, &team, threads, flags);
-	hook_gomp_region_over();
+	hook_gomp_region_over(&team);
 }
 
 HOOK_EXPORT bool GOMP_single_start(void);
@@ -93,12 +109,14 @@ bool GOMP_single_start(void)
 void hook_gomp_meet(struct hook_thread *t, struct hook_gomp_frame *f)
 {
 	void (*meet)(void) = f->meet;
+	void *meeting = hook_race_arrive(HOOK_RACE_MEETING(f->team), 0);
 
 	f->meet = NULL;
 	f->meetings++;
 	t->state = HOOK_THREAD_BLOCKED;
 	meet();
 	t->state = HOOK_THREAD_RUNS;
+	hook_race_leave(HOOK_RACE_MEETING(f->team), meeting);
 }
 
 /* In serial mode the order of turns is that of the barrier, too: in replay nobody waits in it. */
@@ -106,6 +124,8 @@ static void meeting_begins(struct hook_thread *t, struct hook_gomp_frame *f, voi
 {
 	hook_baton_leave(t);
 	f->meet = hook_baton_on ? NULL : meet;
+	if (hook_baton_on)
+		hook_race_release(HOOK_RACE_MEETING(f->team));
 }
 
 /* The end of a barrier: `met` if this thread took part in it. */
@@ -118,6 +138,8 @@ static void meeting_ends(struct hook_thread *t, struct hook_gomp_frame *f, bool 
 		f->meetings += met;
 	}
 	hook_baton_enter(t);
+	if (hook_baton_on)
+		hook_race_acquire(HOOK_RACE_MEETING(f->team));
 }
 
 /* In replay the data goes through the team, not through libgomp, which might choose another. */

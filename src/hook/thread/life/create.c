@@ -24,6 +24,7 @@
 #include "hook/thread/gomp/gomp.h"
 #include "hook/thread/life/stack.h"
 #include "hook/thread/life/stuck.h"
+#include "hook/thread/race/race.h"
 #include "hook/thread/serial/baton.h"
 #include "hook/thread/sync/replay.h"
 #include "hook/thread/sync/streams.h"
@@ -72,6 +73,7 @@ static void ends(void *arg)
 		REAL(pthread_sigmask)(SIG_SETMASK, NULL, &mask);
 	hook_signal_end(t, &mask);
 	hook_depth = 1;
+	hook_race_ends(t);
 	hook_thread_heap.leave();
 	hook_stack_ends();
 	hook_sync_let_go(t);
@@ -101,6 +103,7 @@ static void begins(struct hook_thread *t)
 	hook_stack_begins();
 	t->handle = (uint64_t)pthread_self();
 	t->tid = (int)syscall(SYS_gettid);
+	hook_race_begins(t);
 	if (hook_process.mode == HOOK_RECORD)
 		hook_sync_open(t);
 	pthread_setspecific(key, t);
@@ -194,6 +197,7 @@ static void adopt(struct hook_thread *parent, struct hook_thread *t, const struc
 	t->start = n->start;
 	t->start_arg = n->arg;
 	hook_thread_heap.child(t, n->attr);
+	hook_race_child(t);
 	/* It counts from now on: others must not take it for one that has nothing to do. */
 	if (hook_process.mode == HOOK_REPLAY)
 		hook_sync_open(t);

@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 
 #include "hook/thread/gomp/gomp.h"
+#include "hook/thread/race/race.h"
 
 #define TABLES 9
 #define FIRST_BITS 16
@@ -116,6 +117,7 @@ void hook_sync_forget(void *object)
 {
 	struct hook_sync_entry *e = find(object);
 
+	hook_race_forget(object);
 	if (!e)
 		return;
 	e->id = 0;

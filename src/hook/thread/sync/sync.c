@@ -19,6 +19,7 @@
 #include "hook/thread/gomp/gomp.h"
 #include "hook/thread/life/stuck.h"
 #include "hook/thread/serial/baton.h"
+#include "hook/thread/race/race.h"
 #include "hook/thread/serial/serial.h"
 #include "hook/thread/sync/quick.h"
 #include "hook/thread/sync/streams.h"
@@ -64,7 +65,8 @@ static enum hook_quick how_quick(void)
 		return HOOK_QUICK_NEVER;
 	if (hook_process.mode == HOOK_RECORD)
 		return hook_signals ? HOOK_QUICK_LOCK : HOOK_QUICK_PAIR;
-	return hook_signals || hook_process.evaluate ? HOOK_QUICK_NEVER : HOOK_QUICK_FOLLOW;
+	return hook_signals || hook_process.evaluate || hook_race ? HOOK_QUICK_NEVER
+								  : HOOK_QUICK_FOLLOW;
 }
 
 /* Which of the two the choice was is noted for the replay, which makes no other. */
@@ -126,6 +128,8 @@ void hook_sync_start(void)
 	}
 	hook_sync_replays = hook_process.mode == HOOK_REPLAY;
 	hook_sync_plain = hook_sync_replays ? &hook_sync_replay : &hook_sync_record;
+	if (hook_process.races)
+		hook_sync_plain = hook_race_start(hook_sync_plain);
 	hook_sync_mode = hook_sync_plain;
 	if (!runs_serially()) {
 		hook_sync_quick = how_quick();
@@ -138,6 +142,7 @@ void hook_sync_start(void)
 void hook_sync_stop(void)
 {
 	hook_sync_quick = HOOK_QUICK_NEVER;
+	hook_race_stop();
 	hook_sync_mode = NULL;
 	hook_sync_replays = false;
 	hook_baton_stop();

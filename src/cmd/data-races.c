@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Puts together what two passes have found: a race of the first with the accesses of the second.
+ * Threads are known by their names, and segments by how many of the thread came before: that is
+ * the same in both, whichever slots they had.
+ */
+#include "cmd/data-races.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "symbol/symbol.h"
+
+struct context {
+	const struct replay_races *races;
+	const char *twin;
+};
+
+static const char *file_of(const struct context *c, const char *module)
+{
+	return *module ? module : c->twin;
+}
+
+static char *place_at(const struct context *c, const struct replay_race_log *log, uint64_t address)
+{
+	struct symbol_place place;
+	const char *module, *base;
+	uint64_t at;
+
+	module = replay_race_module(log, address, &at);
+	if (!module)
+		return rp_strdup("?");
+	symbol_find(file_of(c, module), at, true, &place);
+	if (!place.line)
+		return rp_strdup(place.function);
+	base = strrchr(place.file, '/');
+	return rp_format("%s:%d (%s)", base ? base + 1 : place.file, place.line, place.function);
+}
+
+static char **stack_of(const struct context *c, const struct replay_race_log *log,
+		       const struct race_log_entry *e)
+{
+	char **list = rp_alloc(e->frames + 1, sizeof(*list));
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < e->frames && i < RACE_LOG_FRAMES; i++) {
+		uint64_t at;
+		const char *module = replay_race_module(log, e->frame[i], &at);
+
+		if (module && !symbol_is_foreign(file_of(c, module)))
+			list[n++] = place_at(c, log, e->frame[i]);
+	}
+	return list;
+}
+
+/* Does the access touch those of the 8 bytes? */
+static bool touches(const struct race_log_entry *e, uint64_t address, uint32_t bytes)
+{
+	for (unsigned i = 0; i < 8; i++) {
+		if (bytes >> i & 1 && e->address <= address + i &&
+		    address + i < e->address + e->size)
+			return true;
+	}
+	return false;
+}
+
+/* The access of the second pass that is this side of the race; NULL: it was not told. */
+static const struct race_log_entry *access_of(const struct context *c,
+					      const struct replay_race_log *log,
+					      const struct race_log_entry *race, int side)
+{
+	const struct replay_race_log *seen = replay_race_seen(c->races, log);
+	const struct race_log_entry *found = NULL;
+	uint32_t segment, other;
+	const char *name = replay_race_thread(log, &race->side[side], &segment);
+
+	for (uint32_t i = 0; seen && i < seen->log->count; i++) {
+		const struct race_log_entry *e = &seen->log->entry[i];
+
+		if (e->kind != RACE_LOG_ACCESS || e->side[0].write != race->side[side].write ||
+		    !touches(e, race->address, race->side[side].bytes) ||
+		    strcmp(replay_race_thread(seen, &e->side[0], &other), name) != 0 ||
+		    other != segment)
+			continue;
+		if (!found)
+			found = e;
+		/* Of the later one it is known where it was; both passes have the same addresses.
+		 */
+		if (side == 1 && e->site == race->site)
+			return e;
+	}
+	return found;
+}
+
+static void fill_access(const struct context *c, const struct replay_race_log *log,
+			const struct race_log_entry *race, int side, struct cmd_data_access *out)
+{
+	const struct race_log_entry *e = access_of(c, log, race, side);
+	uint32_t segment;
+
+	out->thread = replay_race_thread(log, &race->side[side], &segment);
+	out->write = race->side[side].write;
+	if (e) {
+		const struct replay_race_log *seen = replay_race_seen(c->races, log);
+
+		out->place = place_at(c, seen, e->site);
+		out->stack = stack_of(c, seen, e);
+		out->size = e->size;
+		out->value = e->value;
+		out->has_value = e->size <= 8;
+	} else if (side == 1) {
+		out->place = place_at(c, log, race->site);
+		out->size = race->size;
+	} else {
+		out->place = rp_strdup("?");
+	}
+}
+
+/* The block of the heap around the address, as it was allocated last. */
+static const struct race_log_entry *block_of(const struct replay_race_log *seen, uint64_t address)
+{
+	const struct race_log_entry *found = NULL;
+
+	for (uint32_t i = 0; seen && i < seen->log->count; i++) {
+		const struct race_log_entry *e = &seen->log->entry[i];
+
+		if (e->kind == RACE_LOG_BLOCK && e->address <= address &&
+		    address < e->address + e->size)
+			found = e;
+	}
+	return found;
+}
+
+static void fill_what(const struct context *c, const struct replay_race_log *log,
+		      const struct race_log_entry *race, struct cmd_data_race *out)
+{
+	const struct replay_race_log *seen = replay_race_seen(c->races, log);
+	uint64_t address = race->address + (unsigned)__builtin_ctz(race->side[0].bytes | 256);
+	const struct race_log_entry *block = block_of(seen, address);
+	const char *module, *name = NULL;
+	uint64_t at, offset;
+
+	out->address = address;
+	module = replay_race_module(log, address, &at);
+	if (module)
+		name = symbol_variable(file_of(c, module), at, &offset);
+	if (name && offset)
+		out->what = rp_format("%s+%" PRIu64, name, offset);
+	else if (name)
+		out->what = rp_strdup(name);
+	else if (block)
+		out->what = rp_format("byte %" PRIu64 " of a block of %" PRIu64,
+				      address - block->address, block->size);
+	else
+		out->what = rp_format("0x%" PRIx64, address);
+	if (block && !name)
+		out->allocated = place_at(c, seen, block->site);
+}
+
+static void access_free(struct cmd_data_access *a)
+{
+	free(a->place);
+	if (a->stack)
+		rp_strings_free(a->stack);
+}
+
+static void race_free(struct cmd_data_race *r)
+{
+	access_free(&r->side[0]);
+	access_free(&r->side[1]);
+	free(r->what);
+	free(r->allocated);
+}
+
+static bool same_access(const struct cmd_data_access *a, const struct cmd_data_access *b)
+{
+	return !strcmp(a->place, b->place);
+}
+
+/* Which of the two came first is chance. */
+static bool same_places(const struct cmd_data_race *a, const struct cmd_data_race *b)
+{
+	return (same_access(&a->side[0], &b->side[0]) && same_access(&a->side[1], &b->side[1])) ||
+	       (same_access(&a->side[0], &b->side[1]) && same_access(&a->side[1], &b->side[0]));
+}
+
+static void add(struct cmd_data_races *out, struct cmd_data_race *r)
+{
+	for (size_t i = 0; i < out->count; i++) {
+		if (same_places(&out->race[i], r)) {
+			out->race[i].count++;
+			race_free(r);
+			return;
+		}
+	}
+	r->count = 1;
+	out->race = rp_realloc(out->race, out->count + 1, sizeof(*out->race));
+	out->race[out->count++] = *r;
+}
+
+static int by_count(const void *a, const void *b)
+{
+	const struct cmd_data_race *x = a, *y = b;
+	int order = strcmp(x->side[0].place, y->side[0].place);
+
+	if (x->count != y->count)
+		return x->count > y->count ? -1 : 1;
+	return order ? order : strcmp(x->side[1].place, y->side[1].place);
+}
+
+void cmd_data_races_group(struct cmd_data_races *out, const struct replay_races *races,
+			  const char *twin)
+{
+	struct context c = {races, twin};
+
+	*out = (struct cmd_data_races){.left = races->left};
+	for (size_t i = 0; i < races->found.count; i++) {
+		const struct replay_race_log *log = &races->found.log[i];
+
+		out->all += log->log->races;
+		out->dropped += log->log->dropped;
+		if (log->log->stopped)
+			out->stopped = log->log->stopped;
+		for (uint32_t k = 0; k < log->log->count; k++) {
+			const struct race_log_entry *e = &log->log->entry[k];
+			struct cmd_data_race r = {.rank = log->rank};
+
+			if (e->kind != RACE_LOG_RACE)
+				continue;
+			fill_access(&c, log, e, 0, &r.side[0]);
+			fill_access(&c, log, e, 1, &r.side[1]);
+			fill_what(&c, log, e, &r);
+			add(out, &r);
+		}
+	}
+	if (out->count)
+		qsort(out->race, out->count, sizeof(*out->race), by_count);
+}
+
+void cmd_data_races_free(struct cmd_data_races *races)
+{
+	for (size_t i = 0; i < races->count; i++)
+		race_free(&races->race[i]);
+	free(races->race);
+	symbol_forget();
+}

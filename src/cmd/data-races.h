@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Data races as `reprise races` shows them: by pair of places in the program, most frequent first,
+ * each with an example. data-races.c finds out, data-races-show.c shows.
+ */
+#ifndef CMD_DATA_RACES_H
+#define CMD_DATA_RACES_H
+
+#include "replay/races.h"
+
+/* One of two accesses. */
+struct cmd_data_access {
+	const char *thread; /* "0.1" */
+	bool write;
+	uint64_t size;  /* 0: not known */
+	char *place;    /* "file.c:12 (function)" or "?" */
+	char **stack;   /* those and where they were called, innermost first; may be NULL */
+	bool has_value; /* what was there before it */
+	uint64_t value;
+};
+
+struct cmd_data_race {
+	unsigned rank;
+	struct cmd_data_access side[2]; /* the earlier one first */
+	char *what;                     /* the variable or block, and how far into it */
+	char *allocated;                /* where, of a block of the heap; or NULL */
+	uint64_t address;
+	uint64_t count; /* groups of 8 bytes, and threads, that this was seen for */
+};
+
+struct cmd_data_races {
+	struct cmd_data_race *race;
+	size_t count;
+	uint64_t all, dropped; /* found in all, and those of which nothing is known */
+	uint32_t stopped;      /* enum race_stop */
+	const char *left;      /* see struct replay_races */
+};
+
+void cmd_data_races_group(struct cmd_data_races *out, const struct replay_races *races,
+			  const char *twin);
+void cmd_data_races_free(struct cmd_data_races *races);
+
+void cmd_data_races_print(const struct cmd_data_races *races, size_t top);
+void cmd_data_races_print_json(const struct cmd_data_races *races);
+
+#endif

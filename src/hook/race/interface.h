@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the hook library tells the runtime of a checked program, libreprise-race.so, and all that
+ * the two know of each other. The runtime is part of the program: the hook library looks the table
+ * up by its name, and programs without it are none of its business.
+ */
+#ifndef HOOK_RACE_INTERFACE_H
+#define HOOK_RACE_INTERFACE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define HOOK_RACE_VERSION 1
+#define HOOK_RACE_NAME "reprise_race"
+
+struct hook_race_frames {
+	/* Return addresses of the calling thread, the one at `site` first; how many. */
+	unsigned (*walk)(const void *site, uint64_t *frame, unsigned most);
+};
+
+struct hook_race_table {
+	uint32_t version;
+	/*
+	 * The program makes its first thread: from now on accesses count. The log is `name` in the
+	 * directory, what is to be watched `watch`, if it is there. 0 or -errno.
+	 */
+	int (*start)(int dir, const char *name, const char *watch,
+		     const struct hook_race_frames *frames);
+	/* In a forked child: nothing counts. */
+	void (*stop)(void);
+	/* In the parent, before the child runs; in the child; and at its end. */
+	void *(*fork)(const char *name);
+	void (*begin)(void *child);
+	void (*end)(void);
+	void (*acquire)(const void *object);
+	void (*release)(const void *object);
+	void (*forget)(const void *object);
+	/* See race/race.h. */
+	void *(*arrive)(const void *object, uint32_t count);
+	void (*leave)(const void *object, void *meeting);
+	void (*reset)(const void *address, size_t n);
+};
+
+#endif

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The runtime of a checked program: a library that the program is linked with, in place of the
+ * compiler's own. It brings accesses, which the compiler tells of, and synchronisation, which the
+ * hook library does, to the engine of race/. A program that is not replayed for that runs as it is.
+ * Invariant: it calls neither malloc nor anything that the hook library stands in for.
+ */
+#include "hook/race/runtime.h"
+
+#include "race/inner.h"
+
+static struct race_thread nobody;
+
+__thread struct race_thread *runtime_self = &nobody;
+
+static void give_up(void)
+{
+	static const char why[] = "reprise: this checked program needs addresses from 116 TiB on, "
+				  "and memory that may be promised (ulimit -v)\n";
+
+	race_sys(SYS_write, 2, (long)why, sizeof(why) - 1, 0, 0, 0);
+	race_sys(SYS_exit_group, 125, 0, 0, 0, 0, 0);
+}
+
+/* Cells that are always empty must be there for the quick way, also when nobody looks. */
+__attribute__((constructor(101))) static void reserve(void)
+{
+	if (race_arena_open() != 0)
+		give_up();
+}
+
+static int start(int dir, const char *name, const char *watch,
+		 const struct hook_race_frames *frames)
+{
+	int rc;
+
+	race_finish();
+	rc = runtime_log_open(dir, name);
+	if (race_start(runtime_log_race) != 0)
+		give_up();
+	if (rc)
+		return rc;
+	runtime_watch_open(dir, watch, frames);
+	runtime_log_modules();
+	runtime_self = race_thread_first();
+	runtime_log_thread(runtime_self, "0");
+	return 0;
+}
+
+static void stop(void)
+{
+	runtime_self = &nobody;
+}
+
+static void *fork_child(const char *name)
+{
+	struct race_thread *t = race_stopped() ? NULL : race_thread_fork(runtime_self);
+
+	if (t)
+		runtime_log_thread(t, name);
+	runtime_log_stopped();
+	return t ? t : &nobody;
+}
+
+static void begin(void *child)
+{
+	runtime_self = child;
+}
+
+static void end(void)
+{
+	struct race_thread *t = runtime_self;
+
+	runtime_self = &nobody;
+	if (t == &nobody)
+		return;
+	race_thread_end(t);
+	race_thread_detach(t);
+	runtime_log_stopped();
+}
+
+static void acquire(const void *object)
+{
+	if (runtime_self != &nobody)
+		race_acquire(runtime_self, object);
+}
+
+static void release(const void *object)
+{
+	if (runtime_self != &nobody)
+		race_release(runtime_self, object);
+}
+
+static void forget(const void *object)
+{
+	if (runtime_self != &nobody)
+		race_forget(object);
+}
+
+static void *arrive(const void *object, uint32_t count)
+{
+	return runtime_self == &nobody ? NULL : race_barrier_arrive(runtime_self, object, count);
+}
+
+static void leave(const void *object, void *meeting)
+{
+	if (runtime_self != &nobody)
+		race_barrier_leave(runtime_self, object, meeting);
+}
+
+static void reset(const void *address, size_t n)
+{
+	if (runtime_self != &nobody)
+		race_reset(runtime_self, (uintptr_t)address, n);
+}
+
+void runtime_block(const void *p, size_t n, const void *site)
+{
+	if (!p || runtime_self == &nobody)
+		return;
+	reset(p, n);
+	if (runtime_watches && site)
+		runtime_watch_block(p, n, site);
+}
+
+extern const struct hook_race_table reprise_race;
+
+RUNTIME_EXPORT const struct hook_race_table reprise_race = {
+	.version = HOOK_RACE_VERSION,
+	.start = start,
+	.stop = stop,
+	.fork = fork_child,
+	.begin = begin,
+	.end = end,
+	.acquire = acquire,
+	.release = release,
+	.forget = forget,
+	.arrive = arrive,
+	.leave = leave,
+	.reset = reset,
+};

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the runtime share. */
+#ifndef HOOK_RACE_RUNTIME_H
+#define HOOK_RACE_RUNTIME_H
+
+#include "hook/race/interface.h"
+#include "race/access.h"
+
+#define RUNTIME_EXPORT __attribute__((visibility("default")))
+
+/* The calling thread; one that nobody looks at before it begins. */
+extern __thread struct race_thread *runtime_self;
+
+/* n bytes, of any number and alignment. */
+static inline void runtime_range(const void *p, size_t n, bool write, const void *site)
+{
+	if (n)
+		race_touch(runtime_self, (uintptr_t)p, n, write, site);
+}
+
+/* log.c */
+struct race_log_entry;
+
+int runtime_log_open(int dir, const char *name);
+void runtime_log_modules(void);
+void runtime_log_thread(const struct race_thread *t, const char *name);
+void runtime_log_race(const struct race_found *f);
+
+/* A new entry, which is whole with runtime_log_put(); NULL: no room. */
+struct race_log_entry *runtime_log_new(void);
+void runtime_log_put(struct race_log_entry *e, uint32_t kind);
+void runtime_log_stopped(void);
+
+/* watch.c: the second pass. True if there is one. */
+bool runtime_watch_open(int dir, const char *name, const struct hook_race_frames *frames);
+void runtime_watch_block(const void *p, size_t n, const void *site);
+extern bool runtime_watches;
+
+/* runtime.c: memory becomes another's, or nobody's. */
+void runtime_block(const void *p, size_t n, const void *site);
+
+#endif

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The second pass: the run is the same, so who was at the bytes that raced is seen by looking at
+ * them alone. Told are the first access of a segment from a place, and blocks of the heap that the
+ * bytes were part of.
+ */
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "hook/race/runtime.h"
+#include "race/log.h"
+#include "race/sys.h"
+
+#define PLACE ((115ul << 40) + (1ul << 36))
+#define FILTER (1u << 19) /* bits */
+#define TOLD (1u << 16)
+
+bool runtime_watches;
+
+static const uint64_t *watched; /* ascending */
+static size_t watched_count;
+static uint64_t filter[FILTER / 64], told[TOLD];
+static const struct hook_race_frames *walker;
+
+static uint32_t filter_bit(uint64_t cell)
+{
+	return (uint32_t)((cell >> 3) * 0x9e3779b97f4a7c15ull >> 45);
+}
+
+/* The first one that is not below. */
+static size_t place_of(uint64_t address)
+{
+	size_t low = 0, high = watched_count;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (watched[mid] < address)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+static bool is_watched(uint64_t cell)
+{
+	uint32_t bit = filter_bit(cell);
+	size_t i;
+
+	if (!(filter[bit / 64] >> bit % 64 & 1))
+		return false;
+	i = place_of(cell);
+	return i < watched_count && watched[i] == cell;
+}
+
+static bool is_told(const struct race_thread *t, uint64_t cell, bool write, const void *site)
+{
+	uint64_t h = cell * 0x9e3779b97f4a7c15ull ^ (uintptr_t)site * 0xc2b2ae3d27d4eb4full;
+
+	h = (h ^ race_thread_slot(t) ^ (uint64_t)race_thread_clock(t) << 20 ^
+	     (uint64_t)write << 60) *
+	    0x9e3779b97f4a7c15ull;
+	h |= 1;
+	if (__atomic_load_n(&told[h >> 48], __ATOMIC_RELAXED) == h)
+		return true;
+	__atomic_store_n(&told[h >> 48], h, __ATOMIC_RELAXED);
+	return false;
+}
+
+static void tell(const struct race_thread *t, uintptr_t address, size_t n, bool write,
+		 const void *site)
+{
+	struct race_log_entry *e = runtime_log_new();
+
+	if (!e)
+		return;
+	e->address = address;
+	e->size = n;
+	e->site = (uintptr_t)site;
+	e->side[0] = (struct race_log_side){race_thread_slot(t), race_thread_clock(t), write, 0};
+	memcpy(&e->value, (const void *)address, n < 8 ? n : 8);
+	e->frames = walker && walker->walk ? walker->walk(site, e->frame, RACE_LOG_FRAMES) : 0;
+	runtime_log_put(e, RACE_LOG_ACCESS);
+}
+
+static void touched(const struct race_thread *t, uintptr_t address, size_t n, bool write,
+		    const void *site)
+{
+	for (uint64_t cell = address & ~7ul; cell < address + n; cell += 8) {
+		if (!is_watched(cell) || is_told(t, cell, write, site))
+			continue;
+		tell(t, address, n, write, site);
+		return;
+	}
+}
+
+void runtime_watch_block(const void *p, size_t n, const void *site)
+{
+	size_t i = place_of((uintptr_t)p & ~7ul);
+	struct race_log_entry *e;
+
+	if (i == watched_count || watched[i] >= (uintptr_t)p + n)
+		return;
+	e = runtime_log_new();
+	if (!e)
+		return;
+	e->address = (uintptr_t)p;
+	e->size = n;
+	e->site = (uintptr_t)site;
+	e->side[0] = (struct race_log_side){race_thread_slot(runtime_self),
+					    race_thread_clock(runtime_self), 0, 0};
+	runtime_log_put(e, RACE_LOG_BLOCK);
+}
+
+bool runtime_watch_open(int dir, const char *name, const struct hook_race_frames *frames)
+{
+	long fd = race_sys(SYS_openat, dir, (long)name, O_RDONLY | O_CLOEXEC, 0, 0, 0);
+	long at = -1;
+	struct stat st;
+
+	if (fd < 0)
+		return false;
+	if (race_sys(SYS_fstat, fd, (long)&st, 0, 0, 0, 0) == 0 && st.st_size)
+		at = race_sys(SYS_mmap, (long)PLACE, st.st_size, PROT_READ,
+			      MAP_PRIVATE | MAP_FIXED_NOREPLACE, fd, 0);
+	race_sys(SYS_close, fd, 0, 0, 0, 0, 0);
+	if (at < 0)
+		return false;
+	watched = (const uint64_t *)at;
+	watched_count = (size_t)st.st_size / sizeof(*watched);
+	for (size_t i = 0; i < watched_count; i++) {
+		uint32_t bit = filter_bit(watched[i]);
+
+		filter[bit / 64] |= 1ul << bit % 64;
+	}
+	walker = frames;
+	runtime_watches = true;
+	race_tell_all(touched);
+	return true;
+}

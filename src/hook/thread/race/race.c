@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A mode around that of replay: a release is told before it is done, an acquire after it. Locks of
+ * stdio and of libc order nothing that the program may rely on. Invariant: what is told follows
+ * from what the thread did alone, so that a second pass finds the same segments.
+ */
+#include "hook/thread/race/race.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "hook/common/addresses.h"
+#include "hook/common/process.h"
+#include "hook/thread/call/once.h"
+#include "hook/thread/evaluate/stacks.h"
+
+#define STACK_ROOM (HEAP_GIB / 2) /* a stack of ours lies in one of these: life/stack.c */
+
+const struct hook_race_table *hook_race;
+
+static const struct hook_sync_mode *below;
+
+static bool orders(const struct hook_sync_call *c)
+{
+	return c->op < SYNC_STREAM && c->op != SYNC_IO &&
+	       (c->op < SYNC_MEMORY || c->op > SYNC_LIBC_LAST);
+}
+
+/* As libc has it: part of the binary interface, since programs allocate it. */
+struct barrier {
+	uint32_t in, round, count;
+};
+
+/* What those that had it for reading gave back: it is for writers, not for each other. */
+static const void *readers(const void *lock)
+{
+	return (const char *)lock + 1;
+}
+
+static bool is_had(int rc)
+{
+	return rc == 0 || rc == EOWNERDEAD;
+}
+
+static int race_take(struct hook_thread *t, const struct hook_sync_call *c)
+{
+	int rc = below->take(t, c);
+
+	if (is_had(rc) && orders(c))
+		hook_race->acquire(c->object);
+	return rc;
+}
+
+static int race_lock(pthread_mutex_t *m, const void *site)
+{
+	int rc = below->lock(m, site);
+
+	if (is_had(rc))
+		hook_race->acquire(m);
+	return rc;
+}
+
+static int race_release(struct hook_thread *t, const struct hook_sync_call *c)
+{
+	if (orders(c))
+		hook_race->release(c->object);
+	return below->release(t, c);
+}
+
+static int race_unlock(pthread_mutex_t *m)
+{
+	hook_race->release(m);
+	return below->unlock(m);
+}
+
+/* It has the mutex again, also when it is cancelled. */
+static void has_again(void **mutex)
+{
+	hook_race->acquire(*mutex);
+}
+
+static int race_wait(struct hook_thread *t, const struct hook_sync_call *c)
+{
+	void *mutex __attribute__((cleanup(has_again))) = c->object;
+
+	hook_race->release(mutex);
+	return below->wait(t, c);
+}
+
+/* The order of the tasks of a team is not the team's own. */
+static const void *object_of(const struct hook_sync_call *c)
+{
+	return c->op == SYNC_GOMP_TASK ? HOOK_RACE_TASKS(c->object) : c->object;
+}
+
+static bool is_write_lock(const struct hook_sync_call *c)
+{
+	return c->op >= SYNC_WRLOCK && c->op <= SYNC_CLOCKWRLOCK;
+}
+
+static int race_share(struct hook_thread *t, const struct hook_sync_call *c)
+{
+	int rc = below->share(t, c);
+
+	if (rc || !orders(c))
+		return rc;
+	hook_race->acquire(object_of(c));
+	if (is_write_lock(c))
+		hook_race->acquire(readers(c->object));
+	return 0;
+}
+
+static int race_unshare(struct hook_thread *t, pthread_rwlock_t *l)
+{
+	hook_race->release(l->__data.__cur_writer == t->tid ? (const void *)l : readers(l));
+	return below->unshare(t, l);
+}
+
+static int race_post(struct hook_thread *t, const struct hook_sync_call *c)
+{
+	if (orders(c))
+		hook_race->release(object_of(c));
+	return below->post(t, c);
+}
+
+/* A call of pthread_once at work. */
+struct once {
+	struct once *outer;
+	bool asked, ran;
+};
+
+static __thread struct once *once;
+
+static int race_value(struct hook_thread *t, const struct hook_sync_call *c, uint64_t id,
+		      hook_sync_act *act)
+{
+	void *meeting = NULL;
+	int code;
+
+	if (c->op == SYNC_BARRIER_WAIT)
+		meeting = hook_race->arrive(c->object, ((const struct barrier *)c->object)->count);
+	code = below->value(t, c, id, act);
+	if (c->op == SYNC_BARRIER_WAIT)
+		hook_race->leave(c->object, meeting);
+	if (!code && c->op >= SYNC_JOIN && c->op <= SYNC_CLOCKJOIN)
+		hook_race->acquire(c->object);
+	if (c->op == SYNC_ONCE && once && !once->asked) {
+		once->asked = true;
+		once->ran = code == 1;
+	}
+	return code;
+}
+
+static void race_once(struct hook_thread *t, const struct hook_sync_call *c)
+{
+	struct once o = {.outer = once};
+
+	once = &o;
+	below->once(t, c);
+	once = o.outer;
+	if (o.ran)
+		hook_race->release(c->object);
+	else
+		hook_race->acquire(c->object);
+}
+
+static void race_step(struct hook_thread *t, const struct hook_sync_call *c)
+{
+	below->step(t, c);
+}
+
+static const struct hook_sync_mode race = {
+	.take = race_take,
+	.lock = race_lock,
+	.release = race_release,
+	.unlock = race_unlock,
+	.wait = race_wait,
+	.share = race_share,
+	.unshare = race_unshare,
+	.post = race_post,
+	.value = race_value,
+	.once = race_once,
+	.step = race_step,
+};
+
+/* The unwinder allocates, and takes locks of the loader: not the program's. */
+static unsigned walk(const void *site, uint64_t *frame, unsigned most)
+{
+	int depth = hook_depth;
+	unsigned n;
+
+	hook_depth = 1;
+	n = hook_stacks_walk(site, frame, most);
+	hook_depth = depth;
+	return n;
+}
+
+static const struct hook_race_frames frames = {walk};
+
+const struct hook_sync_mode *hook_race_start(const struct hook_sync_mode *mode)
+{
+	const struct hook_race_table *table = dlsym(RTLD_DEFAULT, HOOK_RACE_NAME);
+	char name[64], watch[64];
+	int dir;
+
+	if (!table || table->version != HOOK_RACE_VERSION)
+		return mode;
+	snprintf(name, sizeof(name), "races-%04u-%u", hook_process.rank, hook_process.process);
+	snprintf(watch, sizeof(watch), "races-watch-%04u-%u", hook_process.rank,
+		 hook_process.process);
+	dir = open(hook_process.session, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0 || table->start(dir, name, watch, &frames) != 0)
+		hook_failed(hook_thread_self(), "what is found cannot be written to the session");
+	close(dir);
+	below = mode;
+	hook_race = table;
+	return &race;
+}
+
+void hook_race_stop(void)
+{
+	if (hook_race)
+		hook_race->stop();
+	hook_race = NULL;
+}
+
+void hook_race_child(struct hook_thread *t)
+{
+	if (hook_race)
+		t->race = hook_race->fork(t->name);
+}
+
+void hook_race_begins(struct hook_thread *t)
+{
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+
+	if (!hook_race)
+		return;
+	hook_race->begin(t->race);
+	hook_race->forget((const void *)t->handle);
+	/* What the last thread on this stack did there is over. */
+	if (t->has_stack)
+		hook_race->reset((const void *)(here & ~(STACK_ROOM - 1)), STACK_ROOM);
+}
+
+void hook_race_ends(const struct hook_thread *t)
+{
+	if (!hook_race)
+		return;
+	hook_race->release((const void *)t->handle);
+	hook_race->end();
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Replay of a checked program: its runtime (hook/race/interface.h) is told of each operation that
+ * orders threads. Everything here does nothing where there is none.
+ */
+#ifndef HOOK_THREAD_RACE_H
+#define HOOK_THREAD_RACE_H
+
+#include "hook/race/interface.h"
+#include "hook/thread/sync/sync.h"
+
+/* What stands for the parts of a team of OpenMP; its address is for its beginning. */
+#define HOOK_RACE_OVER(team) ((const char *)(team) + 1)
+#define HOOK_RACE_TASKS(team) ((const char *)(team) + 2)
+#define HOOK_RACE_ORDERED(team) ((const char *)(team) + 3)
+#define HOOK_RACE_MEETING(team) ((const char *)(team) + 4)
+
+extern const struct hook_race_table *hook_race; /* NULL: nobody wants to know */
+
+/* The first thread is about to be made: the mode that tells, or the one that is given. */
+const struct hook_sync_mode *hook_race_start(const struct hook_sync_mode *mode);
+void hook_race_stop(void);
+
+/* Made by the calling thread; begins, in itself; and ends. */
+void hook_race_child(struct hook_thread *t);
+void hook_race_begins(struct hook_thread *t);
+void hook_race_ends(const struct hook_thread *t);
+
+static inline void hook_race_acquire(const void *object)
+{
+	if (__builtin_expect(hook_race != NULL, 0))
+		hook_race->acquire(object);
+}
+
+static inline void hook_race_release(const void *object)
+{
+	if (__builtin_expect(hook_race != NULL, 0))
+		hook_race->release(object);
+}
+
+static inline void hook_race_forget(const void *object)
+{
+	if (__builtin_expect(hook_race != NULL, 0))
+		hook_race->forget(object);
+}
+
+static inline void *hook_race_arrive(const void *object, uint32_t count)
+{
+	return __builtin_expect(hook_race != NULL, 0) ? hook_race->arrive(object, count) : NULL;
+}
+
+static inline void hook_race_leave(const void *object, void *meeting)
+{
+	if (__builtin_expect(hook_race != NULL, 0))
+		hook_race->leave(object, meeting);
+}
+
+#endif

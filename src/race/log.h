@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the runtime of a checked program leaves in the session of a replay: S/races-NNNN-K, of
+ * process K of a rank. Entries are whole once their kind is there; whatever ends the process, they
+ * are in the file. It lives as long as the session: the two sides are of one version.
+ *
+ * S/races asks for it. If S/races-watch-NNNN-K is there, an array of addresses in ascending order,
+ * it is a second pass: accesses to the 8 bytes at each of these are told instead of races.
+ */
+#ifndef RACE_LOG_H
+#define RACE_LOG_H
+
+#include <stdint.h>
+
+#define RACE_LOG_MAGIC 0x52505241434531ull
+#define RACE_LOG_ENTRIES 65536u
+#define RACE_LOG_FRAMES 32
+#define RACE_LOG_TEXT 256
+
+enum race_log_kind {
+	RACE_LOG_NONE,
+	RACE_LOG_MODULE, /* text: file; address: where it is loaded; value: its end */
+	RACE_LOG_THREAD, /* text: name; side[0]: its slot and first segment */
+	RACE_LOG_RACE,   /* address of 8 bytes; both sides; site, size of the second */
+	RACE_LOG_ACCESS, /* side[0]; address, size, value before it; site and frames */
+	RACE_LOG_BLOCK,  /* of the heap: address, size, site; side[0]: who allocated it */
+};
+
+struct race_log_side {
+	uint32_t slot, clock, write, bytes;
+};
+
+struct race_log_entry {
+	uint32_t kind;
+	uint32_t frames;
+	uint64_t address, size, site, value;
+	struct race_log_side side[2];
+	union {
+		uint64_t frame[RACE_LOG_FRAMES]; /* return addresses, innermost first */
+		char text[RACE_LOG_TEXT];
+	};
+};
+
+struct race_log {
+	uint64_t magic;
+	uint32_t count;   /* entries, some of which may not be whole */
+	uint32_t dropped; /* there was no room for them */
+	uint64_t races;   /* found in all: of a place in the program not all are told */
+	uint32_t stopped; /* enum race_stop */
+	uint32_t unused;
+	struct race_log_entry entry[];
+};
+
+#define RACE_LOG_BYTES (sizeof(struct race_log) + RACE_LOG_ENTRIES * sizeof(struct race_log_entry))
+
+#endif

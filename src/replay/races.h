@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which data raced: two replays of the checked twin of the recorded program. The first finds the
+ * bytes and who used them, the second looks at these bytes alone and tells where that was.
+ */
+#ifndef REPLAY_RACES_H
+#define REPLAY_RACES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "race/log.h"
+#include "race/race.h"
+#include "trace/run.h"
+
+/* A log that was read: race/log.h. */
+struct replay_race_log {
+	unsigned rank, process;
+	const struct race_log *log;
+	size_t bytes;
+};
+
+struct replay_race_logs {
+	struct replay_race_log *log;
+	size_t count;
+};
+
+struct replay_races {
+	struct replay_race_logs found, seen; /* of the first pass, and of the second */
+	char *left; /* where the replay left the recording, as a sentence part; NULL: it did not */
+};
+
+/*
+ * `twin` is an absolute path. 0, or the exit code after saying why not; a replay that leaves the
+ * recording is none if something was found before.
+ */
+int replay_races(const struct trace_run *run, const char *twin, struct replay_races *races)
+	__attribute__((warn_unused_result));
+void replay_races_free(struct replay_races *races);
+
+/* The thread that had the slot then: its name, and how many of its segments came before. */
+const char *replay_race_thread(const struct replay_race_log *log, const struct race_log_side *side,
+			       uint32_t *segment);
+
+/* The file an address belongs to, "" for the program itself; NULL: none. *at is that in the file.
+ */
+const char *replay_race_module(const struct replay_race_log *log, uint64_t address, uint64_t *at);
+
+/* The log of the second pass of the same process, or NULL. */
+const struct replay_race_log *replay_race_seen(const struct replay_races *races,
+					       const struct replay_race_log *log);
+
+#endif
