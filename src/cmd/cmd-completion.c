@@ -56,6 +56,7 @@ static void print_operands(const struct cmd_verb *verb)
 		[CMD_TAKES_NOTHING] = "",          [CMD_TAKES_TRACE] = "DIR",
 		[CMD_TAKES_TRACE_COMMAND] = "DIR", [CMD_TAKES_COMMAND] = "COMMAND",
 		[CMD_TAKES_VERB] = "VERB",         [CMD_TAKES_SHELL] = "bash",
+		[CMD_TAKES_TRACES] = "DIR",        [CMD_TAKES_PACKED] = "FILE",
 	};
 
 	printf("\t%s) values=\"%s\" ;;\n", verb->name, kind[verb->takes]);
@@ -97,6 +98,9 @@ static void print_bash(void)
 	      "\tcase $values in\n"
 	      "\tDIR) compopt -o filenames 2>/dev/null || true; mapfile -t COMPREPLY < <(compgen "
 	      "-d -- "
+	      "\"$1\") ;;\n"
+	      "\tFILE) compopt -o filenames 2>/dev/null || true; mapfile -t COMPREPLY < <(compgen "
+	      "-f -- "
 	      "\"$1\") ;;\n"
 	      "\tVERB) mapfile -t COMPREPLY < <(compgen -W \"$_reprise_verbs\" -- \"$1\") ;;\n"
 	      "\tANY | '') ;;\n"

@@ -209,18 +209,33 @@ static int read_option(const struct cmd_option *o, const char *text, char *wante
 	return 0;
 }
 
+static int take_trace(const char *word, struct cmd_operands *operands)
+{
+	size_t n = 0;
+
+	while (operands->all && operands->all[n])
+		n++;
+	operands->all = rp_realloc(operands->all, n + 2, sizeof(*operands->all));
+	operands->all[n] = word;
+	operands->all[n + 1] = NULL;
+	return 0;
+}
+
 static int take_operand(const struct cmd_verb *verb, const char *word,
 			struct cmd_operands *operands)
 {
+	if (verb->takes == CMD_TAKES_TRACES)
+		return take_trace(word, operands);
 	if (verb->takes == CMD_TAKES_NOTHING)
 		rp_say("'%s' is one argument too many: %s takes none; see 'reprise help %s'", word,
 		       verb->name, verb->name);
 	else if (operands->first)
 		rp_say("'%s' is one argument too many: %s takes one %s%s; see 'reprise help %s'",
 		       word, verb->name,
-		       verb->takes == CMD_TAKES_VERB    ? "verb"
-		       : verb->takes == CMD_TAKES_SHELL ? "shell"
-							: "trace",
+		       verb->takes == CMD_TAKES_VERB     ? "verb"
+		       : verb->takes == CMD_TAKES_SHELL  ? "shell"
+		       : verb->takes == CMD_TAKES_PACKED ? "file"
+							 : "trace",
 		       verb->takes == CMD_TAKES_TRACE_COMMAND ? ", and a command after --" : "",
 		       verb->name);
 	else

@@ -49,10 +49,13 @@ enum cmd_takes {
 	CMD_TAKES_COMMAND,       /* whose options are its own */
 	CMD_TAKES_VERB,          /* or none */
 	CMD_TAKES_SHELL,
+	CMD_TAKES_TRACES, /* one or more */
+	CMD_TAKES_PACKED, /* a file that 'pack' made */
 };
 
 struct cmd_operands {
-	const char *first; /* trace, verb or shell, or NULL */
+	const char *first; /* trace, verb, shell or file, or NULL */
+	const char **all;  /* CMD_TAKES_TRACES: ended by NULL; the caller frees */
 	char **command;    /* or NULL */
 };
 

@@ -91,6 +91,10 @@ static const char *operands_text(enum cmd_takes takes)
 		return " [VERB]";
 	case CMD_TAKES_SHELL:
 		return " bash";
+	case CMD_TAKES_TRACES:
+		return " TRACE …";
+	case CMD_TAKES_PACKED:
+		return " FILE";
 	default:
 		return "";
 	}

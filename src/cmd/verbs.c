@@ -5,11 +5,30 @@
 #include "base/log.h"
 #include "cmd/cmd.h"
 
+/* One on a line. */
+/* clang-format off */
 const struct cmd_verb *const cmd_verbs[] = {
-	&cmd_record,     &cmd_replay, &cmd_races, &cmd_explore, &cmd_stats, &cmd_evaluate,
-	&cmd_checkpoint, &cmd_reduce, &cmd_info,  &cmd_ls,      &cmd_dump,  &cmd_doctor,
-	&cmd_completion, &cmd_help,   &cmd_rank,  NULL,
+	&cmd_record,
+	&cmd_replay,
+	&cmd_races,
+	&cmd_explore,
+	&cmd_stats,
+	&cmd_evaluate,
+	&cmd_checkpoint,
+	&cmd_reduce,
+	&cmd_info,
+	&cmd_ls,
+	&cmd_dump,
+	&cmd_pack,
+	&cmd_unpack,
+	&cmd_rm,
+	&cmd_doctor,
+	&cmd_completion,
+	&cmd_help,
+	&cmd_rank,
+	NULL,
 };
+/* clang-format on */
 
 const struct cmd_verb *cmd_find(const char *name)
 {

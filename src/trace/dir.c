@@ -503,6 +503,11 @@ static void unpoint_latest(const struct trace_dir *dir)
 	free(old);
 }
 
+int trace_dir_remove_part(struct trace_dir *dir, const char *name)
+{
+	return remove_entry(dir->fd, name);
+}
+
 int trace_dir_remove(struct trace_dir *dir)
 {
 	struct stat ours, there;

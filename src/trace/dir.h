@@ -52,6 +52,19 @@ void trace_dir_close(struct trace_dir *dir);
  */
 int trace_dir_remove(struct trace_dir *dir) __attribute__((warn_unused_result));
 
+/* What lies in it by this name, if it does, and all below; 0 or -errno. */
+int trace_dir_remove_part(struct trace_dir *dir, const char *name)
+	__attribute__((warn_unused_result));
+
+/*
+ * The same as trace_dir_remove() for a trace that another process made: reprise-latest goes where
+ * it would point to nothing.
+ */
+int trace_dir_delete(struct trace_dir *dir) __attribute__((warn_unused_result));
+
+/* A process that records or replays the trace, or 0; of other users' processes nobody knows. */
+int trace_dir_user(const struct trace_dir *dir);
+
 /* Makes rank-NNNN and opens it: a descriptor, or -errno (-EEXIST: somebody else has that rank). */
 int trace_dir_claim_rank(const struct trace_dir *dir, unsigned rank);
 
