@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of requests against a plain list: entries come and go at random, with few different
- * handles and with many, more than the first block holds.
+ * The table of the hooks against a plain list: entries come and go at random, with few different
+ * keys and with many, more than the first block holds.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,8 @@
 
 #include <cmocka.h>
 
-#include "hook/mpi/object/table.h"
+#include "hook/kit/random.h"
+#include "hook/kit/table.h"
 
 #define ENTRIES 5000
 #define STEPS 40000
@@ -29,10 +30,7 @@ static uint64_t state = 88172645463325252u;
 
 static uint32_t chance(uint32_t n)
 {
-	state ^= state << 13;
-	state ^= state >> 7;
-	state ^= state << 17;
-	return (uint32_t)(state >> 33) % n;
+	return (uint32_t)(hook_random_next(&state) >> 33) % n;
 }
 
 static struct thing *oldest(uint64_t key)
@@ -88,21 +86,24 @@ static void play(uint32_t keys, uint32_t most)
 		leave(0);
 	assert_null(hook_table_find(&table, 0));
 	assert_true(table.used <= most);
+	hook_table_drop(&table);
+	assert_null(hook_table_find(&table, 0));
+	assert_int_equal(table.bytes, sizeof(struct thing));
 }
 
-static void test_few_handles(void **unused)
+static void test_few_keys(void **unused)
 {
 	(void)unused;
 	play(3, 50);
 }
 
-static void test_many_handles(void **unused)
+static void test_many_keys(void **unused)
 {
 	(void)unused;
 	play(1u << 30, 3500);
 }
 
-/* One that was out of the table for a while is the youngest of its handle. */
+/* One that was out of the table for a while is the youngest of its key. */
 static void test_back_again(void **unused)
 {
 	struct thing *t;
@@ -121,13 +122,18 @@ static void test_back_again(void **unused)
 	hook_table_remove(&table, hook_table_find(&table, 7));
 	assert_ptr_equal(hook_table_find(&table, 7), t);
 	assert_null(hook_table_at(&table, 0));
+	hook_table_forget(&table);
+	assert_null(hook_table_find(&table, 7));
+	add(7, 3);
+	assert_int_equal(things[count - 1]->entry.index, 1);
+	hook_table_drop(&table);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_few_handles),
-		cmocka_unit_test(test_many_handles),
+		cmocka_unit_test(test_few_keys),
+		cmocka_unit_test(test_many_keys),
 		cmocka_unit_test(test_back_again),
 	};
 

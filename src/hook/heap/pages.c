@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "hook/common/hook.h"
+#include "hook/kit/pages.h"
 
 #define WAIT_NS 50000
 #define WAIT_MOST_NS 2000000
@@ -22,19 +23,10 @@
 
 int heap_pages_map(uintptr_t at, size_t n)
 {
-	int saved = errno, rc = 0;
-	void *p;
+	int saved = errno, rc;
 
 	hook_depth++;
-	p = mmap((void *)at, n, PROT_READ | PROT_WRITE,
-		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-	if (p == MAP_FAILED) {
-		rc = -errno;
-	} else if (p != (void *)at) {
-		/* A kernel that does not know the flag takes the address for a wish. */
-		munmap(p, n);
-		rc = -EEXIST;
-	}
+	rc = hook_pages_at((void *)at, n, 0);
 	hook_depth--;
 	errno = saved;
 	return rc;

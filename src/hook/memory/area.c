@@ -6,7 +6,8 @@
 #include "hook/memory/area.h"
 
 #include <string.h>
-#include <sys/mman.h>
+
+#include "hook/kit/pages.h"
 
 void memory_area_init(struct memory_area *a, uintptr_t start, uintptr_t end,
 		      struct memory_span *first, size_t room)
@@ -49,10 +50,9 @@ uintptr_t memory_area_find(const struct memory_area *a, size_t n, size_t align)
 static bool grow(struct memory_area *a)
 {
 	size_t room = a->room * 4;
-	struct memory_span *more = mmap(NULL, room * sizeof(*more), PROT_READ | PROT_WRITE,
-					MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct memory_span *more = hook_pages(room * sizeof(*more));
 
-	if (more == MAP_FAILED)
+	if (!more)
 		return false;
 	memcpy(more, a->used, a->count * sizeof(*more));
 	a->used = more;

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/varint.h"
+#include "hook/kit/lock.h"
 #include "hook/kit/text.h"
 #include "hook/output/output.h"
 #include "hook/output/tags.h"
@@ -41,7 +42,7 @@ struct chain {
 
 bool hook_output_exits, hook_output_typed;
 static enum role role;
-static int lock;
+static struct hook_lock lock;
 static __thread bool busy;
 static struct chain chains[2];
 static struct trace_stream stream;
@@ -175,13 +176,12 @@ static void note_child(unsigned i, const uint8_t *p, size_t n)
 static void begin(void)
 {
 	busy = true;
-	while (__atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE))
-		syscall(SYS_sched_yield);
+	hook_lock_take(&lock);
 }
 
 static void end(void)
 {
-	__atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
+	hook_lock_give(&lock);
 	busy = false;
 }
 
@@ -494,7 +494,7 @@ void hook_output_is_child(void)
 {
 	if (role == ROLE_NONE)
 		return;
-	lock = 0;
+	lock = (struct hook_lock){0};
 	busy = false;
 	if (role == ROLE_OWN && files_noted)
 		raise_flag(TRACE_OUTPUT_INHERITED);

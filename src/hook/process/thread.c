@@ -15,6 +15,9 @@
 #include "hook/heap/heap.h"
 #include "hook/input/file/infile.h"
 #include "hook/input/value/input.h"
+#include "hook/kit/lock.h"
+#include "hook/kit/pages.h"
+#include "hook/kit/random.h"
 #include "hook/memory/memory.h"
 #include "hook/output/output.h"
 #include "hook/program/modules.h"
@@ -36,13 +39,13 @@ void (*hook_thread_closing)(struct hook_thread *t);
  */
 static struct hook_thread *spare;
 static unsigned int spares;
-static int spares_taken;
+static struct hook_lock spares_lock;
 
 static struct hook_thread *take_spare(void)
 {
 	struct hook_thread *t = NULL;
 
-	if (!spare || __atomic_exchange_n(&spares_taken, 1, __ATOMIC_ACQUIRE))
+	if (!spare || !hook_lock_try(&spares_lock))
 		return NULL;
 	t = spare;
 	if (t) {
@@ -50,7 +53,7 @@ static struct hook_thread *take_spare(void)
 		t->next_thread = NULL;
 		spares--;
 	}
-	__atomic_store_n(&spares_taken, 0, __ATOMIC_RELEASE);
+	hook_lock_give(&spares_lock);
 	return t;
 }
 
@@ -58,7 +61,7 @@ static bool keep_spare(struct hook_thread *t)
 {
 	bool kept;
 
-	if (__atomic_exchange_n(&spares_taken, 1, __ATOMIC_ACQUIRE))
+	if (!hook_lock_try(&spares_lock))
 		return false;
 	kept = spares < SPARES;
 	if (kept) {
@@ -66,7 +69,7 @@ static bool keep_spare(struct hook_thread *t)
 		spare = t;
 		spares++;
 	}
-	__atomic_store_n(&spares_taken, 0, __ATOMIC_RELEASE);
+	hook_lock_give(&spares_lock);
 	return kept;
 }
 
@@ -99,11 +102,10 @@ struct hook_thread *hook_thread_new(void)
 	struct hook_thread *t = take_spare();
 
 	if (!t)
-		t = mmap(NULL, sizeof(*t), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
-			 0);
-	if (t == MAP_FAILED)
+		t = hook_pages(sizeof(*t));
+	if (!t)
 		return NULL;
-	t->noise = hook_process.noise * 0x9e3779b97f4a7c15ull + hook_process.rank + 1;
+	t->noise = hook_random_spread(hook_process.noise) + hook_process.rank + 1;
 	return t;
 }
 

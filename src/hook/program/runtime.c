@@ -14,6 +14,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "hook/kit/lock.h"
+
 #define MOST_PARTS 512
 
 uintptr_t hook_runtime_low, hook_runtime_size;
@@ -172,13 +174,13 @@ static int note_loads(struct dl_phdr_info *info, size_t size, void *unused)
 
 void hook_runtime_find(void)
 {
-	static int busy;
+	static struct hook_lock busy;
 
-	if (__atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE))
+	if (!hook_lock_try(&busy))
 		return;
 	dl_iterate_phdr(look_at, NULL);
 	dl_iterate_phdr(note_loads, NULL);
-	__atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
+	hook_lock_give(&busy);
 }
 
 void hook_runtime_allocator(const void *base)

@@ -18,24 +18,12 @@
 #include "hook/input/channel/channel.h"
 #include "hook/input/descriptor/device.h"
 #include "hook/input/descriptor/file.h"
+#include "hook/kit/proc.h"
 #include "hook/kit/text.h"
 #include "hook/output/output.h"
 
 #define SITE __builtin_return_address(0)
 #define PATH_ROOM 1100
-
-static size_t target_of(int fd, char target[PATH_ROOM])
-{
-	char link[48];
-	struct hook_text out = hook_text_in(link, sizeof(link));
-	long n;
-
-	hook_text_add(&out, "/proc/self/fd/");
-	hook_text_number(&out, fd);
-	n = syscall(SYS_readlinkat, AT_FDCWD, link, target, PATH_ROOM - 1);
-	target[n > 0 ? n : 0] = '\0';
-	return n > 0 ? (size_t)n : 0;
-}
 
 /* Beside or below the directory of the rank, which is one of several in the trace. */
 bool hook_close_is_ours(int fd)
@@ -47,7 +35,8 @@ bool hook_close_is_ours(int fd)
 		return false;
 	if (fd == hook_process.rank_fd || (hook_process.explore && fd == hook_process.prelude_fd))
 		return true;
-	if (!target_of(fd, target) || !target_of(hook_process.rank_fd, directory))
+	if (!hook_proc_fd_target(fd, target, sizeof(target)) ||
+	    !hook_proc_fd_target(hook_process.rank_fd, directory, sizeof(directory)))
 		return false;
 	end = strrchr(directory, '/');
 	return end && strncmp(target, directory, (size_t)(end - directory) + 1) == 0;

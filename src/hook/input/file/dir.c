@@ -15,13 +15,13 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 
 #include "base/fd.h"
 #include "hook/common/real.h"
 #include "hook/input/descriptor/close.h"
 #include "hook/input/descriptor/file.h"
 #include "hook/input/value/input.h"
+#include "hook/kit/proc.h"
 #include "hook/kit/text.h"
 #include "hook/session/moved.h"
 
@@ -131,14 +131,9 @@ int hook_dir_close(DIR *d, const void *site)
 /* Is this the directory of the process's descriptors? */
 static bool has_descriptors(int dir)
 {
-	char link[48], target[48];
-	struct hook_text out = hook_text_in(link, sizeof(link));
-	long n;
+	char target[48];
+	size_t n = hook_proc_fd_target(dir, target, sizeof(target));
 
-	hook_text_add(&out, "/proc/self/fd/");
-	hook_text_number(&out, dir);
-	n = syscall(SYS_readlinkat, AT_FDCWD, link, target, sizeof(target) - 1);
-	target[n > 0 ? n : 0] = '\0';
 	return strncmp(target, "/proc/", 6) == 0 && n > 3 &&
 	       (strcmp(target + n - 3, "/fd") == 0 || strstr(target, "/fdinfo"));
 }

@@ -9,22 +9,21 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 
 #include "hook/common/real.h"
+#include "hook/kit/table.h"
 #include "hook/session/moved.h"
 
-struct entry {
+struct state {
+	struct hook_entry entry; /* by the hash of its path */
 	struct trace_file file;
-	uint32_t next; /* with the same hash of its path, plus 1 */
 };
 
 #define FINE UINT32_MAX
 
 static struct trace_view view;
-static struct entry *entries;
-static uint32_t *heads, count, buckets;
+static struct hook_table states = {.bytes = sizeof(struct state), .clear = sizeof(struct state)};
 
 static uint32_t hash_path(const char *path, size_t n)
 {
@@ -35,39 +34,28 @@ static uint32_t hash_path(const char *path, size_t n)
 	return h;
 }
 
-static void *memory(size_t n)
+static struct state *state_at(uint32_t number)
 {
-	void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (p == MAP_FAILED)
-		hook_failed(hook_thread_self(), "there is no memory for the names of files");
-	return p;
+	return hook_table_at(&states, number);
 }
 
-static void index_entries(void)
+static void load_states(void)
 {
 	struct trace_file file;
+	struct state *s;
 	uint64_t at = 0;
 	int rc;
 
-	while ((rc = trace_file_next(&view, &at, &file)) == 1)
-		count++;
+	while ((rc = trace_file_next(&view, &at, &file)) == 1) {
+		s = hook_table_new(&states);
+		if (!s)
+			hook_failed(hook_thread_self(),
+				    "there is no memory for the names of files");
+		s->file = file;
+		hook_table_insert(&states, s, hash_path(file.path, file.length));
+	}
 	if (rc < 0)
 		hook_failed(hook_thread_self(), "the recorded files make no sense");
-	if (!count)
-		return;
-	entries = memory(count * sizeof(*entries));
-	buckets = 2 * count;
-	heads = memory(buckets * sizeof(*heads));
-	at = 0;
-	for (uint32_t i = 0; i < count && trace_file_next(&view, &at, &entries[i].file) == 1; i++) {
-		uint32_t *head =
-			&heads[hash_path(entries[i].file.path, entries[i].file.length) % buckets];
-
-		/* The first of a path is found last, and so on. */
-		entries[i].next = *head;
-		*head = i + 1;
-	}
 }
 
 void hook_infile_load(void)
@@ -91,25 +79,23 @@ void hook_infile_load(void)
 		hook_text_add(&text, why);
 		hook_failed(hook_thread_self(), why_text);
 	}
-	index_entries();
+	load_states();
 }
 
 void hook_infile_unload(void)
 {
-	count = buckets = 0;
+	hook_table_forget(&states);
 }
 
 /* The next state of the path that was recorded, after `last`, which is 0 at first; 0: none. */
 static uint32_t find(const char *path, size_t n, uint32_t last)
 {
-	uint32_t i = last      ? entries[last - 1].next
-		     : buckets ? heads[hash_path(path, n) % buckets]
-			       : 0;
+	struct state *s = last ? state_at(state_at(last)->entry.next)
+			       : hook_table_find(&states, hash_path(path, n));
 
-	while (i &&
-	       (entries[i - 1].file.length != n || memcmp(entries[i - 1].file.path, path, n) != 0))
-		i = entries[i - 1].next;
-	return i;
+	while (s && (s->file.length != n || memcmp(s->file.path, path, n) != 0))
+		s = state_at(s->entry.next);
+	return s ? s->entry.index : 0;
 }
 
 /* The first state of the path; of those from before the run, if there are such. */
@@ -119,9 +105,9 @@ static uint32_t first_state(const char *path, size_t n, bool *all_fresh)
 
 	*all_fresh = true;
 	for (uint32_t i = find(path, n, 0); i; i = find(path, n, i)) {
-		bool fresh = entries[i - 1].file.flags & TRACE_FILE_FRESH;
+		bool fresh = state_at(i)->file.flags & TRACE_FILE_FRESH;
 
-		if (!chosen || !fresh || *all_fresh)
+		if (!chosen || (!fresh && *all_fresh))
 			chosen = i;
 		*all_fresh = *all_fresh && fresh;
 	}
@@ -218,20 +204,20 @@ static uint32_t judge(int fd, int flags, const struct stat *st, bool fresh)
 	for (uint32_t i = find(old, n, 0); i; i = find(old, n, i)) {
 		text = hook_text_in(how, sizeof(how));
 		/* The run has made it, as it did. */
-		if (fresh && entries[i - 1].file.flags & TRACE_FILE_FRESH)
+		if (fresh && state_at(i)->file.flags & TRACE_FILE_FRESH)
 			return FINE;
-		differ(&entries[i - 1].file, &is, fd, &text, &maybe);
+		differ(&state_at(i)->file, &is, fd, &text, &maybe);
 		if (!how[0])
 			return FINE;
 	}
 	text = hook_text_in(how, sizeof(how));
-	differ(&entries[chosen - 1].file, &is, fd, &text, &maybe);
+	differ(&state_at(chosen)->file, &is, fd, &text, &maybe);
 	text = hook_text_in(what, sizeof(what));
 	hook_text_add(&text, maybe ? " may have changed" : " changed");
 	hook_text_add(&text, " since the recording (");
 	hook_text_add(&text, how);
 	hook_text_add(&text, ")");
-	if (feed(fd, &entries[chosen - 1].file, flags)) {
+	if (feed(fd, &state_at(chosen)->file, flags)) {
 		tell(path, what, true);
 		return chosen;
 	}
@@ -250,7 +236,7 @@ void hook_infile_compare(int fd, int flags, const struct stat *st)
 	hook_infile_unlock();
 	if (!first && number) {
 		if (number != FINE)
-			feed(fd, &entries[number - 1].file, flags);
+			feed(fd, &state_at(number)->file, flags);
 		return;
 	}
 	number = judge(fd, flags, st, fresh);
@@ -302,7 +288,7 @@ int hook_infile_missing(int dir, const char *name, int flags, int error)
 	chosen = n ? first_state(old, n, &all_fresh) : 0;
 	if (!chosen || all_fresh)
 		return -1;
-	fd = hook_infile_open_copy(&entries[chosen - 1].file, flags);
+	fd = hook_infile_open_copy(&state_at(chosen)->file, flags);
 	if (error == ENOENT || error == ENOTDIR) {
 		hook_text_add(&text, " was there when the run was recorded and is missing now");
 	} else {

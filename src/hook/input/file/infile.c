@@ -9,8 +9,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 
 #define XXH_INLINE_ALL
@@ -18,44 +16,38 @@
 
 #include "hook/common/real.h"
 #include "hook/input/channel/channel.h"
+#include "hook/kit/lock.h"
+#include "hook/kit/proc.h"
+#include "hook/kit/random.h"
+#include "hook/kit/table.h"
 #include "hook/program/residue.h"
 #include "hook/session/unseen.h"
 
 #define MEM_MAJOR 1 /* /dev/null, /dev/zero, /dev/urandom */
-#define FIRST_ROOM 1024u
 #define MOST_FILES (1u << 20)
 #define MOST_FRESH 4096u  /* a run may make files all the time */
 #define MOST_HASHED 4096u /* of so many files the times must do */
 
 struct seen {
-	uint64_t device, inode, size, time; /* inode 0: empty */
+	struct hook_entry entry;
+	uint64_t device, inode, size, time;
 	uint32_t number;
 };
 
-static struct seen *table;
-static size_t room, used;
+static struct hook_table table = {.bytes = sizeof(struct seen), .clear = sizeof(struct seen)};
 static uint32_t fresh_files, hashed_files;
-static int holder;
+static struct hook_lock lock;
 static struct trace_stream stream;
 static bool closed;
 
-/* By the process: a child of fork does not wait for a thread that it has not. */
 void hook_infile_lock(void)
 {
-	int none = 0, self = hook_process.pid;
-
-	while (!__atomic_compare_exchange_n(&holder, &none, self, false, __ATOMIC_ACQUIRE,
-					    __ATOMIC_RELAXED)) {
-		if (none == self) {
-			syscall(SYS_sched_yield);
-			none = 0;
-		}
-	}
+	hook_lock_take_as(&lock, hook_process.pid);
 }
 
 void hook_infile_unlock(void)
 {
-	__atomic_store_n(&holder, 0, __ATOMIC_RELEASE);
+	hook_lock_give(&lock);
 }
 
 static int64_t ns_of(const struct timespec *ts)
@@ -64,71 +56,51 @@ static int64_t ns_of(const struct timespec *ts)
 }
 
 /* A file that the run itself makes is one, whatever its state. */
-static struct seen key_of(const struct stat *st, bool fresh)
+static struct seen what_is(const struct stat *st, bool fresh)
 {
-	struct seen key = {.device = st->st_dev, .inode = st->st_ino + !st->st_ino};
+	struct seen s = {.device = st->st_dev, .inode = st->st_ino};
 
 	if (!fresh) {
-		key.size = (uint64_t)st->st_size;
-		key.time = (uint64_t)(ns_of(&st->st_mtim) ^ ns_of(&st->st_ctim) << 1);
+		s.size = (uint64_t)st->st_size;
+		s.time = (uint64_t)(ns_of(&st->st_mtim) ^ ns_of(&st->st_ctim) << 1);
 	}
-	return key;
+	s.entry.key = hook_random_spread(s.inode) ^ s.time ^ s.device;
+	return s;
 }
 
-static struct seen *place_of(struct seen *in, size_t size, const struct seen *key)
+static struct seen *find(const struct seen *s)
 {
-	size_t i = (key->inode * 0x9e3779b97f4a7c15ull ^ key->time ^ key->device) % size;
+	struct seen *e = hook_table_find(&table, s->entry.key);
 
-	while (in[i].inode && (in[i].inode != key->inode || in[i].device != key->device ||
-			       in[i].size != key->size || in[i].time != key->time))
-		i = i + 1 == size ? 0 : i + 1;
-	return &in[i];
-}
-
-static bool grow(void)
-{
-	size_t wanted = room ? 4 * room : FIRST_ROOM;
-	struct seen *bigger = MAP_FAILED;
-
-	if (used >= MOST_FILES)
-		return false;
-	bigger = mmap(NULL, wanted * sizeof(*bigger), PROT_READ | PROT_WRITE,
-		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (bigger == MAP_FAILED)
-		return false;
-	for (size_t i = 0; i < room; i++) {
-		if (table[i].inode)
-			*place_of(bigger, wanted, &table[i]) = table[i];
-	}
-	if (table)
-		munmap(table, room * sizeof(*table));
-	table = bigger;
-	room = wanted;
-	return true;
+	while (e && (e->inode != s->inode || e->device != s->device || e->size != s->size ||
+		     e->time != s->time))
+		e = hook_table_at(&table, e->entry.next);
+	return e;
 }
 
 bool hook_infile_seen(const struct stat *st, bool fresh, bool *first, uint32_t *number)
 {
-	struct seen key = key_of(st, fresh), *place;
+	struct seen s = what_is(st, fresh), *there = find(&s);
 
-	if (2 * used >= room && !grow())
-		return false;
-	place = place_of(table, room, &key);
-	*first = !place->inode;
-	if (*first) {
-		*place = key;
-		used++;
+	*first = !there;
+	if (!there) {
+		there = table.used < MOST_FILES ? hook_table_new(&table) : NULL;
+		if (!there)
+			return false;
+		s.entry.index = there->entry.index;
+		*there = s;
+		hook_table_insert(&table, there, s.entry.key);
 	}
-	*number = place->number;
+	*number = there->number;
 	return true;
 }
 
 void hook_infile_set(const struct stat *st, bool fresh, uint32_t number)
 {
-	struct seen key = key_of(st, fresh), *place = room ? place_of(table, room, &key) : NULL;
+	struct seen s = what_is(st, fresh), *there = find(&s);
 
-	if (place && place->inode)
-		place->number = number;
+	if (there)
+		there->number = number;
 }
 
 /* Of files that nobody touches once the run has begun, or the replay. */
@@ -169,20 +141,14 @@ static bool is_below(const char *path, const char *directory)
 
 size_t hook_infile_path(int fd, char path[TRACE_FILE_PATH])
 {
-	char link[48];
-	struct hook_text text = hook_text_in(link, sizeof(link));
-	long n;
+	size_t n = hook_proc_fd_target(fd, path, TRACE_FILE_PATH);
 
-	hook_text_add(&text, "/proc/self/fd/");
-	hook_text_number(&text, fd);
-	n = syscall(SYS_readlinkat, AT_FDCWD, link, path, TRACE_FILE_PATH - 1);
-	if (n <= 0 || n >= TRACE_FILE_PATH - 1 || path[0] != '/')
+	if (!n || n >= TRACE_FILE_PATH - 1 || path[0] != '/')
 		return 0;
-	path[n] = '\0';
 	if (is_below(path, "/proc") || is_below(path, "/sys") || is_below(path, "/dev") ||
 	    is_below(path, hook_process.dir))
 		return 0;
-	return (size_t)n;
+	return n;
 }
 
 void hook_infile_describe(struct trace_file *file, const struct stat *st)
@@ -250,9 +216,8 @@ void hook_infile_forget(void)
 {
 	trace_stream_forget(&stream);
 	closed = false;
-	table = NULL;
-	room = used = 0;
-	holder = 0;
+	hook_table_forget(&table);
+	lock = (struct hook_lock){0};
 	hook_infile_unload();
 }
 

@@ -9,12 +9,13 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 
 #include "hook/common/real.h"
 #include "hook/common/signal.h"
 #include "hook/input/channel/channel.h"
+#include "hook/kit/pages.h"
+#include "hook/kit/proc.h"
 #include "hook/kit/text.h"
 #include "hook/session/unseen.h"
 #include "hook/thread/call/real.h"
@@ -46,12 +47,12 @@ static struct chunk *next_of(struct chunk *c)
 
 	if (__atomic_load_n(&c->next, __ATOMIC_ACQUIRE))
 		return c->next;
-	new = mmap(NULL, sizeof(*new), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (new == MAP_FAILED)
+	new = hook_pages(sizeof(*new));
+	if (!new)
 		return NULL;
 	if (!__atomic_compare_exchange_n(&c->next, &none, new, false, __ATOMIC_ACQ_REL,
 					 __ATOMIC_ACQUIRE))
-		munmap(new, sizeof(*new));
+		hook_pages_free(new, sizeof(*new));
 	return c->next;
 }
 
@@ -195,21 +196,11 @@ static void compare(const char *call, int recorded, int found)
 /* What a process has done, or 0: of its line in /proc the state and times are of interest. */
 static uint64_t work_of(pid_t pid)
 {
-	char path[32], line[512];
-	struct hook_text out = hook_text_in(path, sizeof(path));
+	char line[512];
 	uint64_t sum = 0, value;
 	const char *p;
-	ssize_t n;
-	int fd;
 
-	hook_text_add(&out, "/proc/");
-	hook_text_number(&out, pid);
-	hook_text_add(&out, "/stat");
-	fd = REAL(openat)(AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : REAL(read)(fd, line, sizeof(line) - 1);
-	if (fd >= 0)
-		REAL(close)(fd);
-	line[n > 0 ? n : 0] = '\0';
+	hook_proc_of_process(pid, "stat", line, sizeof(line));
 	p = strrchr(line, ')');
 	if (!p)
 		return 0;

@@ -5,20 +5,20 @@
  * by a library (Python's mpi4py) is not among those that come "next". One that the program opens
  * it may also close: so we do not keep it there.
  */
+#include "hook/kit/random.h"
 #include "hook/mpi/call/mpi.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <sched.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 
 #include "hook/common/end.h"
 #include "hook/common/process.h"
 #include "hook/input/value/input.h"
+#include "hook/kit/pages.h"
 #include "hook/mpi/log/log.h"
-#include "hook/mpi/object/memory.h"
 #include "hook/program/lookup.h"
 #include "hook/program/modules.h"
 #include "trace/calls.h"
@@ -145,12 +145,8 @@ bool hook_mpi_in_status(int rc)
 void hook_mpi_noise(struct hook_thread *t)
 {
 	struct timespec ts = {0, 0};
-	uint64_t x = t->noise;
+	uint64_t x = hook_random_next(&t->noise);
 
-	x ^= x << 13;
-	x ^= x >> 7;
-	x ^= x << 17;
-	t->noise = x;
 	if (x % 8 > 1)
 		return;
 	if (x % 8 == 1) {
@@ -168,11 +164,10 @@ void *hook_mpi_scratch(struct hook_thread *t, int which, size_t n)
 
 	if (n <= t->scratch_size[which])
 		return t->scratch[which];
-	p = hook_mpi_pages(size);
+	p = hook_pages(size);
 	if (!p)
 		return NULL;
-	if (t->scratch[which])
-		munmap(t->scratch[which], t->scratch_size[which]);
+	hook_pages_free(t->scratch[which], t->scratch_size[which]);
 	t->scratch[which] = p;
 	t->scratch_size[which] = size;
 	return p;

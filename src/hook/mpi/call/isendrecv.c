@@ -6,7 +6,8 @@
  * where the receive writes. Invariant: a copy is kept until its send has completed.
  */
 #include "hook/mpi/call/mpi.h"
-#include "hook/mpi/object/memory.h"
+#include "hook/kit/lock.h"
+#include "hook/kit/pages.h"
 
 #ifdef HOOK_FLAVOUR_MPICH
 
@@ -20,7 +21,7 @@ struct sent {
 };
 
 static struct sent *all_sent;
-static int locked;
+static struct hook_lock locked;
 
 /* Gives back the copies of those that have completed. */
 static void reap(bool wait)
@@ -46,16 +47,16 @@ static void reap(bool wait)
 
 void hook_mpi_send_parts_close(void)
 {
-	hook_mpi_lock(&locked);
+	hook_lock_take(&locked);
 	reap(true);
-	hook_mpi_unlock(&locked);
+	hook_lock_give(&locked);
 }
 
 static int send_packed(const struct hook_mpi_exchange *x, MPI_Count size)
 {
 	struct hook_mpi_send out = hook_mpi_send_half(x);
 	size_t mapped = sizeof(struct sent) + (size_t)size;
-	struct sent *s = hook_mpi_pages(mapped);
+	struct sent *s = hook_pages(mapped);
 	MPI_Count packed = 0;
 	int rc;
 
@@ -88,10 +89,10 @@ int hook_mpi_send_part(const struct hook_mpi_exchange *x)
 	rc = hook_mpi_top.Pack_size_c(x->sendcount, x->sendtype, x->comm, &size);
 	if (rc != MPI_SUCCESS)
 		return rc;
-	hook_mpi_lock(&locked);
+	hook_lock_take(&locked);
 	reap(false);
 	rc = send_packed(x, size);
-	hook_mpi_unlock(&locked);
+	hook_lock_give(&locked);
 	return rc;
 }
 

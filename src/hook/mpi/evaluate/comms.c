@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 
 #include "hook/mpi/evaluate/evaluate.h"
-#include "hook/mpi/object/memory.h"
+#include "hook/kit/lock.h"
 
 #define BUCKETS 256
 #define CHUNK (1u << 20)
@@ -37,20 +37,20 @@ static struct hook_table counts = {.bytes = sizeof(struct count), .clear = sizeo
 static struct evaluate_group *groups[BUCKETS];
 static MPI_Group world_group;
 static uint32_t numbers;
-static int locked;
+static struct hook_lock locked;
 static char *chunk;
 static size_t chunk_left;
 
 static void lock(void)
 {
 	if (hook_mpi_turns)
-		hook_mpi_lock(&locked);
+		hook_lock_take(&locked);
 }
 
 static void unlock(void)
 {
 	if (hook_mpi_turns)
-		hook_mpi_unlock(&locked);
+		hook_lock_give(&locked);
 }
 
 static void *small(size_t size)

@@ -10,7 +10,6 @@
 #include "hook/mpi/evaluate/evaluate.h"
 
 #include <fcntl.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +19,8 @@
 
 #include "hook/common/end.h"
 #include "hook/kit/text.h"
-#include "hook/mpi/object/memory.h"
+#include "hook/kit/lock.h"
+#include "hook/kit/pages.h"
 #include "hook/mpi/replay/replay.h"
 #include "hook/session/session.h"
 #include "hook/thread/evaluate/stacks.h"
@@ -28,7 +28,7 @@
 #define PATIENCE 100000 /* rounds for the lock of a thread that may never let go */
 
 static struct evaluate *threads;
-static int threads_locked;
+static struct hook_lock threads_locked;
 static uint64_t seqs;
 static uint64_t epoch; /* CLOCK_MONOTONIC when the evaluation began */
 
@@ -53,7 +53,7 @@ static void __attribute__((noreturn)) fail(struct hook_thread *t, const char *wh
 
 void *evaluate_memory(size_t size)
 {
-	void *p = hook_mpi_pages(size);
+	void *p = hook_pages(size);
 
 	if (!p)
 		hook_failed(hook_thread_self(), "out of memory for events");
@@ -87,10 +87,10 @@ static struct evaluate *open_streams(struct hook_thread *t)
 				 hook_process.process, t->name);
 	if (rc)
 		fail(t, "cannot write events", rc);
-	hook_mpi_lock(&threads_locked);
+	hook_lock_take(&threads_locked);
 	e->next = threads;
 	threads = e;
-	hook_mpi_unlock(&threads_locked);
+	hook_lock_give(&threads_locked);
 	return e;
 }
 
@@ -105,24 +105,19 @@ struct evaluate *evaluate_self(struct hook_thread *t)
 static void lock(struct evaluate *e)
 {
 	if (hook_mpi_turns)
-		hook_mpi_lock(&e->locked);
+		hook_lock_take(&e->locked);
 }
 
 static void unlock(struct evaluate *e)
 {
 	if (hook_mpi_turns)
-		hook_mpi_unlock(&e->locked);
+		hook_lock_give(&e->locked);
 }
 
 /* False if the thread that holds it may never let go: a signal has come in between. */
 static bool try_lock(struct evaluate *e)
 {
-	for (int i = 0; hook_mpi_turns && i < PATIENCE; i++) {
-		if (!__atomic_exchange_n(&e->locked, 1, __ATOMIC_ACQUIRE))
-			return true;
-		sched_yield();
-	}
-	return !hook_mpi_turns;
+	return !hook_mpi_turns || hook_lock_take_within(&e->locked, PATIENCE);
 }
 
 /* There is room for it: see trace_events_put. A signal may have come in the midst of that. */
@@ -158,12 +153,12 @@ static void thread_closing(struct hook_thread *t)
 	if (!e)
 		return;
 	t->evaluate = NULL;
-	hook_mpi_lock(&threads_locked);
+	hook_lock_take(&threads_locked);
 	while (*p && *p != e)
 		p = &(*p)->next;
 	if (*p)
 		*p = e->next;
-	hook_mpi_unlock(&threads_locked);
+	hook_lock_give(&threads_locked);
 	flush(e);
 	trace_events_close(&e->events);
 	trace_stream_close(&e->polls.stream);

@@ -9,14 +9,15 @@
 #ifndef HOOK_MPI_EVALUATE_H
 #define HOOK_MPI_EVALUATE_H
 
+#include "hook/kit/lock.h"
 #include "hook/mpi/object/batch.h"
-#include "hook/mpi/object/table.h"
+#include "hook/kit/table.h"
 #include "trace/events.h"
 
 /* One per thread. */
 struct evaluate {
 	struct evaluate *next;
-	int locked;
+	struct hook_lock locked;
 	struct hook_mpi_act act;
 	bool last;               /* the recording ends inside the call: its events are written */
 	uint64_t number;         /* of the call at work */

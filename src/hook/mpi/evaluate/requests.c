@@ -5,24 +5,24 @@
  */
 
 #include "hook/mpi/evaluate/evaluate.h"
-#include "hook/mpi/object/memory.h"
+#include "hook/kit/lock.h"
 
 static struct hook_table table = {.bytes = sizeof(struct evaluate_request),
 				  .clear = sizeof(struct evaluate_request)};
 static uint32_t persistent;
 static uint64_t ids;
-static int locked;
+static struct hook_lock locked;
 
 void evaluate_requests_lock(void)
 {
 	if (hook_mpi_turns)
-		hook_mpi_lock(&locked);
+		hook_lock_take(&locked);
 }
 
 void evaluate_requests_unlock(void)
 {
 	if (hook_mpi_turns)
-		hook_mpi_unlock(&locked);
+		hook_lock_give(&locked);
 }
 
 uint64_t evaluate_next_id(void)

@@ -12,7 +12,7 @@
  */
 #include "hook/mpi/explore/explore.h"
 
-#include "hook/mpi/object/memory.h"
+#include "hook/kit/lock.h"
 #include "hook/mpi/object/posts.h"
 
 #define NOWHERE_TAG 1
@@ -27,7 +27,7 @@ struct proxy {
 
 static struct hook_table table = {.bytes = sizeof(struct proxy), .clear = sizeof(struct proxy)};
 int explore_proxies;
-static int locked;
+static struct hook_lock locked;
 
 static struct proxy *proxy_of(MPI_Request handle)
 {
@@ -40,11 +40,11 @@ MPI_Request explore_real_handle(MPI_Request handle)
 
 	if (!explore_proxies)
 		return handle;
-	hook_mpi_lock(&locked);
+	hook_lock_take(&locked);
 	p = proxy_of(handle);
 	if (p)
 		handle = p->real;
-	hook_mpi_unlock(&locked);
+	hook_lock_give(&locked);
 	return handle;
 }
 
@@ -52,14 +52,14 @@ void explore_remove_proxy(MPI_Request handle)
 {
 	struct proxy *p;
 
-	hook_mpi_lock(&locked);
+	hook_lock_take(&locked);
 	p = proxy_of(handle);
 	if (p) {
 		hook_table_remove(&table, p);
 		hook_table_free(&table, p);
 		explore_proxies--;
 	}
-	hook_mpi_unlock(&locked);
+	hook_lock_give(&locked);
 }
 
 /* Where the prelude wants this receive to be posted: true if not as the program says. */
@@ -139,22 +139,22 @@ static int start_proxy(struct hook_mpi_receive *o, MPI_Request handle)
 	struct proxy *p;
 	int rc;
 
-	hook_mpi_lock(&locked);
+	hook_lock_take(&locked);
 	p = hook_table_new(&table);
-	hook_mpi_unlock(&locked);
+	hook_lock_give(&locked);
 	if (!p)
 		hook_failed(hook_self, "out of memory for requests");
 	o->post = HOOK_POSTED;
 	o->request = &p->real;
 	rc = hook_mpi_receive(&explore_below, o);
-	hook_mpi_lock(&locked);
+	hook_lock_take(&locked);
 	if (rc == MPI_SUCCESS) {
 		hook_table_insert(&table, p, (uint64_t)(uintptr_t)handle);
 		explore_proxies++;
 	} else {
 		hook_table_free(&table, p);
 	}
-	hook_mpi_unlock(&locked);
+	hook_lock_give(&locked);
 	return rc;
 }
 

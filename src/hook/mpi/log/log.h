@@ -10,7 +10,7 @@
 #define HOOK_MPI_LOG_H
 
 #include "hook/mpi/call/mpi.h"
-#include "hook/mpi/object/table.h"
+#include "hook/kit/table.h"
 #include "trace/log.h"
 
 /* One per thread. */

@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 
 #include "hook/mpi/log/log.h"
-#include "hook/mpi/object/memory.h"
+#include "hook/kit/pages.h"
 
 static MPI_Count number_at(const void *numbers, int i, bool wide)
 {
@@ -87,7 +87,7 @@ void hook_result_keep(struct hook_result *r)
 	if (!r->counts)
 		return;
 	r->room_bytes = n * (2 * sizeof(MPI_Count) + sizeof(MPI_Datatype)) + 64;
-	r->room = hook_mpi_pages(r->room_bytes);
+	r->room = hook_pages(r->room_bytes);
 	if (!r->room)
 		hook_failed(hook_self, "out of memory for open collective operations");
 	r->counts = copy(r, &at, r->counts, n * (r->wide ? sizeof(MPI_Count) : sizeof(int)));

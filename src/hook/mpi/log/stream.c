@@ -11,7 +11,7 @@
 
 #include "hook/common/process.h"
 #include "hook/kit/text.h"
-#include "hook/mpi/object/memory.h"
+#include "hook/kit/pages.h"
 
 bool hook_log_refused;
 
@@ -85,7 +85,7 @@ struct hook_log *hook_log_self(void)
 		return NULL;
 	log = t->log;
 	if (__builtin_expect(!log, 0)) {
-		log = t->log = hook_mpi_pages(sizeof(*log));
+		log = t->log = hook_pages(sizeof(*log));
 		if (!log)
 			fail("out of memory for the log", "");
 	}

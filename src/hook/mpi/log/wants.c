@@ -4,23 +4,23 @@
  * complete it, since MPI may give its handle to another request as soon as it has.
  */
 #include "hook/mpi/log/log.h"
-#include "hook/mpi/object/memory.h"
+#include "hook/kit/lock.h"
 
 static struct hook_table table = {.bytes = sizeof(struct hook_want),
 				  .clear = sizeof(struct hook_want)};
 static uint32_t live;
-static int locked;
+static struct hook_lock locked;
 
 void hook_wants_lock(void)
 {
 	if (hook_mpi_turns)
-		hook_mpi_lock(&locked);
+		hook_lock_take(&locked);
 }
 
 void hook_wants_unlock(void)
 {
 	if (hook_mpi_turns)
-		hook_mpi_unlock(&locked);
+		hook_lock_give(&locked);
 }
 
 static uint64_t key_of(MPI_Request handle)

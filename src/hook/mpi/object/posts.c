@@ -18,6 +18,7 @@
 #include "base/limit.h"
 #include "base/varint.h"
 #include "hook/common/process.h"
+#include "hook/kit/pages.h"
 #include "trace/window.h"
 
 #define MAX_POSTS (1ull << 30)
@@ -45,7 +46,7 @@ static void *in_file(struct array *a, size_t size)
 	if (p == MAP_FAILED) {
 		if (fd >= 0)
 			close(fd);
-		return p;
+		return NULL;
 	}
 	memcpy(p, a->items, a->bytes);
 	munmap(a->items, a->bytes);
@@ -55,15 +56,17 @@ static void *in_file(struct array *a, size_t size)
 
 static void *bigger(struct array *a, size_t size)
 {
-	void *p = MAP_FAILED;
+	void *p = NULL;
 
 	if (!a->items)
-		return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		return hook_pages(size);
 	if (!a->fd && size > IN_MEMORY)
 		p = in_file(a, size);
 	else if (a->fd && (rp_limit_check(size) || posix_fallocate(a->fd, 0, (off_t)size)))
-		return MAP_FAILED;
-	return p != MAP_FAILED ? p : mremap(a->items, a->bytes, size, MREMAP_MAYMOVE);
+		return NULL;
+	if (!p)
+		p = mremap(a->items, a->bytes, size, MREMAP_MAYMOVE);
+	return p == MAP_FAILED ? NULL : p;
 }
 
 /* Whoever works at this offset has mostly done with what lies before. */
@@ -85,7 +88,7 @@ static bool array_fit(struct array *a, size_t bytes)
 	while (size < bytes)
 		size *= 2;
 	p = bigger(a, size);
-	if (p == MAP_FAILED)
+	if (!p)
 		return false;
 	a->items = p;
 	a->bytes = size;

@@ -4,7 +4,7 @@
  * while its request is alive for the program and not busy, or orphaned.
  */
 #include "hook/mpi/object/requests.h"
-#include "hook/mpi/object/memory.h"
+#include "hook/kit/lock.h"
 
 static struct hook_table table = {.bytes = sizeof(struct hook_request),
 				  .clear = sizeof(struct hook_request)};
@@ -12,18 +12,18 @@ static struct hook_request opens = {.next = &opens, .previous = &opens};
 static uint32_t live;
 uint32_t hook_mpi_pending;
 static uint64_t posts, wilds;
-static int locked;
+static struct hook_lock locked;
 
 void hook_requests_lock(void)
 {
 	if (hook_mpi_turns)
-		hook_mpi_lock(&locked);
+		hook_lock_take(&locked);
 }
 
 void hook_requests_unlock(void)
 {
 	if (hook_mpi_turns)
-		hook_mpi_unlock(&locked);
+		hook_lock_give(&locked);
 }
 
 static uint64_t key_of(MPI_Request handle)

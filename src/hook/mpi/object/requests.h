@@ -10,7 +10,7 @@
 #define HOOK_REQUESTS_H
 
 #include "hook/mpi/call/mpi.h"
-#include "hook/mpi/object/table.h"
+#include "hook/kit/table.h"
 
 enum {
 	REQUEST_WILD = 1,       /* posted with MPI_ANY_SOURCE */

@@ -7,30 +7,24 @@
  */
 #include "hook/mpi/object/turn.h"
 
-#include <sched.h>
-
+#include "hook/kit/lock.h"
 #include "hook/mpi/call/mpi.h"
 #include "hook/thread/sync/wait.h"
 
 static uint64_t next_turn;
 static uint32_t turn_now;
-static int locked;
+static struct hook_lock locked;
 
 uint64_t hook_turn_lock(void)
 {
-	int spins = 0;
-
-	while (__atomic_exchange_n(&locked, 1, __ATOMIC_ACQUIRE)) {
-		if (++spins > 100)
-			sched_yield();
-	}
+	hook_lock_take(&locked);
 	return next_turn;
 }
 
 void hook_turn_unlock(bool taken)
 {
 	next_turn += taken;
-	__atomic_store_n(&locked, 0, __ATOMIC_RELEASE);
+	hook_lock_give(&locked);
 }
 
 /* The turns before are those of other threads here: if they wait as well, it will not come. */

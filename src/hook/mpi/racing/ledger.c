@@ -9,7 +9,8 @@
  * do not grow and none is read twice.
  */
 #include "hook/mpi/racing/ledger.h"
-#include "hook/mpi/object/memory.h"
+#include "hook/kit/pages.h"
+#include "hook/kit/random.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -109,8 +110,8 @@ static bool map_it(int fd)
 		return false;
 	map = p;
 	madvise(map, map_bytes, MADV_DONTDUMP);
-	hook_ledger_outs = hook_mpi_pages(ranks * sizeof(*hook_ledger_outs));
-	hook_ledger_ins = hook_mpi_pages(ranks * sizeof(*hook_ledger_ins));
+	hook_ledger_outs = hook_pages(ranks * sizeof(*hook_ledger_outs));
+	hook_ledger_ins = hook_pages(ranks * sizeof(*hook_ledger_ins));
 	if (hook_ledger_outs && hook_ledger_ins)
 		return true;
 	hook_ledger_close();
@@ -260,7 +261,7 @@ static const struct hook_ledger_entry *next_entry(uint32_t source, struct hook_l
 
 static uint32_t bucket_of(uint32_t source, int32_t tag)
 {
-	uint64_t x = ((uint64_t)source << 32 | (uint32_t)tag) * 0x9e3779b97f4a7c15ull;
+	uint64_t x = hook_random_spread((uint64_t)source << 32 | (uint32_t)tag);
 
 	return (uint32_t)(x >> 52);
 }
@@ -269,7 +270,7 @@ static void get_memory(void)
 {
 	size_t each = sizeof(struct early) + up(clock_bytes, 8);
 	size_t n = EARLY_BYTES / each + 1;
-	char *p = hook_mpi_pages(n * each);
+	char *p = hook_pages(n * each);
 
 	for (size_t i = 0; p && i < n; i++) {
 		struct early *e = (struct early *)(p + i * each);

@@ -12,6 +12,8 @@
 
 #include <stddef.h>
 
+#include "hook/kit/random.h"
+
 /* There are as many runs and groups as entries: each has one entry at least. */
 static uint32_t take(uint32_t *free, uint32_t next, uint32_t *made)
 {
@@ -30,7 +32,7 @@ bool hook_window_is_full(const struct hook_window *w)
 
 static uint32_t *bucket(struct hook_window *w, uint64_t comm, int32_t tag)
 {
-	uint64_t x = (comm ^ (uint64_t)(uint32_t)tag << 32) * 0x9e3779b97f4a7c15ull;
+	uint64_t x = hook_random_spread(comm ^ (uint64_t)(uint32_t)tag << 32);
 
 	return &w->hash[x >> 32 & (WINDOW_ENTRIES - 1)];
 }

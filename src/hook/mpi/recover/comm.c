@@ -8,27 +8,28 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "hook/mpi/object/memory.h"
+#include "hook/kit/lock.h"
+#include "hook/kit/pages.h"
 #include "hook/mpi/recover/recover.h"
 
 #define HEAD 4 /* size, rank, remote, topology */
 
 static struct hook_table table = {.bytes = sizeof(struct recover_comm),
 				  .clear = sizeof(struct recover_comm)};
-static int locked;
+static struct hook_lock locked;
 static MPI_Comm world; /* stands in for MPI_COMM_WORLD where MPI has to copy or to keep */
 static MPI_Comm blank;
 
 static void lock(void)
 {
 	if (hook_mpi_turns)
-		hook_mpi_lock(&locked);
+		hook_lock_take(&locked);
 }
 
 static void unlock(void)
 {
 	if (hook_mpi_turns)
-		hook_mpi_unlock(&locked);
+		hook_lock_give(&locked);
 }
 
 const struct recover_comm *recover_comm(MPI_Comm handle)
@@ -49,7 +50,7 @@ static struct recover_comm *add(MPI_Comm handle, int numbers)
 	c = hook_table_new(&table);
 	if (c) {
 		c->numbers = numbers;
-		c->number = hook_mpi_pages((size_t)(numbers + 1) * sizeof(*c->number));
+		c->number = hook_pages((size_t)(numbers + 1) * sizeof(*c->number));
 	}
 	if (!c || !c->number)
 		hook_failed(hook_self, "out of memory for communicators");

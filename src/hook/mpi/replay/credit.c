@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "hook/common/end.h"
-#include "hook/mpi/object/memory.h"
+#include "hook/kit/pages.h"
 #include "hook/mpi/replay/yield.h"
 #include "hook/session/session.h"
 
@@ -76,10 +76,10 @@ void hook_credit_open(int world)
 
 	if (!hook_session_is_local() || (fault && strcmp(fault, "nocredit") == 0))
 		return;
-	sent = hook_mpi_pages(row);
-	received = hook_mpi_pages(row);
-	known = hook_mpi_pages(row);
-	indulgence = hook_mpi_pages(row);
+	sent = hook_pages(row);
+	received = hook_pages(row);
+	known = hook_pages(row);
+	indulgence = hook_pages(row);
 	if (!sent || !received || !known || !indulgence)
 		return;
 	ranks = world;

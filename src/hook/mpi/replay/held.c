@@ -16,8 +16,9 @@
 #include <time.h>
 
 #include "hook/kit/text.h"
-#include "hook/mpi/object/memory.h"
-#include "hook/mpi/object/table.h"
+#include "hook/kit/lock.h"
+#include "hook/kit/pages.h"
+#include "hook/kit/table.h"
 #include "hook/session/session.h"
 
 #define FIRST_MARKS 16
@@ -46,13 +47,13 @@ struct shadow {
 };
 
 static struct hook_table shadows = {.bytes = sizeof(struct shadow), .clear = sizeof(struct shadow)};
-static int locked;
+static struct hook_lock locked;
 static MPI_Comm permits;
 static struct hook_mpi_calls below; /* the layer below: MPI itself */
 
 static void *fresh(struct hook_thread *t, size_t size)
 {
-	void *p = hook_mpi_pages(size);
+	void *p = hook_pages(size);
 
 	if (!p)
 		hook_failed(t, "out of memory for held messages");
@@ -251,13 +252,13 @@ static struct shadow *new_shadow(struct hook_thread *t, MPI_Comm comm)
 {
 	struct shadow *s;
 
-	hook_mpi_lock(&locked);
+	hook_lock_take(&locked);
 	s = hook_table_new(&shadows);
 	if (s) {
 		s->request = MPI_REQUEST_NULL;
 		hook_table_insert(&shadows, s, (uint64_t)(uintptr_t)comm);
 	}
-	hook_mpi_unlock(&locked);
+	hook_lock_give(&locked);
 	if (!s)
 		hook_failed(t, "out of memory for held messages");
 	return s;
@@ -277,9 +278,9 @@ static struct shadow *find(MPI_Comm comm)
 {
 	struct shadow *s;
 
-	hook_mpi_lock(&locked);
+	hook_lock_take(&locked);
 	s = hook_table_find(&shadows, (uint64_t)(uintptr_t)comm);
-	hook_mpi_unlock(&locked);
+	hook_lock_give(&locked);
 	return s;
 }
 
@@ -315,10 +316,10 @@ void hook_held_freeing(struct hook_thread *t, MPI_Comm comm)
 		return;
 	ready(s);
 	below.Comm_free(&s->comm);
-	hook_mpi_lock(&locked);
+	hook_lock_take(&locked);
 	hook_table_remove(&shadows, s);
 	hook_table_free(&shadows, s);
-	hook_mpi_unlock(&locked);
+	hook_lock_give(&locked);
 }
 
 /* Errors are handled as on the communicator itself, whose handler may have been set since. */

@@ -6,6 +6,7 @@
  */
 #include <sys/mman.h>
 
+#include "hook/kit/pages.h"
 #include "hook/mpi/stamp/stamp.h"
 
 static struct {
@@ -57,9 +58,8 @@ static int attach(void *buffer, MPI_Count size)
 	if (size < 0 || attached.ours)
 		return attach_to_mpi(buffer, size);
 	wanted = (size_t)with_clocks(size);
-	ours = mmap(NULL, wanted, PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (ours == MAP_FAILED)
+	ours = hook_pages_sparse(wanted);
+	if (!ours)
 		return MPI_ERR_NO_MEM;
 	rc = attach_to_mpi(ours, (MPI_Count)wanted);
 	if (rc != MPI_SUCCESS) {

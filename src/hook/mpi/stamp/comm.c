@@ -9,7 +9,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "hook/mpi/object/memory.h"
+#include "hook/kit/pages.h"
+#include "hook/kit/random.h"
 #include "hook/mpi/stamp/stamp.h"
 
 #define TABLE 1024 /* communicators known at a time; a slot is simply taken over */
@@ -29,9 +30,7 @@ static bool has_keyval;
 
 static struct known *slot_of(MPI_Comm comm)
 {
-	uint64_t x = (uint64_t)(uintptr_t)comm * 0x9e3779b97f4a7c15ull;
-
-	return &table[x >> 54];
+	return &table[hook_random_spread((uintptr_t)comm) >> 54];
 }
 
 static void forget(struct known *k)
@@ -65,7 +64,7 @@ static int *translate(MPI_Group group, int size, size_t *bytes)
 	int *ranks;
 
 	*bytes = (size_t)size * 2 * sizeof(int);
-	ranks = hook_mpi_pages(*bytes);
+	ranks = hook_pages(*bytes);
 	if (!ranks)
 		return NULL;
 	for (int i = 0; i < size; i++)

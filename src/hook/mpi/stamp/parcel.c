@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "hook/mpi/object/memory.h"
+#include "hook/kit/pages.h"
 #include "hook/mpi/object/requests.h"
 
 struct hook_mpi_calls stamp_below;
@@ -160,7 +160,7 @@ void *stamp_pack(struct hook_mpi_exchange *x, size_t before, size_t *mapped)
 	stamp_below.Pack_size((int)x->sendcount, x->sendtype, x->comm, &size);
 #endif
 	*mapped = before + (size_t)size + 1;
-	copy = hook_mpi_pages(*mapped);
+	copy = hook_pages(*mapped);
 	if (!copy)
 		return NULL;
 	hook_mpi_pack(&stamp_below, x, copy + before, size, &packed);
@@ -172,14 +172,14 @@ void *stamp_pack(struct hook_mpi_exchange *x, size_t before, size_t *mapped)
 
 int stamp_open(enum hook_clock_kind kind, int rank, int ranks)
 {
-	struct hook_clock_peer *peer = hook_mpi_pages((size_t)ranks * sizeof(*peer));
-	void *image = hook_mpi_pages(CLOCK_IMAGE((size_t)ranks));
+	struct hook_clock_peer *peer = hook_pages((size_t)ranks * sizeof(*peer));
+	void *image = hook_pages(CLOCK_IMAGE((size_t)ranks));
 
 	stamp_head = hook_clock_bytes(kind, (uint32_t)ranks);
 	stamp_room = ranks > sysconf(_SC_NPROCESSORS_ONLN) ? STAMP_COPY_CROWDED : STAMP_COPY;
-	stamp_send_room = hook_mpi_pages(stamp_head + (size_t)stamp_room);
-	stamp_recv_room = hook_mpi_pages(stamp_head + (size_t)stamp_room);
-	stamp_counts = hook_mpi_pages(2 * (size_t)ranks * sizeof(uint32_t));
+	stamp_send_room = hook_pages(stamp_head + (size_t)stamp_room);
+	stamp_recv_room = hook_pages(stamp_head + (size_t)stamp_room);
+	stamp_counts = hook_pages(2 * (size_t)ranks * sizeof(uint32_t));
 	if (!peer || !image || !stamp_send_room || !stamp_recv_room || !stamp_counts)
 		return -ENOMEM;
 	hook_clock_init(&stamp_clock, kind, (uint32_t)rank, (uint32_t)ranks, peer, image);

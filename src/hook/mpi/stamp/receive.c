@@ -4,7 +4,6 @@
  * place belongs to the request.
  */
 
-#include "hook/mpi/object/memory.h"
 #include "hook/mpi/stamp/stamp.h"
 
 /* Messages that were taken out of the queue and not received yet. */

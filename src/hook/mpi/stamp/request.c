@@ -5,7 +5,7 @@
  */
 #include <sys/mman.h>
 
-#include "hook/mpi/object/memory.h"
+#include "hook/kit/pages.h"
 #include "hook/mpi/stamp/stamp.h"
 
 #define ROOMS 32         /* made at a time */
@@ -52,7 +52,7 @@ void *stamp_request_room(struct stamp_request *r, size_t n)
 			crowded_rooms++;
 		}
 		each = (stamp_head + rooms[r->size].bytes + 63) / 64 * 64;
-		block = hook_mpi_pages(each * count);
+		block = hook_pages(each * count);
 		for (size_t i = 0; block && i < count; i++) {
 			*(void **)(block + i * each) = rooms[r->size].free;
 			rooms[r->size].free = block + i * each;

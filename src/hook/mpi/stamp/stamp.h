@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "hook/mpi/call/mpi.h"
-#include "hook/mpi/object/table.h"
+#include "hook/kit/table.h"
 #include "hook/mpi/racing/clock.h"
 #include "hook/mpi/racing/ledger.h"
 

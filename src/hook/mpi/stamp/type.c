@@ -7,7 +7,8 @@
  */
 #include <limits.h>
 
-#include "hook/mpi/object/memory.h"
+#include "hook/kit/pages.h"
+#include "hook/kit/random.h"
 #include "hook/mpi/stamp/stamp.h"
 
 #define SETS 512 /* of datatypes that are kept: programs send the rows of a matrix one by one */
@@ -45,7 +46,7 @@ static int ask_plain_size(MPI_Datatype type)
 
 int stamp_type_plain_size(MPI_Datatype type)
 {
-	struct stamp_plain *p = &plain[((uint64_t)(uintptr_t)type * 0x9e3779b97f4a7c15ull) >> 60];
+	struct stamp_plain *p = &plain[hook_random_spread((uintptr_t)type) >> 60];
 
 	if (!p->size || p->type != type) {
 		int size = ask_plain_size(type);
@@ -130,7 +131,7 @@ static void *new_slot(void)
 	char *slot;
 
 	if (!left) {
-		next = hook_mpi_pages(slot_bytes() * BLOCK);
+		next = hook_pages(slot_bytes() * BLOCK);
 		left = next ? BLOCK : 0;
 	}
 	if (!left)
@@ -149,7 +150,7 @@ static struct stamp_type *uncached(void)
 	char *block;
 
 	if (!t) {
-		block = hook_mpi_pages(each * BLOCK);
+		block = hook_pages(each * BLOCK);
 		for (size_t i = 0; block && i < BLOCK; i++) {
 			t = (struct stamp_type *)(block + i * each + slot);
 			t->slot = spare;
@@ -172,9 +173,9 @@ static bool is_same(const struct stamp_type *t, const struct stamp_type *wanted)
 /* The one that is kept, or the one to be given up for it: never one in use. NULL: all are. */
 static struct stamp_type *find(const struct stamp_type *wanted)
 {
-	uint64_t x = ((uint64_t)(uintptr_t)wanted->buf ^ (uint64_t)(uintptr_t)wanted->of << 17 ^
-		      (uint64_t)wanted->count << 40) *
-		     0x9e3779b97f4a7c15ull; /* its upper bits depend on all of that */
+	uint64_t x =
+		hook_random_spread((uintptr_t)wanted->buf ^ (uint64_t)(uintptr_t)wanted->of << 17 ^
+				   (uint64_t)wanted->count << 40);
 	size_t sets = stamp_type_plain_size(wanted->of) ? SETS : SETS_DERIVED;
 	struct stamp_type *set = cache[(x >> 32) * sets >> 32], *oldest = NULL;
 

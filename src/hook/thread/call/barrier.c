@@ -8,8 +8,9 @@
  * it are over.
  */
 #include <sched.h>
-#include <sys/mman.h>
 
+#include "hook/kit/lock.h"
+#include "hook/kit/pages.h"
 #include "hook/thread/call/real.h"
 #include "hook/thread/evaluate/origin.h"
 #include "hook/thread/sync/objects.h"
@@ -18,24 +19,13 @@
 #define MOST_MEMBERS 120
 
 struct meeting {
-	int locked;
+	struct hook_lock locked;
 	uint32_t count;
 	uint32_t members;
 	uint64_t arrived, returned; /* of members */
 	uint64_t ours;              /* how many rounds have our choice */
 	const struct hook_thread *member[MOST_MEMBERS];
 };
-
-static void lock(struct meeting *m)
-{
-	while (__atomic_exchange_n(&m->locked, 1, __ATOMIC_ACQUIRE))
-		sched_yield();
-}
-
-static void unlock(struct meeting *m)
-{
-	__atomic_store_n(&m->locked, 0, __ATOMIC_RELEASE);
-}
 
 static bool is_member(struct meeting *m, const struct hook_thread *t)
 {
@@ -54,14 +44,14 @@ static uint64_t arrive(struct meeting *m, const struct hook_thread *t)
 {
 	uint64_t round = UINT64_MAX, over = 0;
 
-	lock(m);
+	hook_lock_take(&m->locked);
 	if (m->ours == UINT64_MAX && is_member(m, t)) {
 		round = m->arrived++ / m->count;
 	} else if (m->ours == UINT64_MAX) {
 		m->ours = m->arrived / m->count;
 		over = m->ours * m->count;
 	}
-	unlock(m);
+	hook_lock_give(&m->locked);
 	while (__atomic_load_n(&m->returned, __ATOMIC_ACQUIRE) < over)
 		sched_yield();
 	return round;
@@ -73,10 +63,10 @@ static bool is_serial(struct meeting *m, const struct hook_thread *t, uint64_t r
 
 	if (round == UINT64_MAX)
 		return chosen;
-	lock(m);
+	hook_lock_take(&m->locked);
 	m->returned++;
 	ours = round < m->ours;
-	unlock(m);
+	hook_lock_give(&m->locked);
 	return ours ? m->member[0] == t : chosen;
 }
 
@@ -135,8 +125,8 @@ static struct meeting *meeting_new(unsigned int count)
 
 	if (count > MOST_MEMBERS)
 		return NULL;
-	m = mmap(NULL, sizeof(*m), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (m == MAP_FAILED)
+	m = hook_pages(sizeof(*m));
+	if (!m)
 		return NULL;
 	m->count = count;
 	m->ours = UINT64_MAX;
@@ -147,8 +137,7 @@ static void forget(pthread_barrier_t *b)
 {
 	struct hook_sync_entry *e = hook_sync_entry(b);
 
-	if (e->more)
-		munmap(e->more, sizeof(struct meeting));
+	hook_pages_free(e->more, sizeof(struct meeting));
 	e->more = NULL;
 	hook_sync_forget(b);
 }

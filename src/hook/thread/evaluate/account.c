@@ -8,12 +8,14 @@
 #include "hook/thread/evaluate/account.h"
 
 #include <fcntl.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
+#include "hook/kit/lock.h"
+#include "hook/kit/pages.h"
+#include "hook/kit/proc.h"
+#include "hook/kit/table.h"
 #include "hook/thread/evaluate/origin.h"
 #include "hook/thread/evaluate/stacks.h"
 #include "hook/thread/life/stuck.h"
@@ -22,116 +24,52 @@
 #include "trace/objects.h"
 
 #define PATIENCE 100000 /* rounds for the lock of a thread that may never let go */
-#define FIRST_ROOM 256
 
 struct use {
-	uint32_t next; /* of the same object, plus 1 */
+	struct hook_entry entry; /* found by its object alone */
+	uint32_t next;           /* of the same object, an index */
 	uint32_t op;
 	uint32_t site;
 	uint64_t count, handed, failed, predicted, bytes;
 };
 
 struct object {
-	uint64_t id;
+	struct hook_entry entry; /* by id */
 	const void *address;
 	const char *name;
 	uint32_t made;
 	uint32_t version; /* when it was first taken */
 	uint32_t first_site;
 	uint32_t seen; /* the version taken last */
-	uint32_t uses; /* the first of them, plus 1 */
-};
-
-struct list {
-	void *item;
-	size_t count, room;
+	uint32_t uses; /* the first of them, an index */
 };
 
 struct hook_account {
-	int locked;
+	struct hook_lock locked;
 	bool changed;
 	bool op[SYNC_OPS];
-	struct list objects, uses;
-	uint32_t *index; /* of objects by id, plus 1 */
-	size_t room;     /* of the index: a power of two */
+	struct hook_table objects, uses;
 	struct trace_stream stream;
 };
 
-static void *memory(size_t size)
+static void *must(void *p)
 {
-	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (p == MAP_FAILED)
+	if (!p)
 		hook_failed(hook_thread_self(), "out of memory for objects");
 	return p;
 }
 
-/* One more item, all zero. */
-static void *add(struct list *l, size_t size)
+static struct hook_account *account_of(struct hook_thread *t)
 {
-	if (l->count == l->room) {
-		size_t room = l->room ? 2 * l->room : FIRST_ROOM;
-		void *larger = memory(room * size);
+	struct hook_account *a = t->account;
 
-		if (l->item) {
-			memcpy(larger, l->item, l->count * size);
-			munmap(l->item, l->room * size);
-		}
-		l->item = larger;
-		l->room = room;
-	}
-	return (char *)l->item + size * l->count++;
-}
-
-static struct object *object_at(const struct hook_account *a, uint32_t i)
-{
-	return (struct object *)a->objects.item + i;
-}
-
-static struct use *use_at(const struct hook_account *a, uint32_t i)
-{
-	return (struct use *)a->uses.item + i;
-}
-
-static bool lock(struct hook_account *a, int patience)
-{
-	for (int i = 0; __atomic_exchange_n(&a->locked, 1, __ATOMIC_ACQUIRE); i++) {
-		if (patience && i == patience)
-			return false;
-		sched_yield();
-	}
-	return true;
-}
-
-static void unlock(struct hook_account *a)
-{
-	__atomic_store_n(&a->locked, 0, __ATOMIC_RELEASE);
-}
-
-/* Where the index has the object, or would. */
-static uint32_t *find(const struct hook_account *a, uint64_t id)
-{
-	size_t i = (id * 0x9e3779b97f4a7c15ull) >> 24;
-
-	for (;; i++) {
-		uint32_t *at = &a->index[i & (a->room - 1)];
-
-		if (!*at || object_at(a, *at - 1)->id == id)
-			return at;
-	}
-}
-
-static void grow_index(struct hook_account *a)
-{
-	uint32_t *old = a->index;
-	size_t before = a->room;
-
-	a->room = before ? 2 * before : 2 * FIRST_ROOM;
-	a->index = memory(a->room * sizeof(*a->index));
-	for (uint32_t i = 0; i < a->objects.count; i++)
-		*find(a, object_at(a, i)->id) = i + 1;
-	if (old)
-		munmap(old, before * sizeof(*old));
+	if (a)
+		return a;
+	a = must(hook_pages(sizeof(*a)));
+	a->objects.bytes = a->objects.clear = sizeof(struct object);
+	a->uses.bytes = a->uses.clear = sizeof(struct use);
+	t->account = a;
+	return a;
 }
 
 static bool is_of_threads(enum hook_sync_op op)
@@ -142,17 +80,12 @@ static bool is_of_threads(enum hook_sync_op op)
 static struct object *object_of(struct hook_account *a, const struct hook_sync_call *c, uint64_t id,
 				uint32_t site)
 {
-	struct object *o;
-	uint32_t *at;
+	struct object *o = hook_table_find(&a->objects, id);
 
-	if (2 * a->objects.count >= a->room)
-		grow_index(a);
-	at = find(a, id);
-	if (*at)
-		return object_at(a, *at - 1);
-	o = add(&a->objects, sizeof(*o));
-	*at = (uint32_t)a->objects.count;
-	o->id = id;
+	if (o)
+		return o;
+	o = must(hook_table_new(&a->objects));
+	hook_table_insert(&a->objects, o, id);
 	o->first_site = site;
 	if (is_of_threads(c->op))
 		return o;
@@ -169,17 +102,17 @@ static struct use *use_of(struct hook_account *a, struct object *o, uint32_t op,
 	struct use *u = NULL;
 
 	for (; (at = *before); before = &u->next) {
-		u = use_at(a, at - 1);
+		u = hook_table_at(&a->uses, at);
 		if (u->op == op && u->site == site)
 			break;
 	}
 	if (at) {
 		*before = u->next;
 	} else {
-		u = add(&a->uses, sizeof(*u));
+		u = must(hook_table_new(&a->uses));
 		u->op = op;
 		u->site = site;
-		at = (uint32_t)a->uses.count;
+		at = u->entry.index;
 		a->op[op] = true;
 	}
 	u->next = o->uses;
@@ -208,13 +141,11 @@ void hook_account_note(struct hook_thread *t, const struct hook_sync_call *c, ui
 		       const struct trace_sync_outcome *out, int bytes)
 {
 	uint32_t site = hook_stacks_site(hook_stacks_of(t), c->site);
-	struct hook_account *a = t->account;
+	struct hook_account *a = account_of(t);
 	struct object *o;
 	struct use *u;
 
-	if (!a)
-		a = t->account = memory(sizeof(*a));
-	lock(a, 0);
+	hook_lock_take(&a->locked);
 	o = object_of(a, c, id_of(c, out->nameless ? 0 : id), site);
 	u = use_of(a, o, c->op, site);
 	u->count++;
@@ -228,7 +159,7 @@ void hook_account_note(struct hook_thread *t, const struct hook_sync_call *c, ui
 			o->version = out->version;
 	}
 	a->changed = true;
-	unlock(a);
+	hook_lock_give(&a->locked);
 }
 
 static const char *kind_of(enum hook_sync_op op)
@@ -273,17 +204,9 @@ static const char *kind_of(enum hook_sync_op op)
 /* What the kernel calls it: only here is a name that it was given. */
 static void read_name(const struct hook_thread *t, char name[TRACE_OBJECTS_TEXT])
 {
-	char path[64];
-	ssize_t n = 0;
-	int fd;
+	size_t n = hook_proc_of_thread(t->tid, "comm", name, TRACE_OBJECTS_TEXT);
 
-	snprintf(path, sizeof(path), "/proc/self/task/%d/comm", t->tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		n = read(fd, name, TRACE_OBJECTS_TEXT - 1);
-		close(fd);
-	}
-	name[n > 0 ? n - 1 : 0] = 0;
+	name[n ? n - 1 : 0] = 0;
 }
 
 static int put_head(struct hook_account *a, const struct hook_thread *t)
@@ -310,7 +233,7 @@ static int put_head(struct hook_account *a, const struct hook_thread *t)
 static int put_object(struct hook_account *a, const struct object *o)
 {
 	struct trace_objects_rec rec = {.kind = TRACE_OBJECTS_OBJECT,
-					.object = {.id = o->id,
+					.object = {.id = o->entry.key,
 						   .address = (uintptr_t)o->address,
 						   .made = o->made,
 						   .version = o->version,
@@ -320,9 +243,8 @@ static int put_object(struct hook_account *a, const struct object *o)
 	if (o->name)
 		strncpy(rec.text[0], o->name, TRACE_OBJECTS_TEXT - 1);
 	rc = trace_objects_put(&a->stream, &rec);
-	for (uint32_t at = o->uses; at && !rc; at = use_at(a, at - 1)->next) {
-		const struct use *u = use_at(a, at - 1);
-
+	for (const struct use *u = hook_table_at(&a->uses, o->uses); u && !rc;
+	     u = hook_table_at(&a->uses, u->next)) {
 		rec = (struct trace_objects_rec){.kind = TRACE_OBJECTS_USE,
 						 .use = {.op = u->op,
 							 .site = u->site,
@@ -350,9 +272,17 @@ static int put_account(struct hook_account *a, const struct hook_thread *t)
 	}
 	if (!rc)
 		rc = put_head(a, t);
-	for (uint32_t i = 0; i < a->objects.count && !rc; i++)
-		rc = put_object(a, object_at(a, i));
+	for (uint32_t i = 1; i <= a->objects.used && !rc; i++)
+		rc = put_object(a, hook_table_at(&a->objects, i));
 	return rc ? rc : trace_objects_put(&a->stream, &end);
+}
+
+static bool take(struct hook_account *a, int patience)
+{
+	if (patience)
+		return hook_lock_take_within(&a->locked, patience);
+	hook_lock_take(&a->locked);
+	return true;
 }
 
 static void write_account(struct hook_thread *t, int patience)
@@ -360,12 +290,12 @@ static void write_account(struct hook_thread *t, int patience)
 	struct hook_account *a = t->account;
 	int rc = 0;
 
-	if (!a || !lock(a, patience))
+	if (!a || !take(a, patience))
 		return;
 	if (a->changed)
 		rc = put_account(a, t);
 	a->changed = false;
-	unlock(a);
+	hook_lock_give(&a->locked);
 	if (rc) {
 		hook_say("cannot write what the threads did: ", strerror(-rc), NULL);
 		hook_failed(t, "the account of a thread cannot be written");
@@ -397,11 +327,7 @@ void hook_account_close(struct hook_thread *t)
 	hook_account_write(t);
 	t->account = NULL;
 	trace_stream_close(&a->stream);
-	if (a->objects.item)
-		munmap(a->objects.item, a->objects.room * sizeof(struct object));
-	if (a->uses.item)
-		munmap(a->uses.item, a->uses.room * sizeof(struct use));
-	if (a->index)
-		munmap(a->index, a->room * sizeof(*a->index));
-	munmap(a, sizeof(*a));
+	hook_table_drop(&a->objects);
+	hook_table_drop(&a->uses);
+	hook_pages_free(a, sizeof(*a));
 }

@@ -6,93 +6,53 @@
  */
 #include "hook/thread/evaluate/origin.h"
 
-#include <sched.h>
-#include <sys/mman.h>
-
+#include "hook/kit/lock.h"
+#include "hook/kit/table.h"
 #include "hook/thread/evaluate/stacks.h"
 
-#define FIRST_ROOM 1024
-
 struct origin {
-	const void *object; /* NULL: free */
+	struct hook_entry entry; /* by address */
 	uint32_t site;
 };
 
-static struct {
-	int locked;
-	struct origin *slot;
-	size_t room, used; /* room: a power of two */
-	struct hook_stacks *stacks;
-} table;
+static struct hook_lock lock;
+static struct hook_table origins = {.bytes = sizeof(struct origin), .clear = sizeof(struct origin)};
+static struct hook_stacks *stacks;
 
-static void lock(void)
+static struct origin *add(uint64_t address)
 {
-	while (__atomic_exchange_n(&table.locked, 1, __ATOMIC_ACQUIRE))
-		sched_yield();
-}
+	struct origin *o = hook_table_new(&origins);
 
-static void unlock(void)
-{
-	__atomic_store_n(&table.locked, 0, __ATOMIC_RELEASE);
-}
-
-/* The object's slot, or the one it would have; there is a free one. */
-static struct origin *find(const void *object)
-{
-	size_t i = ((uintptr_t)object * 0x9e3779b97f4a7c15ull) >> 20;
-
-	for (;; i++) {
-		struct origin *m = &table.slot[i & (table.room - 1)];
-
-		if (!m->object || m->object == object)
-			return m;
-	}
-}
-
-static void grow(void)
-{
-	size_t before = table.room, room = before ? 2 * before : FIRST_ROOM;
-	struct origin *old = table.slot;
-	void *p = mmap(NULL, room * sizeof(*old), PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (p == MAP_FAILED)
+	if (!o)
 		hook_failed(hook_thread_self(), "out of memory for objects");
-	table.slot = p;
-	table.room = room;
-	for (size_t i = 0; i < before; i++) {
-		if (old[i].object)
-			*find(old[i].object) = old[i];
-	}
-	if (old)
-		munmap(old, before * sizeof(*old));
+	hook_table_insert(&origins, o, address);
+	return o;
 }
 
 void hook_origin_note(const void *object, const void *site)
 {
-	struct origin *m;
+	struct origin *o;
 
 	hook_depth = HOOK_CLOSED;
-	lock();
-	if (!table.stacks)
-		table.stacks = hook_stacks_open("made");
-	if (2 * table.used >= table.room)
-		grow();
-	m = find(object);
-	table.used += !m->object;
-	m->object = object;
-	m->site = site ? hook_stacks_site(table.stacks, site) : 0;
-	unlock();
+	hook_lock_take(&lock);
+	if (!stacks)
+		stacks = hook_stacks_open("made");
+	o = hook_table_find(&origins, (uintptr_t)object);
+	if (!o)
+		o = add((uintptr_t)object);
+	o->site = site ? hook_stacks_site(stacks, site) : 0;
+	hook_lock_give(&lock);
 	hook_depth = 0;
 }
 
 uint32_t hook_origin_site(const void *object)
 {
-	uint32_t site = 0;
+	const struct origin *o;
+	uint32_t site;
 
-	lock();
-	if (table.room)
-		site = find(object)->site;
-	unlock();
+	hook_lock_take(&lock);
+	o = hook_table_find(&origins, (uintptr_t)object);
+	site = o ? o->site : 0;
+	hook_lock_give(&lock);
 	return site;
 }

@@ -11,16 +11,17 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 #include <unwind.h>
 
 #include "hook/common/process.h"
+#include "hook/kit/pages.h"
+#include "hook/kit/random.h"
+#include "hook/kit/table.h"
 #include "trace/events.h"
 
 #define CACHED 512 /* pairs */
 #define WAYS 2
-#define FIRST_NUMBERS 1024
 
 struct frames {
 	bool alone; /* the site is not on the stack: it is all that is known */
@@ -37,16 +38,15 @@ struct entry {
 	struct frames frames;
 };
 
+/* Its index is its number. */
 struct number {
-	uint64_t hash; /* 0: free */
-	uint32_t number;
+	struct hook_entry entry; /* by hash */
 };
 
 struct hook_stacks {
 	struct trace_stream stream;
 	struct entry cache[CACHED][WAYS];
-	struct number *numbers; /* by hash */
-	uint32_t room, count;
+	struct hook_table numbers;
 };
 
 typedef _Unwind_Reason_Code trace_fn(struct _Unwind_Context *context, void *data);
@@ -157,69 +157,35 @@ static uint64_t hash_frames(const struct frames *f)
 	uint64_t h = f->depth;
 
 	for (uint32_t i = 0; i < f->depth; i++) {
-		h = (h ^ f->address[i]) * 0x9e3779b97f4a7c15ull;
+		h = hook_random_spread(h ^ f->address[i]);
 		h ^= h >> 29;
 	}
-	return h ? h : 1;
-}
-
-static void *fresh(size_t size)
-{
-	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	return p == MAP_FAILED ? NULL : p;
-}
-
-static struct number *find_number(struct number *numbers, uint32_t room, uint64_t hash)
-{
-	uint32_t i = (uint32_t)(hash >> 32) & (room - 1);
-
-	while (numbers[i].hash && numbers[i].hash != hash)
-		i = (i + 1) & (room - 1);
-	return &numbers[i];
-}
-
-static bool grow_numbers(struct hook_stacks *s)
-{
-	uint32_t room = s->room ? 2 * s->room : FIRST_NUMBERS;
-	struct number *larger = fresh(room * sizeof(*larger));
-
-	if (!larger)
-		return false;
-	for (uint32_t i = 0; i < s->room; i++) {
-		if (s->numbers[i].hash)
-			*find_number(larger, room, s->numbers[i].hash) = s->numbers[i];
-	}
-	if (s->numbers)
-		munmap(s->numbers, s->room * sizeof(*s->numbers));
-	s->numbers = larger;
-	s->room = room;
-	return true;
+	return h;
 }
 
 /* The number of a stack; a new one is written. */
 static uint32_t number_of(struct hook_stacks *s, const struct frames *f)
 {
 	uint64_t hash = hash_frames(f);
-	struct number *n;
+	struct number *n = hook_table_find(&s->numbers, hash);
 
-	if (2 * s->count >= s->room && !grow_numbers(s))
+	if (n)
+		return n->entry.index;
+	n = hook_table_new(&s->numbers);
+	if (!n)
 		return 0;
-	n = find_number(s->numbers, s->room, hash);
-	if (n->hash)
-		return n->number;
-	if (trace_sites_put(&s->stream, f->address, f->depth))
+	if (trace_sites_put(&s->stream, f->address, f->depth)) {
+		hook_table_free(&s->numbers, n);
 		return 0;
+	}
 	hook_mapped_write(hook_evaluate_directory());
-	n->hash = hash;
-	n->number = ++s->count;
-	return n->number;
+	hook_table_insert(&s->numbers, n, hash);
+	return n->entry.index;
 }
 
 static struct entry *cache_line(struct hook_stacks *s, const void *site, const void *sp)
 {
-	uint64_t x =
-		((uint64_t)(uintptr_t)site ^ (uint64_t)(uintptr_t)sp << 20) * 0x9e3779b97f4a7c15ull;
+	uint64_t x = hook_random_spread((uintptr_t)site ^ (uint64_t)(uintptr_t)sp << 20);
 
 	return s->cache[(x >> 32) % CACHED];
 }
@@ -264,12 +230,13 @@ int hook_evaluate_directory(void)
 
 struct hook_stacks *hook_stacks_open(const char *name)
 {
-	struct hook_stacks *s = fresh(sizeof(*s));
+	struct hook_stacks *s = hook_pages(sizeof(*s));
 	char file[TRACE_NAME_BYTES + 32];
 	int rc;
 
 	if (!s)
 		hook_failed(hook_thread_self(), "out of memory for events");
+	s->numbers.bytes = s->numbers.clear = sizeof(struct number);
 	if (hook_process.process)
 		snprintf(file, sizeof(file), "p%u-%s.sites", hook_process.process, name);
 	else
@@ -295,7 +262,6 @@ void hook_stacks_close(struct hook_stacks *s)
 	if (!s)
 		return;
 	trace_stream_close(&s->stream);
-	if (s->numbers)
-		munmap(s->numbers, s->room * sizeof(*s->numbers));
-	munmap(s, sizeof(*s));
+	hook_table_drop(&s->numbers);
+	hook_pages_free(s, sizeof(*s));
 }

@@ -7,6 +7,7 @@
 #ifndef HOOK_SYNC_GOMP_H
 #define HOOK_SYNC_GOMP_H
 
+#include "hook/kit/lock.h"
 #include "hook/thread/sync/sync.h"
 
 #define HOOK_GOMP_BUCKETS 64
@@ -45,9 +46,9 @@ struct hook_gomp_team {
 	hook_gomp_body *body;
 	void *data;
 	struct hook_thread *master;
-	struct hook_gomp_loop loop; /* that it begins with */
-	void *copied;               /* replay: what a single hands out */
-	int ordered_lock;           /* replay */
+	struct hook_gomp_loop loop;    /* that it begins with */
+	void *copied;                  /* replay: what a single hands out */
+	struct hook_lock ordered_lock; /* replay */
 	struct hook_gomp_ordered *ordered;
 	uint64_t id; /* of the order of its tasks */
 	uint32_t version[2];

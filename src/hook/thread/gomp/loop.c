@@ -6,10 +6,10 @@
  * libgomp is told of the loop and then no more asked; every thread takes its parts without waiting
  * for others. Ordered iterations wait for their turn, which is their position.
  */
-#include <sched.h>
 #include <stdarg.h>
 #include <stdlib.h>
 
+#include "hook/kit/lock.h"
 #include "hook/thread/gomp/gomp.h"
 #include "hook/thread/race/race.h"
 #include "hook/thread/serial/baton.h"
@@ -78,17 +78,6 @@ static uint64_t iteration(const struct hook_gomp_loop *l, uint64_t at)
 	return at == l->count ? l->end : l->start + at * l->step;
 }
 
-static void lock(int *word)
-{
-	while (__atomic_exchange_n(word, 1, __ATOMIC_ACQUIRE))
-		sched_yield();
-}
-
-static void unlock(int *word)
-{
-	__atomic_store_n(word, 0, __ATOMIC_RELEASE);
-}
-
 static struct hook_gomp_ordered **find(struct hook_gomp_team *team, uint32_t number)
 {
 	struct hook_gomp_ordered **p = &team->ordered;
@@ -105,7 +94,7 @@ static void await_part(struct hook_thread *t, struct hook_gomp_loop *l)
 	struct hook_gomp_ordered **p;
 
 	if (!l->turn) {
-		lock(&team->ordered_lock);
+		hook_lock_take(&team->ordered_lock);
 		p = find(team, l->number);
 		if (!*p)
 			*p = calloc(1, sizeof(**p));
@@ -113,7 +102,7 @@ static void await_part(struct hook_thread *t, struct hook_gomp_loop *l)
 			hook_failed(t, "there is no memory for an ordered loop");
 		(*p)->number = l->number;
 		l->turn = &(*p)->turn;
-		unlock(&team->ordered_lock);
+		hook_lock_give(&team->ordered_lock);
 	}
 	t->waits_in = "ordered (OpenMP)";
 	hook_sync_await(t, l->turn, (uint32_t)l->at);
@@ -130,11 +119,11 @@ static void leave_part(struct hook_thread *t, struct hook_gomp_loop *l)
 		hook_sync_pass(l->turn, (uint32_t)(l->at + l->length));
 		return;
 	}
-	lock(&team->ordered_lock);
+	hook_lock_take(&team->ordered_lock);
 	p = find(team, l->number);
 	over = *p;
 	*p = over->next;
-	unlock(&team->ordered_lock);
+	hook_lock_give(&team->ordered_lock);
 	free(over);
 }
 

@@ -6,11 +6,8 @@
  * so that it is the first of each round, and it asks for another round as often as there are any.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <sched.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <threads.h>
 #include <unistd.h>
@@ -18,6 +15,7 @@
 #include "hook/common/end.h"
 #include "hook/common/real.h"
 #include "hook/common/thread.h"
+#include "hook/kit/lock.h"
 #include "hook/kit/text.h"
 #include "hook/program/sanitizer.h"
 #include "hook/thread/call/real.h"
@@ -248,14 +246,13 @@ static bool has_mask(const pthread_attr_t *attr)
 /* The mask that the attributes ask for is another one meanwhile: they cannot be copied. */
 static HOOK_FRAME int create_masked(const struct creation *n, struct hook_thread *t)
 {
-	static int busy;
+	static struct hook_lock busy;
 	pthread_attr_t *attr = (pthread_attr_t *)n->attr;
 	sigset_t all, mask;
 	int rc;
 
 	fill(&all);
-	while (__atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE))
-		sched_yield();
+	hook_lock_take(&busy);
 	pthread_attr_getsigmask_np(attr, &mask);
 	rc = pthread_attr_setsigmask_np(attr, &all);
 	if (!rc) {
@@ -264,7 +261,7 @@ static HOOK_FRAME int create_masked(const struct creation *n, struct hook_thread
 		rc = create_now(n, t);
 		pthread_attr_setsigmask_np(attr, &mask);
 	}
-	__atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
+	hook_lock_give(&busy);
 	return rc;
 }
 

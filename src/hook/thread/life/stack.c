@@ -12,6 +12,7 @@
 #include <sys/prctl.h>
 
 #include "hook/common/addresses.h"
+#include "hook/kit/pages.h"
 #include "hook/thread/call/real.h"
 
 #define STACK_BASE (HEAP_LARGE_BASE + HEAP_LARGE_BYTES + 2 * HEAP_TIB)
@@ -66,17 +67,9 @@ static bool grow(struct stack *s, uintptr_t top, size_t size)
 {
 	char *at = (char *)(top - size);
 	size_t more = size - s->mapped;
-	void *got =
-		mmap(at, more, PROT_READ | PROT_WRITE,
-		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE | MAP_FIXED_NOREPLACE,
-		     -1, 0);
 
-	if (got == MAP_FAILED)
+	if (hook_pages_at(at, more, MAP_STACK | MAP_NORESERVE))
 		return false;
-	if (got != at) {
-		munmap(got, more);
-		return false;
-	}
 	madvise(at, more, MADV_NOHUGEPAGE);
 	s->mapped = size;
 	return true;

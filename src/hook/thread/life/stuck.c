@@ -21,6 +21,8 @@
 #include "hook/common/child.h"
 #include "hook/common/end.h"
 #include "hook/common/thread.h"
+#include "hook/kit/lock.h"
+#include "hook/kit/proc.h"
 #include "hook/kit/text.h"
 #include "hook/session/session.h"
 #include "hook/thread/call/real.h"
@@ -39,18 +41,7 @@
 
 static struct hook_thread *first;
 static unsigned int listed;
-static int locked;
-
-static void list_lock(void)
-{
-	while (__atomic_exchange_n(&locked, 1, __ATOMIC_ACQUIRE))
-		sched_yield();
-}
-
-static void list_unlock(void)
-{
-	__atomic_store_n(&locked, 0, __ATOMIC_RELEASE);
-}
+static struct hook_lock locked;
 
 /* The front may look at the list when we no longer answer. */
 static void show_list(void)
@@ -68,7 +59,7 @@ static void show_list(void)
 
 void hook_sync_list_add(struct hook_thread *t)
 {
-	list_lock();
+	hook_lock_take(&locked);
 	if (!first)
 		show_list();
 	t->next_thread = first;
@@ -77,12 +68,12 @@ void hook_sync_list_add(struct hook_thread *t)
 		first->link = &t->next_thread;
 	first = t;
 	listed++;
-	list_unlock();
+	hook_lock_give(&locked);
 }
 
 void hook_sync_list_remove(struct hook_thread *t)
 {
-	list_lock();
+	hook_lock_take(&locked);
 	if (t->link) {
 		*t->link = t->next_thread;
 		if (t->next_thread)
@@ -90,14 +81,14 @@ void hook_sync_list_remove(struct hook_thread *t)
 		t->link = NULL;
 		listed--;
 	}
-	list_unlock();
+	hook_lock_give(&locked);
 }
 
 void hook_sync_list_clear(void)
 {
 	first = NULL;
 	listed = 0;
-	locked = 0;
+	locked = (struct hook_lock){0};
 }
 
 unsigned int hook_sync_crowd(void)
@@ -109,18 +100,18 @@ bool hook_sync_has_others(const struct hook_thread *t)
 {
 	bool others;
 
-	list_lock();
+	hook_lock_take(&locked);
 	others = first && (first != t || first->next_thread);
-	list_unlock();
+	hook_lock_give(&locked);
 	return others;
 }
 
 void hook_sync_list_each(void (*act)(struct hook_thread *t))
 {
-	list_lock();
+	hook_lock_take(&locked);
 	for (struct hook_thread *p = first; p; p = p->next_thread)
 		act(p);
-	list_unlock();
+	hook_lock_give(&locked);
 }
 
 struct overview {
@@ -145,7 +136,7 @@ static struct overview look_around(const struct hook_thread *t)
 {
 	struct overview all = {0};
 
-	list_lock();
+	hook_lock_take(&locked);
 	for (struct hook_thread *p = first; p; p = p->next_thread) {
 		bool at_end = p->state == HOOK_THREAD_AT_END;
 
@@ -157,7 +148,7 @@ static struct overview look_around(const struct hook_thread *t)
 			       (!all.speaker || all.speaker->state == HOOK_THREAD_WAITS)))
 			all.speaker = p;
 	}
-	list_unlock();
+	hook_lock_give(&locked);
 	return all;
 }
 
@@ -165,7 +156,7 @@ struct hook_sync_around hook_sync_around(const struct hook_thread *t)
 {
 	struct hook_sync_around around = {0};
 
-	list_lock();
+	hook_lock_take(&locked);
 	for (const struct hook_thread *p = first; p; p = p->next_thread) {
 		if (p == t || p->state != HOOK_THREAD_RUNS)
 			continue;
@@ -174,18 +165,18 @@ struct hook_sync_around hook_sync_around(const struct hook_thread *t)
 		else
 			around.elsewhere++;
 	}
-	list_unlock();
+	hook_lock_give(&locked);
 	return around;
 }
 
 void hook_sync_take_out_used(cpu_set_t *set)
 {
-	list_lock();
+	hook_lock_take(&locked);
 	for (const struct hook_thread *p = first; p; p = p->next_thread) {
 		if (p->state == HOOK_THREAD_RUNS)
 			CPU_CLR(p->processor, set);
 	}
-	list_unlock();
+	hook_lock_give(&locked);
 }
 
 static void describe(const struct hook_thread *p, struct hook_text *out)
@@ -242,10 +233,10 @@ static bool do_what_was_lost(void)
 {
 	bool done = false;
 
-	list_lock();
+	hook_lock_take(&locked);
 	for (struct hook_thread *p = first; p && !done; p = p->next_thread)
 		done = do_lost(p);
-	list_unlock();
+	hook_lock_give(&locked);
 	return done;
 }
 
@@ -255,18 +246,18 @@ void hook_sync_describe_all(struct hook_text *out)
 	int said = 0;
 
 	out->end -= HINT_BYTES;
-	list_lock();
+	hook_lock_take(&locked);
 	for (struct hook_thread *p = first; p && said < STUCK_SHOWN; p = p->next_thread) {
 		hook_text_add(out, said++ ? ", " : ": ");
 		describe(p, out);
 	}
-	list_unlock();
+	hook_lock_give(&locked);
 	out->end = end;
 }
 
 void hook_sync_tell(const struct hook_thread *t, bool all, struct hook_text *out)
 {
-	list_lock();
+	hook_lock_take(&locked);
 	for (const struct hook_thread *p = first; p; p = p->next_thread) {
 		if (p == t || (!all && p->state != HOOK_THREAD_AT_END) ||
 		    out->end - out->at < LEAST_ROOM)
@@ -280,7 +271,7 @@ void hook_sync_tell(const struct hook_thread *t, bool all, struct hook_text *out
 		hook_text_add(out, p->waits_in ? p->waits_in : "?");
 		hook_text_add(out, "\n");
 	}
-	list_unlock();
+	hook_lock_give(&locked);
 }
 
 static void __attribute__((noreturn)) say_stuck(struct hook_thread *t, const char *how)
@@ -298,17 +289,11 @@ static void __attribute__((noreturn)) say_stuck(struct hook_thread *t, const cha
 static bool is_traced(void)
 {
 	char status[2048];
-	const char *tracer = NULL;
-	int fd = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/status", O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? 0 : syscall(SYS_read, fd, status, sizeof(status) - 1);
+	const char *tracer;
 
-	if (fd >= 0)
-		syscall(SYS_close, fd);
-	if (n > 0) {
-		status[n] = '\0';
-		tracer = strstr(status, "TracerPid:\t");
-	}
-	return tracer && tracer[strlen("TracerPid:\t")] != '0';
+	hook_proc_read("/proc/self/status", status, sizeof(status));
+	tracer = hook_proc_value(status, "TracerPid:");
+	return tracer && *tracer != '0';
 }
 
 /* Of a recording that was cut off. */
@@ -406,7 +391,7 @@ static int find_cancelled(uint64_t handle)
 {
 	int found = 0;
 
-	list_lock();
+	hook_lock_take(&locked);
 	for (struct hook_thread *p = first; p; p = p->next_thread) {
 		if (!p->handle)
 			found = -1;
@@ -417,7 +402,7 @@ static int find_cancelled(uint64_t handle)
 		__atomic_store_n(&p->cancel_at_end, 1, __ATOMIC_SEQ_CST);
 		found = p->sync_reader.ops < p->sync_reader.total;
 	}
-	list_unlock();
+	hook_lock_give(&locked);
 	return found;
 }
 
@@ -435,9 +420,9 @@ int hook_sync_real_tid(int given)
 {
 	int real = 0;
 
-	list_lock();
+	hook_lock_take(&locked);
 	for (const struct hook_thread *p = first; p && !real; p = p->next_thread)
 		real = p->tid_given == given ? p->tid_real : 0;
-	list_unlock();
+	hook_lock_give(&locked);
 	return real;
 }

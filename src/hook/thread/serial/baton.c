@@ -14,13 +14,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
-#include <sched.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <x86intrin.h>
 
 #include "hook/common/signal.h"
+#include "hook/kit/lock.h"
+#include "hook/kit/proc.h"
 #include "hook/kit/text.h"
 #include "hook/session/unseen.h"
 #include "hook/thread/life/stuck.h"
@@ -47,7 +48,7 @@ struct waiter {
 bool hook_baton_on;
 
 static struct {
-	int locked;
+	struct hook_lock locked;
 	struct hook_thread *owner; /* recording: NULL if it is free */
 	uint32_t version;          /* the last one made; in replay the last one given away */
 	uint32_t taken;            /* replay: the last one made */
@@ -55,21 +56,6 @@ static struct {
 	uint64_t probe_at;         /* its time of processor when it is asked what it does */
 	struct waiter *first, **last;
 } baton;
-
-static void lock(void)
-{
-	int spins = 0;
-
-	while (__atomic_exchange_n(&baton.locked, 1, __ATOMIC_ACQUIRE)) {
-		if (++spins > 100)
-			sched_yield();
-	}
-}
-
-static void unlock(void)
-{
-	__atomic_store_n(&baton.locked, 0, __ATOMIC_RELEASE);
-}
 
 void hook_baton_start(struct hook_thread *t)
 {
@@ -119,10 +105,10 @@ static void record_give(struct hook_thread *t)
 	int *wake = NULL, depth = hook_depth;
 
 	hook_depth = HOOK_CLOSED;
-	lock();
+	hook_lock_take(&baton.locked);
 	if (baton.owner == t)
 		wake = hand_over();
-	unlock();
+	hook_lock_give(&baton.locked);
 	hook_depth = depth;
 	if (wake)
 		syscall(SYS_futex, wake, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
@@ -151,22 +137,10 @@ struct watch {
 /* In a call that something may end; not while a disk is at work for it, which nobody else ends. */
 static bool is_asleep(const struct hook_thread *t)
 {
-	char path[64], stat[128];
-	struct hook_text out = hook_text_in(path, sizeof(path));
-	const char *p = NULL;
-	ssize_t n;
-	int fd;
+	char stat[128];
+	size_t n = hook_proc_of_thread(t->tid, "stat", stat, sizeof(stat));
+	const char *p = memrchr(stat, ')', n);
 
-	hook_text_add(&out, "/proc/self/task/");
-	hook_text_number(&out, t->tid);
-	hook_text_add(&out, "/stat");
-	fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	n = syscall(SYS_read, fd, stat, sizeof(stat));
-	syscall(SYS_close, fd);
-	if (n > 0)
-		p = memrchr(stat, ')', (size_t)n);
 	return p && p + 2 < stat + n && p[2] == 'S';
 }
 
@@ -231,7 +205,7 @@ static bool steal(struct waiter *w, struct watch *watch)
 	bool stolen;
 
 	watch->tick_ns = TICK_NS;
-	lock();
+	hook_lock_take(&baton.locked);
 	stolen = baton.first == w && is_lost(watch);
 	if (stolen) {
 		tell_theft(baton.owner, watch);
@@ -239,7 +213,7 @@ static bool steal(struct waiter *w, struct watch *watch)
 		baton.owner = w->t;
 		baton.since = __rdtsc();
 	}
-	unlock();
+	hook_lock_give(&baton.locked);
 	return stolen;
 }
 
@@ -267,7 +241,7 @@ static int queue(struct hook_thread *t)
 
 	*baton.last = &w;
 	baton.last = &w.next;
-	unlock();
+	hook_lock_give(&baton.locked);
 	return wait_in_queue(&w);
 }
 
@@ -278,17 +252,17 @@ static void record_take(struct hook_thread *t, uint32_t otherwise)
 	uint32_t version;
 
 	hook_depth = HOOK_CLOSED;
-	lock();
+	hook_lock_take(&baton.locked);
 	if (!baton.owner) {
 		baton.owner = t;
 		baton.since = __rdtsc();
 	}
 	if (baton.owner != t) {
 		how = queue(t);
-		lock();
+		hook_lock_take(&baton.locked);
 	}
 	version = ++baton.version;
-	unlock();
+	hook_lock_give(&baton.locked);
 	note(t, version, how ? (uint32_t)how : otherwise);
 	hook_depth = depth;
 }
@@ -339,12 +313,12 @@ bool hook_baton_is_due(void)
 /* A version that a thief has overtaken is of no use to anybody. */
 static void replay_give(struct hook_thread *t)
 {
-	lock();
+	hook_lock_take(&baton.locked);
 	if ((int32_t)(t->baton - baton.version) > 0)
 		hook_sync_pass(&baton.version, t->baton);
 	if (baton.owner == t)
 		baton.owner = NULL;
-	unlock();
+	hook_lock_give(&baton.locked);
 }
 
 /* The one before may never give it away: then it has run for so long, too. */
@@ -377,10 +351,10 @@ static void take_turn(struct hook_thread *t)
 	else
 		hook_sync_await(t, &baton.version, out.version - 1);
 	t->turns = false;
-	lock();
+	hook_lock_take(&baton.locked);
 	baton.taken = out.version;
 	baton.owner = t;
-	unlock();
+	hook_lock_give(&baton.locked);
 	t->baton = out.version;
 	hook_sync_done(t, &c, id, &out);
 }
@@ -408,12 +382,12 @@ bool hook_baton_hurry(uint32_t turn)
 	bool parks;
 
 	hook_depth = HOOK_CLOSED;
-	lock();
+	hook_lock_take(&baton.locked);
 	parks = baton.owner && baton.taken == turn && (int32_t)(baton.version - turn) < 0 &&
 		hook_baton_may_park(baton.owner);
 	if (parks)
 		hook_probe_ask(baton.owner);
-	unlock();
+	hook_lock_give(&baton.locked);
 	hook_depth = depth;
 	return parks;
 }

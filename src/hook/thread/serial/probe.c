@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "base/x86.h"
+#include "hook/kit/proc.h"
 #include "hook/kit/text.h"
 #include "hook/session/session.h"
 #include "hook/thread/serial/baton.h"
@@ -272,26 +273,6 @@ static bool has_signal(void)
 	return now.sa_handler == SIG_DFL && sigaction(SIGTRAP, &ours, NULL) == 0;
 }
 
-/* What the kernel says of the thread, in a file of that name; false: nothing. */
-static bool told_of(const struct hook_thread *t, const char *file, char *text, size_t size)
-{
-	char path[64];
-	struct hook_text out = hook_text_in(path, sizeof(path));
-	ssize_t n;
-	int fd;
-
-	hook_text_add(&out, "/proc/self/task/");
-	hook_text_number(&out, t->tid);
-	hook_text_add(&out, file);
-	fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	n = syscall(SYS_read, fd, text, size - 1);
-	syscall(SYS_close, fd);
-	text[n > 0 ? n : 0] = '\0';
-	return n > 0;
-}
-
 /* The signal by which it may be asked, 0 if there is none: where one is blocked it would not come.
  */
 static int signal_for(const struct hook_thread *t)
@@ -300,14 +281,13 @@ static int signal_for(const struct hook_thread *t)
 	const char *tracer, *blocked;
 	int sig;
 
-	if (!told_of(t, "/status", status, sizeof(status)))
-		return 0;
-	tracer = strstr(status, "TracerPid:\t");
-	blocked = strstr(status, "SigBlk:\t");
+	hook_proc_of_thread(t->tid, "status", status, sizeof(status));
+	tracer = hook_proc_value(status, "TracerPid:");
+	blocked = hook_proc_value(status, "SigBlk:");
 	if (!tracer || !blocked)
 		return 0;
-	sig = tracer[strlen("TracerPid:\t")] == '0' ? SIGTRAP : SIGURG;
-	return strtoull(blocked + strlen("SigBlk:\t"), NULL, 16) >> (sig - 1) & 1 ? 0 : sig;
+	sig = *tracer == '0' ? SIGTRAP : SIGURG;
+	return strtoull(blocked, NULL, 16) >> (sig - 1) & 1 ? 0 : sig;
 }
 
 /* Is it in a call that no handler lets go on, not even one with SA_RESTART? */
@@ -315,7 +295,8 @@ static bool would_fail(const struct hook_thread *t)
 {
 	char text[64];
 
-	if (!told_of(t, "/syscall", text, sizeof(text)) || text[0] < '0' || text[0] > '9')
+	if (!hook_proc_of_thread(t->tid, "syscall", text, sizeof(text)) || text[0] < '0' ||
+	    text[0] > '9')
 		return false;
 	switch (strtol(text, NULL, 10)) {
 	case SYS_semop:

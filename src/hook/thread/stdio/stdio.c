@@ -19,6 +19,7 @@
 #include "hook/common/child.h"
 #include "hook/input/descriptor/file.h"
 #include "hook/input/file/infile.h"
+#include "hook/kit/proc.h"
 #include "hook/output/output.h"
 #include "hook/thread/call/real.h"
 #include "hook/thread/stdio/wrap.h"
@@ -197,17 +198,14 @@ HOOK_EXPORT FILE *freopen(const char *path, const char *mode, FILE *f)
 {
 	int flags = hook_infile_flags(mode);
 	bool reads = path && hook_infile_is_wanted(flags, __builtin_return_address(0));
-	char copy[32];
-	struct hook_text text = hook_text_in(copy, sizeof(copy));
+	char copy[HOOK_PROC_PATH];
 	int fd = reads ? hook_infile_before(AT_FDCWD, path, flags) : -1;
 	int before = f->_fileno;
 	FILE *opened;
 	USE(f, SYNC_STREAM);
 
-	if (fd >= 0) {
-		hook_text_add(&text, "/proc/self/fd/");
-		hook_text_number(&text, fd);
-	}
+	if (fd >= 0)
+		hook_proc_fd_path(fd, copy);
 	opened = REAL(freopen)(fd >= 0 ? copy : path, mode, f);
 	if (fd >= 0)
 		close(fd);

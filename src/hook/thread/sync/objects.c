@@ -10,8 +10,9 @@
 #include "hook/thread/sync/objects.h"
 
 #include <stddef.h>
-#include <sys/mman.h>
 
+#include "hook/kit/pages.h"
+#include "hook/kit/random.h"
 #include "hook/thread/gomp/gomp.h"
 #include "hook/thread/race/race.h"
 
@@ -37,14 +38,13 @@ static struct hook_sync_entry *table_get(int table)
 
 	if (now)
 		return now;
-	made = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (made == MAP_FAILED)
+	made = hook_pages_sparse(bytes);
+	if (!made)
 		return NULL;
 	if (__atomic_compare_exchange_n(&tables[table], &now, made, false, __ATOMIC_ACQ_REL,
 					__ATOMIC_ACQUIRE))
 		return made;
-	munmap(made, bytes);
+	hook_pages_free(made, bytes);
 	return now;
 }
 
@@ -53,7 +53,7 @@ static struct hook_sync_entry *search(int table, struct hook_sync_entry *entries
 				      bool make, bool *over)
 {
 	unsigned int bits = bits_of(table);
-	uint64_t at = ((uintptr_t)object * 0x9e3779b97f4a7c15ull) >> (64 - bits);
+	uint64_t at = hook_random_spread((uintptr_t)object) >> (64 - bits);
 
 	for (uint64_t i = 0; i < PROBES; i++) {
 		struct hook_sync_entry *e = &entries[(at + i) & ((1ull << bits) - 1)];

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "hook/common/end.h"
+#include "hook/kit/random.h"
 #include "hook/program/atomics.h"
 #include "hook/program/modules.h"
 #include "hook/session/unseen.h"
@@ -167,12 +168,8 @@ uint64_t hook_sync_new_id(struct hook_thread *t)
 void hook_sync_noise(struct hook_thread *t)
 {
 	struct timespec ts = {0, 0};
-	uint64_t x = t->noise;
+	uint64_t x = hook_random_next(&t->noise);
 
-	x ^= x << 13;
-	x ^= x >> 7;
-	x ^= x << 17;
-	t->noise = x;
 	if (x % 16 == 1)
 		sched_yield();
 	if (x % 64)

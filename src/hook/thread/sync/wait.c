@@ -15,6 +15,8 @@
 #include <unistd.h>
 
 #include "hook/common/real.h"
+#include "hook/kit/lock.h"
+#include "hook/kit/random.h"
 #include "hook/thread/life/stuck.h"
 #include "hook/thread/serial/baton.h"
 #include "hook/thread/sync/sync.h"
@@ -48,7 +50,7 @@ struct waiter {
 };
 
 static struct {
-	int locked;
+	struct hook_lock locked;
 	uint64_t wanted; /* bits: turns, modulo 64 */
 	struct waiter *first;
 } __attribute__((aligned(64))) buckets[BUCKETS];
@@ -57,24 +59,9 @@ static int spinners;
 static int credit = CREDIT_FIRST;
 static uint32_t spin_cycles = SPIN_LEAST;
 
-static void lock(int *word)
-{
-	int spins = 0;
-
-	while (__atomic_exchange_n(word, 1, __ATOMIC_ACQUIRE)) {
-		if (++spins > 100)
-			sched_yield();
-	}
-}
-
-static void unlock(int *word)
-{
-	__atomic_store_n(word, 0, __ATOMIC_RELEASE);
-}
-
 static size_t bucket_of(const uint32_t *version)
 {
-	return ((uintptr_t)version * 0x9e3779b97f4a7c15ull) >> 56;
+	return hook_random_spread((uintptr_t)version) >> 56;
 }
 
 static bool is_turn(const uint32_t *version, uint32_t turn)
@@ -177,11 +164,11 @@ static uint64_t bit_of(uint32_t turn)
 
 static void enter_bucket(struct waiter *w, size_t b)
 {
-	lock(&buckets[b].locked);
+	hook_lock_take(&buckets[b].locked);
 	w->next = buckets[b].first;
 	buckets[b].first = w;
 	__atomic_store_n(&buckets[b].wanted, buckets[b].wanted | bit_of(w->turn), __ATOMIC_RELAXED);
-	unlock(&buckets[b].locked);
+	hook_lock_give(&buckets[b].locked);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
@@ -190,7 +177,7 @@ static void leave_bucket(struct waiter *w, size_t b)
 	struct waiter **p = &buckets[b].first;
 	uint64_t wanted = 0;
 
-	lock(&buckets[b].locked);
+	hook_lock_take(&buckets[b].locked);
 	while (*p) {
 		if (*p == w) {
 			*p = w->next;
@@ -200,7 +187,7 @@ static void leave_bucket(struct waiter *w, size_t b)
 		p = &(*p)->next;
 	}
 	__atomic_store_n(&buckets[b].wanted, wanted, __ATOMIC_RELAXED);
-	unlock(&buckets[b].locked);
+	hook_lock_give(&buckets[b].locked);
 }
 
 /* Whoever waits for the turn to run looks often at first, and if the one before it may wait, too.
@@ -317,7 +304,7 @@ static __attribute__((noinline)) void wake_one(const uint32_t *version, uint32_t
 {
 	int *wake = NULL, error = errno;
 
-	lock(&buckets[b].locked);
+	hook_lock_take(&buckets[b].locked);
 	for (struct waiter *w = buckets[b].first; w; w = w->next) {
 		if (w->version == version && w->turn == turn) {
 			wake = &w->go;
@@ -328,7 +315,7 @@ static __attribute__((noinline)) void wake_one(const uint32_t *version, uint32_t
 			break;
 		}
 	}
-	unlock(&buckets[b].locked);
+	hook_lock_give(&buckets[b].locked);
 	if (wake)
 		syscall(SYS_futex, wake, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 	errno = error;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of requests: entries by handle. Whoever knows something of requests keeps a table of
- * them with entries of its own, each of which begins with a struct hook_entry. Entries never move.
- * Several may have the same handle; then the oldest is found. Locking is the owner's matter.
+ * The table of the hooks: entries by key, a number. Whoever knows something of objects (requests by
+ * handle, locks by address, files) keeps a table with entries of its own, each of which begins with
+ * a struct hook_entry. Entries never move. Several may have the same key; then the oldest is found,
+ * and `next` leads to the others. Locking is the owner's matter.
  */
-#ifndef HOOK_MPI_TABLE_H
-#define HOOK_MPI_TABLE_H
+#ifndef HOOK_TABLE_H
+#define HOOK_TABLE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,14 +34,17 @@ struct hook_table {
 	struct hook_table_slot *slots; /* at least twice as many as there are entries */
 };
 
-/* An entry that no handle leads to yet; NULL if memory is out. */
+/* An entry that no key leads to yet; NULL if memory is out. */
 void *hook_table_new(struct hook_table *t);
 void hook_table_insert(struct hook_table *t, void *entry, uint64_t key);
 void *hook_table_find(const struct hook_table *t, uint64_t key);
-/* Its handle does not lead to it any more. */
+/* Its key does not lead to it any more. */
 void hook_table_remove(struct hook_table *t, void *entry);
 /* It is not used any more; it must have been removed. */
 void hook_table_free(struct hook_table *t, void *entry);
+/* All entries are gone: their memory is given back, or left to whoever shares it. */
+void hook_table_drop(struct hook_table *t);
+void hook_table_forget(struct hook_table *t);
 /* By index; NULL for 0. Those up to t->used are, or were, in use. */
 void *hook_table_at(const struct hook_table *t, uint32_t index);
 

@@ -3,20 +3,27 @@
  * Blocks of entries, and an open addressing table from key to the first and last entry of that key.
  * Invariant: a slot is in use exactly while its list is not empty.
  */
-#include "hook/mpi/object/table.h"
+#include "hook/kit/table.h"
 
 #include <string.h>
 
-#include "hook/mpi/object/memory.h"
+#include "hook/kit/pages.h"
+#include "hook/kit/random.h"
 
 #define FIRST 1024u /* entries of the first block */
 
-void *hook_table_at(const struct hook_table *t, uint32_t index)
+/* Of an index that is not 0. */
+static void *entry_at(const struct hook_table *t, uint32_t index)
 {
 	uint32_t place = index - 1 + FIRST;
 	int block = 31 - __builtin_clz(place) - __builtin_ctz(FIRST);
 
-	return index ? t->block[block] + (size_t)(place - (FIRST << block)) * t->bytes : NULL;
+	return t->block[block] + (size_t)(place - (FIRST << block)) * t->bytes;
+}
+
+void *hook_table_at(const struct hook_table *t, uint32_t index)
+{
+	return index ? entry_at(t, index) : NULL;
 }
 
 static uint32_t mask_of(const struct hook_table *t)
@@ -26,7 +33,7 @@ static uint32_t mask_of(const struct hook_table *t)
 
 static uint32_t home(const struct hook_table *t, uint64_t key)
 {
-	return (uint32_t)((key * 0x9e3779b97f4a7c15ull) >> 32) & mask_of(t);
+	return (uint32_t)(hook_random_spread(key) >> 32) & mask_of(t);
 }
 
 static struct hook_table_slot *slot_of(const struct hook_table *t, uint64_t key)
@@ -45,13 +52,13 @@ static bool grow(struct hook_table *t)
 	size_t bytes = (size_t)(FIRST << t->blocks) * t->bytes;
 	size_t slots_bytes = sizeof(*t->slots) * (4 * (size_t)FIRST << t->blocks);
 	struct hook_table_slot *before = t->slots, *wider;
-	char *block = t->blocks < HOOK_TABLE_BLOCKS ? hook_mpi_pages(bytes) : NULL;
+	char *block = t->blocks < HOOK_TABLE_BLOCKS ? hook_pages(bytes) : NULL;
 
 	if (!block)
 		return false;
-	wider = hook_mpi_pages(slots_bytes);
+	wider = hook_pages(slots_bytes);
 	if (!wider) {
-		munmap(block, bytes);
+		hook_pages_free(block, bytes);
 		return false;
 	}
 	t->block[t->blocks++] = block;
@@ -60,8 +67,7 @@ static bool grow(struct hook_table *t)
 		if (before[i].first)
 			*slot_of(t, before[i].key) = before[i];
 	}
-	if (before)
-		munmap(before, old * sizeof(*before));
+	hook_pages_free(before, old * sizeof(*before));
 	return true;
 }
 
@@ -75,7 +81,7 @@ void *hook_table_new(struct hook_table *t)
 			return NULL;
 		index = ++t->used;
 	}
-	e = hook_table_at(t, index);
+	e = entry_at(t, index);
 	if (index == t->free_list)
 		t->free_list = e->next;
 	memset(e, 0, t->clear);
@@ -131,7 +137,7 @@ void hook_table_remove(struct hook_table *t, void *entry)
 	uint32_t i = s->first;
 
 	while (i && i != e->index) {
-		before = hook_table_at(t, i);
+		before = entry_at(t, i);
 		i = before->next;
 	}
 	if (!i)
@@ -144,4 +150,18 @@ void hook_table_remove(struct hook_table *t, void *entry)
 		s->last = before ? before->index : 0;
 	if (!s->first)
 		close_gap(t, (uint32_t)(s - t->slots));
+}
+
+void hook_table_forget(struct hook_table *t)
+{
+	*t = (struct hook_table){.bytes = t->bytes, .clear = t->clear};
+}
+
+void hook_table_drop(struct hook_table *t)
+{
+	for (uint32_t i = 0; i < t->blocks; i++)
+		hook_pages_free(t->block[i], (size_t)(FIRST << i) * t->bytes);
+	if (t->slots)
+		hook_pages_free(t->slots, ((size_t)mask_of(t) + 1) * sizeof(*t->slots));
+	hook_table_forget(t);
 }
