@@ -176,6 +176,7 @@ static int start_alone(void *data)
 		.session = f->session,
 		.explore = f->explore,
 		.output = f->output,
+		.restore = f->image,
 		.force = f->force,
 		.noisy = f->noisy,
 		.noise = f->noise,

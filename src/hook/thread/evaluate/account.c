@@ -277,7 +277,7 @@ static void read_name(const struct hook_thread *t, char name[TRACE_OBJECTS_TEXT]
 	ssize_t n = 0;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/self/task/%d/comm", t->tid);
+	snprintf(path, sizeof(path), "/proc/self/task/%d/comm", t->kernel_tid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0) {
 		n = read(fd, name, TRACE_OBJECTS_TEXT - 1);

@@ -158,7 +158,7 @@ static bool is_asleep(const struct hook_thread *t)
 	int fd;
 
 	hook_text_add(&out, "/proc/self/task/");
-	hook_text_number(&out, t->tid);
+	hook_text_number(&out, t->kernel_tid);
 	hook_text_add(&out, "/stat");
 	fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
@@ -172,7 +172,7 @@ static bool is_asleep(const struct hook_thread *t)
 
 static uint64_t cpu_ns(const struct hook_thread *t)
 {
-	clockid_t its_clock = (clockid_t)(~(unsigned int)t->tid << 3 | 6);
+	clockid_t its_clock = (clockid_t)(~(unsigned int)t->kernel_tid << 3 | 6);
 	struct timespec ts = {0, 0};
 
 	syscall(SYS_clock_gettime, its_clock, &ts);

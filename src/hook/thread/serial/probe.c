@@ -281,7 +281,7 @@ static bool told_of(const struct hook_thread *t, const char *file, char *text, s
 	int fd;
 
 	hook_text_add(&out, "/proc/self/task/");
-	hook_text_number(&out, t->tid);
+	hook_text_number(&out, t->kernel_tid);
 	hook_text_add(&out, file);
 	fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
@@ -331,7 +331,7 @@ static bool would_fail(const struct hook_thread *t)
 
 static uint64_t cpu_ns(const struct hook_thread *t)
 {
-	clockid_t its_clock = (clockid_t)(~(unsigned int)t->tid << 3 | 6);
+	clockid_t its_clock = (clockid_t)(~(unsigned int)t->kernel_tid << 3 | 6);
 	struct timespec ts = {0, 0};
 
 	syscall(SYS_clock_gettime, its_clock, &ts);
@@ -394,7 +394,7 @@ bool hook_probe_ask(struct hook_thread *t)
 		return false;
 	probe.state = ASKED;
 	__atomic_store_n(&probe.thread, t, __ATOMIC_RELEASE);
-	if (syscall(SYS_tgkill, hook_process.pid, t->tid, sig) == 0)
+	if (syscall(SYS_tgkill, hook_process.pid, t->kernel_tid, sig) == 0)
 		return true;
 	__atomic_store_n(&probe.thread, NULL, __ATOMIC_RELEASE);
 	return false;
