@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "launch/job.h"
+#include "replay/from.h"
 #include "replay/front.h"
 #include "replay/reduced.h"
 
@@ -16,6 +17,7 @@
 
 struct wanted {
 	bool arrival, force;
+	const char *from;
 	double patience;
 	struct cmd_noise noise;
 };
@@ -27,6 +29,11 @@ static const struct cmd_option options[] = {
 	 .help = "send messages as late as possible, so that they need not be buffered; slower, "
 		 "and the trace is evaluated first"},
 	CMD_OPTION_FORCE(struct wanted, force),
+	{.name = "from",
+	 .value = "POSITION",
+	 .kind = CMD_TEXT,
+	 .target = offsetof(struct wanted, from),
+	 .help = "begin at the last image before RANK@EVENT, end or crash"},
 	CMD_OPTION_MAP,
 	CMD_OPTION_NOISE(struct wanted, noise),
 	CMD_OPTION_TRUST,
@@ -65,6 +72,8 @@ static int run(int argc, char **argv)
 	f.ranks = trace.ranks;
 	if (!code)
 		code = replay_check(&f);
+	if (!code && w.from)
+		code = replay_from_choose(&f, w.from);
 	if (!code)
 		code = replay_run(&f);
 	if (w.arrival)

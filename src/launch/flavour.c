@@ -227,14 +227,14 @@ int launch_flavour_of(const char *path, char *const *argv, enum launch_mpi told,
 	return rc;
 }
 
-char *launch_hook_find(enum launch_mpi mpi)
+char *launch_library_find(const char *name)
 {
 	char *self = launch_self();
 	const char *here = dirname(self);
 	char *found = NULL;
 
 	for (size_t i = 0; i < sizeof(hook_places) / sizeof(hook_places[0]) && !found; i++) {
-		char *path = rp_format("%s/%s/%s", here, hook_places[i], flavours[mpi].library);
+		char *path = rp_format("%s/%s/%s", here, hook_places[i], name);
 
 		if (access(path, R_OK) == 0)
 			found = realpath(path, NULL);
@@ -242,6 +242,11 @@ char *launch_hook_find(enum launch_mpi mpi)
 	}
 	free(self);
 	return found;
+}
+
+char *launch_hook_find(enum launch_mpi mpi)
+{
+	return launch_library_find(flavours[mpi].library);
 }
 
 int launch_hook_require(enum launch_mpi mpi, char **path)

@@ -31,6 +31,9 @@ int launch_flavour_linked(const char *path, char *const *argv, enum launch_mpi t
 int launch_flavour_of(const char *path, char *const *argv, enum launch_mpi told,
 		      enum launch_mpi *mpi) __attribute__((warn_unused_result));
 
+/* The path of a library of ours, from malloc; NULL if it is not installed. */
+char *launch_library_find(const char *name);
+
 /* The path of the hook library, from malloc; NULL if it is not installed. */
 char *launch_hook_find(enum launch_mpi mpi);
 

@@ -23,6 +23,7 @@
 #include "launch/job.h"
 #include "launch/moved.h"
 #include "launch/program.h"
+#include "launch/restore.h"
 #include "launch/stdin.h"
 #include "trace/dir.h"
 #include "trace/meta.h"
@@ -49,10 +50,11 @@ static int become(const char *path, char *const *argv)
 
 static void clear_variables(void)
 {
-	static const char *const ours[] = {
-		"REPRISE_MODE",  "REPRISE_DIR",   "REPRISE_RANK",    "REPRISE_SESSION",
-		"REPRISE_NOISE", "REPRISE_FORCE", "REPRISE_DISCARD", "REPRISE_LAUNCHED",
-		"REPRISE_TRACE", "REPRISE_HEAP",  "REPRISE_THREADS", "REPRISE_SNAPSHOT"};
+	static const char *const ours[] = {"REPRISE_MODE",    "REPRISE_DIR",      "REPRISE_RANK",
+					   "REPRISE_SESSION", "REPRISE_NOISE",    "REPRISE_FORCE",
+					   "REPRISE_DISCARD", "REPRISE_LAUNCHED", "REPRISE_IMAGE",
+					   "REPRISE_TRACE",   "REPRISE_HEAP",     "REPRISE_THREADS",
+					   "REPRISE_SNAPSHOT"};
 
 	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
 		unsetenv(ours[i]);
@@ -299,9 +301,11 @@ static int replay(const struct launch_rank *how)
 		       start.mpi);
 		return RP_EXIT_BAD_INPUT;
 	}
-	rc = launch_hook_require(mpi, &hook);
+	rc = how->restore ? launch_restore_library(&hook) : launch_hook_require(mpi, &hook);
 	if (!rc)
 		rc = set_variables(how, dir.path, hook, meta.system_heap, meta.threads);
+	if (!rc && how->restore)
+		rc = launch_restore_prepare(how->restore, how->session);
 	if (!rc)
 		rc = launch_stdin_restore(rankfd, start.input);
 	if (!rc && how->output)

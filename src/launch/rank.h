@@ -16,10 +16,11 @@ struct launch_rank {
 	bool discard;       /* record: the last rank that ends well removes the trace */
 	bool explore;       /* along the prelude in the trace, with a session, but recording */
 	const char *output; /* a directory for the standard output and error of the rank, or NULL */
-	const char *twin;   /* replay: runs in place of the program, or NULL */
-	bool force;         /* replay: a changed program is replayed all the same */
-	bool system_heap;   /* record: the program's malloc stays libc's */
-	uint64_t snapshot;  /* record: so many bytes of the files it reads are copied */
+	const char *restore; /* replay: the image from which it goes on, or NULL */
+	const char *twin;    /* replay: runs in place of the program, or NULL */
+	bool force;          /* replay: a changed program is replayed all the same */
+	bool system_heap;    /* record: the program's malloc stays libc's */
+	uint64_t snapshot;   /* record: so many bytes of the files it reads are copied */
 	bool noisy;
 	uint64_t noise;
 	unsigned tracing;    /* record: enum trace_mode */

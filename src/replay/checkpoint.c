@@ -18,6 +18,9 @@
 #include "replay/pass.h"
 
 #define PATIENCE 30.0
+#define EVERY_MOST 2.0
+#define EVERY_LEAST 0.05
+#define EVERY_PART 8
 
 static bool read_made(const struct trace_run *run, const char *name,
 		      struct replay_checkpoints *found)
@@ -45,10 +48,19 @@ bool replay_checkpoints_read(const struct trace_run *run, struct replay_checkpoi
 	       found->made == log.made;
 }
 
+static double usual_interval(const struct trace_run *run)
+{
+	double every = run->meta.seconds / EVERY_PART;
+
+	return every > EVERY_MOST ? EVERY_MOST : every < EVERY_LEAST ? EVERY_LEAST : every;
+}
+
 static int prepare(const struct replay_front *f)
 {
-	int rc = replay_pass_write(f->session_fd, "checkpoint", "");
+	char *text = rp_format("every=%" PRIu64 "\n", (uint64_t)(f->every * 1e9));
+	int rc = replay_pass_write(f->session_fd, "checkpoint", text);
 
+	free(text);
 	if (!rc)
 		rc = replay_pass_directories(f, "ckpt");
 	return rc ? rc : replay_pass_directories(f, "log");
@@ -95,6 +107,7 @@ int replay_checkpoint(const char *trace, const struct replay_checkpoint *how)
 		return code;
 	f.run = &run;
 	f.ranks = run.ranks;
+	f.every = how->every > 0 ? how->every : usual_interval(&run);
 	f.patience = how->patience > 0 ? how->patience : PATIENCE;
 	if (how->again || !replay_checkpoints_read(&run, &known)) {
 		code = replay_check(&f);

@@ -15,6 +15,7 @@
 struct replay_checkpoint {
 	bool again;      /* even if they are there */
 	bool force;      /* although the program has changed */
+	double every;    /* seconds between images; 0 for the usual */
 	double patience; /* seconds; 0 for the usual */
 };
 

@@ -3,8 +3,8 @@
  * The front of a replay: starts the recorded command, watches its ranks, and says how it ended.
  * run.c: the whole. session.c: the shared directory. plan.c: the command. watch.c: the waiting.
  * report.c: the words. pass.c: a replay that makes something of the run; evaluate.c: events;
- * checkpoint.c: images and logs; races.c: data that raced. explore*.c: runs with another
- * outcome, and explore-prelude.c what they begin with.
+ * checkpoint.c: images and logs; from.c: a replay that begins in the middle; races.c: data that
+ * raced. explore*.c: runs with another outcome, and explore-prelude.c what they begin with.
  */
 #ifndef REPLAY_FRONT_H
 #define REPLAY_FRONT_H
@@ -45,6 +45,9 @@ struct replay_front {
 	char *output;     /* a directory for what the ranks and the launcher print, or NULL */
 	const struct replay_pass *pass; /* something is made of the run (pass.h), or NULL */
 	void (*watching)(const struct replay_front *f); /* called now and then; may be NULL */
+
+	double every; /* checkpoint: seconds between images */
+	char *image;  /* from which the rank goes on (from.h), or NULL */
 
 	char *session;
 	int session_fd;

@@ -177,6 +177,7 @@ static int start_alone(void *data)
 		.explore = f->explore,
 		.output = f->output,
 		.twin = f->twin,
+		.restore = f->image,
 		.force = f->force,
 		.noisy = f->noisy,
 		.noise = f->noise,

@@ -73,7 +73,8 @@ enum hook_thread_state {
 struct hook_thread {
 	char name[TRACE_NAME_BYTES]; /* "0", "0.1", … */
 	uint32_t children;
-	int tid;                 /* once the program has several threads */
+	int tid;                 /* by which libc knows it; once the program has several threads */
+	int kernel_tid;          /* its number in this process, another one if that is restored */
 	int tid_given, tid_real; /* what gettid told in replay, and what it stands for */
 	int passive;             /* what hook_depth returns to: 1 once recording has stopped */
 	bool opened;             /* its order stream is open */

@@ -27,6 +27,10 @@ enum hook_signal_where {
 /* Did the program ever have a handler? If not, points cost one look at this. */
 extern int hook_signals;
 
+/* Is there anything to look at where a point is? Signals, or images that may be due there. */
+extern int hook_points;
+extern void (*hook_signal_image)(struct hook_thread *t);
+
 /* Are there timers that start threads? They do so in replay, too, whenever it is. */
 extern int hook_signal_thread_timers;
 
@@ -65,7 +69,7 @@ static inline void hook_signal_given(struct hook_thread *t)
 static inline void hook_signal_point(struct hook_thread *t)
 {
 	t->calls++;
-	if (__builtin_expect(hook_signals, 0))
+	if (__builtin_expect(hook_points, 0))
 		hook_signal_run(t, HOOK_SIGNAL_POINT);
 }
 
@@ -73,7 +77,7 @@ static inline void hook_signal_point(struct hook_thread *t)
 static inline void hook_signal_point_of_call(struct hook_thread *t)
 {
 	t->calls++;
-	if (__builtin_expect(hook_signals, 0))
+	if (__builtin_expect(hook_points, 0))
 		hook_signal_run(t, HOOK_SIGNAL_INSIDE);
 }
 
@@ -85,7 +89,7 @@ static inline void hook_signal_pass(void)
 	if (hook_depth || !t)
 		return;
 	t->calls++;
-	if (__builtin_expect(hook_signals, 0)) {
+	if (__builtin_expect(hook_points, 0)) {
 		hook_depth = HOOK_CLOSED;
 		hook_signal_run(t, HOOK_SIGNAL_POINT);
 		hook_depth = t->passive;

@@ -28,6 +28,10 @@ void hook_thread_advance(struct hook_thread *t);
 /* A mode's own part of a thread that ends; may be NULL. */
 extern void (*hook_thread_closing)(struct hook_thread *t);
 
+/* Finds out its numbers; or, in a restored process, those that are new. By the thread itself. */
+void hook_thread_number(struct hook_thread *t);
+void hook_thread_renumber(struct hook_thread *t);
+
 /* Its heap, which heap/ looks after. */
 struct hook_thread_heap {
 	/*

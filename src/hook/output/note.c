@@ -476,6 +476,28 @@ void hook_output_start(void)
 	errno = error;
 }
 
+/* Another thread may be about to append: its bytes are there, and do not count yet. */
+uint64_t hook_output_snapshot(char *name, size_t size, uint8_t head[4096], uint8_t *tail,
+			      size_t *tail_bytes)
+{
+	uint64_t left;
+
+	if (role != ROLE_OWN || !stream.header)
+		return 0;
+	name_in_session(hook_process.process, name, size);
+	memcpy(head, stream.header, TRACE_HEADER_BYTES);
+	left = stream.window_end - stream.length;
+	*tail_bytes = left < *tail_bytes ? left : *tail_bytes;
+	memcpy(tail, stream.window + (stream.length - stream.window_start), *tail_bytes);
+	return TRACE_HEADER_BYTES + stream.length;
+}
+
+void hook_output_resume(void)
+{
+	if (role == ROLE_OWN)
+		hook_output_tag_owner();
+}
+
 void hook_output_attach(void)
 {
 	int error = errno;

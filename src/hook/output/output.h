@@ -62,6 +62,16 @@ void hook_output_start(void);
 void hook_output_attach(void);
 void hook_output_is_child(void);
 
+/*
+ * For an image of the process: the name of its stream in the session, the head of that file, and
+ * what may be half written behind its end. How many bytes the file has up to there; 0: there is
+ * none.
+ */
+uint64_t hook_output_snapshot(char *name, size_t size, uint8_t head[4096], uint8_t *tail,
+			      size_t *tail_bytes);
+/* The process is restored from it. */
+void hook_output_resume(void);
+
 /* Other threads are there when the process ends by itself. */
 void hook_output_ends_with_others(void);
 

@@ -22,6 +22,7 @@
 #include "hook/common/real.h"
 #include "hook/common/thread.h"
 #include "hook/heap/heap.h"
+#include "hook/image/image.h"
 #include "hook/input/file/infile.h"
 #include "hook/input/value/input.h"
 #include "hook/kit/text.h"
@@ -90,6 +91,7 @@ static void say_word(const struct hook_thread *t, const char *why, const char *c
 
 	flush();
 	hook_account_write_all();
+	hook_image_finish();
 	hook_session_last_word(t, why, call, value, text, frames, n);
 }
 
@@ -182,6 +184,7 @@ static void say_word_in_handler(const struct hook_thread *t, const char *why, co
 
 	flush();
 	hook_account_write_all();
+	hook_image_finish();
 	hook_session_last_word(t, why, call, sig, text, &frame, frame != NULL);
 }
 
@@ -435,6 +438,7 @@ void hook_end_by_exit(int status)
 	check_end(t, "exit", early ? TRACE_END_EARLY : TRACE_END_EXIT, status);
 	flush();
 	hook_account_write_all();
+	hook_image_finish();
 	hook_session_last_word(t, REPLAY_WHY_EXIT, "", status, "", NULL, 0);
 	if (status != 0 || early)
 		wait_for_all(t, true);

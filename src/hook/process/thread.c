@@ -9,10 +9,14 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "hook/common/done.h"
 #include "hook/common/end.h"
 #include "hook/heap/heap.h"
+#include "hook/image/image.h"
 #include "hook/input/file/infile.h"
 #include "hook/input/value/input.h"
 #include "hook/kit/lock.h"
@@ -208,7 +212,24 @@ void hook_thread_adopt_main(void)
 #ifdef HOOK_FLAVOUR_PLAIN
 	hook_end_watch_signals();
 #endif
+	hook_image_start();
 	hook_depth = t->passive;
+}
+
+/* libc's own word for it stays what it was in a process that is restored. */
+void hook_thread_number(struct hook_thread *t)
+{
+	const int *word = NULL;
+
+	t->kernel_tid = (int)syscall(SYS_gettid);
+	t->tid = prctl(PR_GET_TID_ADDRESS, &word) == 0 && word ? *word : t->kernel_tid;
+}
+
+void hook_thread_renumber(struct hook_thread *t)
+{
+	t->kernel_tid = (int)syscall(SYS_gettid);
+	if (t->tid_given)
+		t->tid_real = t->kernel_tid;
 }
 
 void hook_thread_forget(void)

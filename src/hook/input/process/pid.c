@@ -44,6 +44,17 @@ void hook_input_was_pid(pid_t pid)
 	remember(&self, pid, hook_process.pid);
 }
 
+void hook_input_pid_changed(pid_t before)
+{
+	struct alias *const all[] = {&self, &group, &session};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		if (all[i]->real == before)
+			all[i]->real = hook_process.pid;
+	}
+	parent.real = REAL(getppid)();
+}
+
 static int fetch_getpid(void *ctx, uint64_t *value)
 {
 	(void)ctx;

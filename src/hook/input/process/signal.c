@@ -29,7 +29,8 @@
 #define SIGNALS 65
 #define PATIENCE_NS 20000000
 
-int hook_signals;
+int hook_signals, hook_points;
+void (*hook_signal_image)(struct hook_thread *t);
 
 static struct sigaction actions[SIGNALS];
 static char comes_back; /* its address marks a signal of our timer */
@@ -253,6 +254,10 @@ void hook_signal_run(struct hook_thread *t, enum hook_signal_where where)
 {
 	if (t->passive)
 		return;
+	if (hook_signal_image)
+		hook_signal_image(t);
+	if (!hook_signals)
+		return;
 	if (hook_process.mode == HOOK_RECORD) {
 		record_run(t, where, NULL);
 	} else if (hook_process.mode == HOOK_REPLAY) {
@@ -375,6 +380,7 @@ static int set_action(int sig, const struct sigaction *new, struct sigaction *ol
 		now = *new;
 		if (has_handler(new)) {
 			__atomic_store_n(&hook_signals, 1, __ATOMIC_RELAXED);
+			__atomic_store_n(&hook_points, 1, __ATOMIC_RELAXED);
 			hook_sync_quick_with_handlers();
 			actions[sig] = *new;
 			substitute(sig, &now);

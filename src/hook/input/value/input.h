@@ -55,6 +55,9 @@ pid_t hook_input_real_pid(pid_t pid);
 /* Replay: this was the program's own pid. */
 void hook_input_was_pid(pid_t pid);
 
+/* The process is restored from an image: that was its number. */
+void hook_input_pid_changed(pid_t before);
+
 /*
  * Replay gave out recorded pids. A path below /proc/PID with such a pid is turned into the one it
  * stands for, in `buffer`; any other path is returned as it is.

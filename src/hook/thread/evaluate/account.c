@@ -204,7 +204,7 @@ static const char *kind_of(enum hook_sync_op op)
 /* What the kernel calls it: only here is a name that it was given. */
 static void read_name(const struct hook_thread *t, char name[TRACE_OBJECTS_TEXT])
 {
-	size_t n = hook_proc_of_thread(t->tid, "comm", name, TRACE_OBJECTS_TEXT);
+	size_t n = hook_proc_of_thread(t->kernel_tid, "comm", name, TRACE_OBJECTS_TEXT);
 
 	name[n ? n - 1 : 0] = 0;
 }

@@ -100,7 +100,7 @@ static void begins(struct hook_thread *t)
 	hook_thread_heap.enter(t);
 	hook_stack_begins();
 	t->handle = (uint64_t)pthread_self();
-	t->tid = (int)syscall(SYS_gettid);
+	hook_thread_number(t);
 	hook_race_begins(t);
 	if (hook_process.mode == HOOK_RECORD)
 		hook_sync_open(t);
@@ -335,7 +335,7 @@ static HOOK_FRAME int create_hooked(const struct creation *n)
 	if (!hook_sync_mode) {
 		hook_sync_start();
 		hook_stack_start();
-		t->tid = (int)syscall(SYS_gettid);
+		hook_thread_number(t);
 		t->handle = (uint64_t)pthread_self();
 		pthread_setspecific(key, t);
 		hook_sync_list_add(t);

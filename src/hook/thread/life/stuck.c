@@ -52,7 +52,7 @@ static void show_list(void)
 			.first = (uintptr_t)&first,
 			.next = offsetof(struct hook_thread, next_thread),
 			.name = offsetof(struct hook_thread, name),
-			.tid = offsetof(struct hook_thread, tid),
+			.tid = offsetof(struct hook_thread, kernel_tid),
 			.call = offsetof(struct hook_thread, waits_in),
 		};
 }

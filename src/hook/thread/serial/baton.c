@@ -138,7 +138,7 @@ struct watch {
 static bool is_asleep(const struct hook_thread *t)
 {
 	char stat[128];
-	size_t n = hook_proc_of_thread(t->tid, "stat", stat, sizeof(stat));
+	size_t n = hook_proc_of_thread(t->kernel_tid, "stat", stat, sizeof(stat));
 	const char *p = memrchr(stat, ')', n);
 
 	return p && p + 2 < stat + n && p[2] == 'S';
@@ -146,7 +146,7 @@ static bool is_asleep(const struct hook_thread *t)
 
 static uint64_t cpu_ns(const struct hook_thread *t)
 {
-	clockid_t its_clock = (clockid_t)(~(unsigned int)t->tid << 3 | 6);
+	clockid_t its_clock = (clockid_t)(~(unsigned int)t->kernel_tid << 3 | 6);
 	struct timespec ts = {0, 0};
 
 	syscall(SYS_clock_gettime, its_clock, &ts);

@@ -281,7 +281,7 @@ static int signal_for(const struct hook_thread *t)
 	const char *tracer, *blocked;
 	int sig;
 
-	hook_proc_of_thread(t->tid, "status", status, sizeof(status));
+	hook_proc_of_thread(t->kernel_tid, "status", status, sizeof(status));
 	tracer = hook_proc_value(status, "TracerPid:");
 	blocked = hook_proc_value(status, "SigBlk:");
 	if (!tracer || !blocked)
@@ -295,7 +295,7 @@ static bool would_fail(const struct hook_thread *t)
 {
 	char text[64];
 
-	if (!hook_proc_of_thread(t->tid, "syscall", text, sizeof(text)) || text[0] < '0' ||
+	if (!hook_proc_of_thread(t->kernel_tid, "syscall", text, sizeof(text)) || text[0] < '0' ||
 	    text[0] > '9')
 		return false;
 	switch (strtol(text, NULL, 10)) {
@@ -312,7 +312,7 @@ static bool would_fail(const struct hook_thread *t)
 
 static uint64_t cpu_ns(const struct hook_thread *t)
 {
-	clockid_t its_clock = (clockid_t)(~(unsigned int)t->tid << 3 | 6);
+	clockid_t its_clock = (clockid_t)(~(unsigned int)t->kernel_tid << 3 | 6);
 	struct timespec ts = {0, 0};
 
 	syscall(SYS_clock_gettime, its_clock, &ts);
@@ -375,7 +375,7 @@ bool hook_probe_ask(struct hook_thread *t)
 		return false;
 	probe.state = ASKED;
 	__atomic_store_n(&probe.thread, t, __ATOMIC_RELEASE);
-	if (syscall(SYS_tgkill, hook_process.pid, t->tid, sig) == 0)
+	if (syscall(SYS_tgkill, hook_process.pid, t->kernel_tid, sig) == 0)
 		return true;
 	__atomic_store_n(&probe.thread, NULL, __ATOMIC_RELEASE);
 	return false;

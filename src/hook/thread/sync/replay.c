@@ -422,7 +422,7 @@ static void replay_step(struct hook_thread *t, const struct hook_sync_call *c)
 	t->steps = false;
 	taken(t, c, &spot, &out);
 	held_version = spot.version;
-	held_by = t->tid;
+	held_by = t->kernel_tid;
 	t->holds = true;
 	__atomic_store_n(&held_turn, out.version, __ATOMIC_RELEASE);
 }

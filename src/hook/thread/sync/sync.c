@@ -66,8 +66,9 @@ static enum hook_quick how_quick(void)
 		return HOOK_QUICK_NEVER;
 	if (hook_process.mode == HOOK_RECORD)
 		return hook_signals ? HOOK_QUICK_LOCK : HOOK_QUICK_PAIR;
-	return hook_signals || hook_process.evaluate || hook_race ? HOOK_QUICK_NEVER
-								  : HOOK_QUICK_FOLLOW;
+	return hook_signals || hook_process.evaluate || hook_process.checkpoint || hook_race
+		       ? HOOK_QUICK_NEVER
+		       : HOOK_QUICK_FOLLOW;
 }
 
 /* Which of the two the choice was is noted for the replay, which makes no other. */

@@ -244,13 +244,15 @@ static void move_away(struct waiter *w)
 	if (w->moved || w->thread->processor != self->processor || hook_sync_crowd())
 		return;
 	CPU_ZERO(&w->allowed);
-	if (syscall(SYS_sched_getaffinity, w->thread->tid, sizeof(w->allowed), &w->allowed) <= 0)
+	if (syscall(SYS_sched_getaffinity, w->thread->kernel_tid, sizeof(w->allowed),
+		    &w->allowed) <= 0)
 		return;
 	w->to = w->allowed;
 	hook_sync_take_out_used(&w->to);
 	if (!CPU_COUNT(&w->to))
 		return;
-	w->moved = syscall(SYS_sched_setaffinity, w->thread->tid, sizeof(w->to), &w->to) == 0;
+	w->moved =
+		syscall(SYS_sched_setaffinity, w->thread->kernel_tid, sizeof(w->to), &w->to) == 0;
 	if (w->moved)
 		w->thread->processor = first_of(&w->to);
 }

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An image of a process: a file TRACE/ckpt/rank-NNNN/<number>.image. Written by a child of the
+ * process (hook/image/), checked by the tool (ckpt/image.c), put back before main by the restorer
+ * (hook/restore/). The head comes first, the sections where it says; each has its own checksum
+ * (XXH3, 64 bits), and so has the head. Only pages that the process has made its own are in it.
+ *
+ * An image may be based on earlier ones of its rank: a run of pages names the image it lies in.
+ * Whoever changes a struct here raises CKPT_VERSION; images of other versions are refused.
+ */
+#ifndef CKPT_FORMAT_H
+#define CKPT_FORMAT_H
+
+#include <stdint.h>
+
+#define CKPT_MAGIC "RPRIMAGE"
+#define CKPT_VERSION 1
+#define CKPT_PAGE 4096ul
+#define CKPT_SUFFIX ".image"
+
+#define CKPT_MOST_THREADS 1024
+#define CKPT_MOST_FDS 1024
+#define CKPT_SIGNALS 64
+#define CKPT_AUXV_WORDS 64
+#define CKPT_BUILD_ID 20
+
+enum ckpt_section_kind {
+	CKPT_THREADS, /* struct ckpt_thread */
+	CKPT_MAPS,    /* struct ckpt_map, by address */
+	CKPT_RUNS,    /* struct ckpt_run, by address */
+	CKPT_HASHES,  /* uint64_t for each page of the runs */
+	CKPT_FDS,     /* struct ckpt_fd, by number */
+	CKPT_TEXT,    /* strings, each with its 0; offsets lead here, 0 to an empty one */
+	CKPT_OUTPUT,  /* what the process had printed: the file of that stream */
+	CKPT_COPIES,  /* contents of files that were open for writing */
+	CKPT_PAGES,   /* those that lie in this file */
+	CKPT_SECTIONS
+};
+
+struct ckpt_section {
+	uint64_t at, bytes, check;
+};
+
+/* What a path is relative to. */
+enum ckpt_base {
+	CKPT_BASE_NONE,    /* nothing: it is absolute */
+	CKPT_BASE_TRACE,   /* the trace directory */
+	CKPT_BASE_SESSION, /* that of the replay, another one each time */
+};
+
+enum ckpt_map_kind {
+	CKPT_MAP_ANON = 1,
+	CKPT_MAP_FILE,   /* private, of a file that must be what it was */
+	CKPT_MAP_STACK,  /* the main thread's */
+	CKPT_MAP_SHARED, /* of a file of ours, mapped again */
+};
+
+struct ckpt_map {
+	uint64_t start, end, offset;
+	uint32_t kind, prot; /* prot as in mmap() */
+	uint32_t first_run, runs;
+	uint32_t path, base;                 /* of a file */
+	uint64_t file_bytes, file_time;      /* its size, and its mtime in nanoseconds */
+	uint8_t build_id[CKPT_BUILD_ID + 4]; /* zeros if it has none */
+};
+
+/* Pages that follow each other, in memory and in the file. */
+struct ckpt_run {
+	uint64_t address;
+	uint32_t pages;
+	uint32_t image; /* number of the image in whose file they are */
+	uint64_t at;    /* in that file */
+};
+
+enum ckpt_fd_kind {
+	CKPT_FD_KEPT = 1, /* 0, 1 or 2: what the new process has */
+	CKPT_FD_FILE,     /* opened again by its path */
+	CKPT_FD_COPY,     /* a copy in the session, made from what is in CKPT_COPIES */
+	CKPT_FD_SAME,     /* as `same`: the same open file */
+	CKPT_FD_IDLE,     /* a channel whose other end stays silent */
+	CKPT_FD_FOUND,    /* came with the process: what the new one has by this number, or idle */
+	CKPT_FD_EPOLL,
+	CKPT_FD_EVENT,
+};
+
+struct ckpt_fd {
+	int32_t fd, same;
+	uint32_t kind, flags; /* flags as of open(), with O_CLOEXEC */
+	int64_t position;     /* -1: it has none */
+	uint32_t path, base;
+	uint32_t original, pad;    /* of a copy: where the file was */
+	uint64_t copy, copy_bytes; /* in CKPT_COPIES */
+};
+
+#define CKPT_THREAD_MAIN 1  /* the first of the process */
+#define CKPT_THREAD_TAKER 2 /* took the image, and puts the hooks right again */
+
+struct ckpt_thread {
+	uint64_t fs, gs;
+	uint64_t tid_address, robust, robust_bytes, rseq;
+	uint64_t frame; /* of a signal, on its stack: how it goes on */
+	int32_t tid;
+	uint32_t flags;
+};
+
+struct ckpt_action {
+	uint64_t handler, flags, restorer, mask;
+};
+
+/* As PR_SET_MM_MAP takes it. */
+struct ckpt_mm {
+	uint64_t start_code, end_code, start_data, end_data, start_brk, brk, start_stack;
+	uint64_t arg_start, arg_end, env_start, env_end;
+	uint64_t auxv;
+	uint32_t auxv_bytes, exe_fd;
+};
+
+/* Where in the restored process the restorer leaves word. */
+struct ckpt_note {
+	uint64_t restored; /* 1 */
+	uint64_t scratch, scratch_bytes;
+	char dir[1024], session[1024];
+};
+
+struct ckpt_head {
+	char magic[8];
+	uint32_t version, head_bytes;
+	uint32_t rank, process, number;
+	int32_t pid;
+	uint64_t event;   /* of the main thread: it is taken before this one */
+	uint64_t elapsed; /* since the process began, in nanoseconds */
+	uint64_t stopped; /* how long the process stood still for it */
+	uint64_t pages;   /* in all runs */
+	uint64_t note;    /* address of a struct ckpt_note */
+	uint64_t resume;  /* address of a function: goes on as thread number <argument> */
+	uint64_t vdso, vdso_bytes, vdso_check;
+	uint64_t stack_limit, stack_low, stack_high;
+	struct ckpt_mm mm;
+	uint64_t auxv[CKPT_AUXV_WORDS];
+	struct ckpt_action action[CKPT_SIGNALS]; /* of signal i + 1 */
+	char kernel[160];
+	uint32_t cwd, program; /* paths */
+	uint32_t rseq_bytes, rseq_signature;
+	uint32_t umask, pad;
+	struct ckpt_section section[CKPT_SECTIONS];
+	uint64_t check; /* of all before */
+};
+
+#endif

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every offset, count and string is looked at before it is used. */
+#include "ckpt/image.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include "base/fd.h"
+#include "base/mem.h"
+
+static const size_t sizes[CKPT_SECTIONS] = {
+	[CKPT_THREADS] = sizeof(struct ckpt_thread),
+	[CKPT_MAPS] = sizeof(struct ckpt_map),
+	[CKPT_RUNS] = sizeof(struct ckpt_run),
+	[CKPT_HASHES] = sizeof(uint64_t),
+	[CKPT_FDS] = sizeof(struct ckpt_fd),
+	[CKPT_TEXT] = 1,
+	[CKPT_OUTPUT] = 1,
+	[CKPT_COPIES] = 1,
+	[CKPT_PAGES] = CKPT_PAGE,
+};
+
+const void *ckpt_image_section(const struct ckpt_image *image, enum ckpt_section_kind kind)
+{
+	return (const char *)image->head + image->head->section[kind].at;
+}
+
+static size_t count(const struct ckpt_image *image, enum ckpt_section_kind kind)
+{
+	return image->head->section[kind].bytes / sizes[kind];
+}
+
+const char *ckpt_image_text(const struct ckpt_image *image, uint32_t at)
+{
+	return (const char *)ckpt_image_section(image, CKPT_TEXT) + at;
+}
+
+static bool is_text(const struct ckpt_image *image, uint32_t at)
+{
+	return at < image->head->section[CKPT_TEXT].bytes;
+}
+
+static const char *look_at_head(const struct ckpt_image *image)
+{
+	const struct ckpt_head *h = image->head;
+
+	if (image->bytes < sizeof(*h) || memcmp(h->magic, CKPT_MAGIC, sizeof(h->magic)) != 0)
+		return "is no image";
+	if (h->version != CKPT_VERSION || h->head_bytes != sizeof(*h))
+		return "was taken by another version of Reprise";
+	if (h->check != XXH3_64bits(h, offsetof(struct ckpt_head, check)))
+		return "is damaged: its head";
+	for (int i = 0; i < CKPT_SECTIONS; i++) {
+		const struct ckpt_section *s = &h->section[i];
+
+		if (s->at > image->bytes || s->bytes > image->bytes - s->at || s->at % 8 ||
+		    s->bytes % sizes[i])
+			return "is cut";
+		if (i != CKPT_PAGES && s->check != XXH3_64bits((const char *)h + s->at, s->bytes))
+			return "is damaged: one of its tables";
+	}
+	return NULL;
+}
+
+static bool are_threads_good(const struct ckpt_image *image)
+{
+	const struct ckpt_thread *t = ckpt_image_section(image, CKPT_THREADS);
+	size_t n = count(image, CKPT_THREADS), mains = 0, takers = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		mains += (t[i].flags & CKPT_THREAD_MAIN) != 0;
+		takers += (t[i].flags & CKPT_THREAD_TAKER) != 0;
+	}
+	return n <= CKPT_MOST_THREADS && mains == 1 && takers == 1;
+}
+
+static bool is_run_good(const struct ckpt_image *image, const struct ckpt_map *m,
+			const struct ckpt_run *r)
+{
+	const struct ckpt_section *pages = &image->head->section[CKPT_PAGES];
+	uint64_t bytes = r->pages * CKPT_PAGE;
+
+	if (r->address < m->start || r->address > m->end || bytes > m->end - r->address ||
+	    r->image > image->head->number)
+		return false;
+	return r->image != image->head->number || (r->at >= pages->at && bytes <= pages->bytes &&
+						   r->at - pages->at <= pages->bytes - bytes);
+}
+
+static bool are_maps_good(const struct ckpt_image *image)
+{
+	const struct ckpt_map *m = ckpt_image_section(image, CKPT_MAPS);
+	const struct ckpt_run *r = ckpt_image_section(image, CKPT_RUNS);
+	size_t n = count(image, CKPT_MAPS), runs = count(image, CKPT_RUNS);
+	uint64_t end = 0, next = 0, pages = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (m[i].start < end || m[i].end <= m[i].start || m[i].start % CKPT_PAGE ||
+		    m[i].end % CKPT_PAGE || !is_text(image, m[i].path) ||
+		    m[i].base > CKPT_BASE_SESSION || m[i].kind < CKPT_MAP_ANON ||
+		    m[i].kind > CKPT_MAP_SHARED || m[i].first_run > runs ||
+		    m[i].runs > runs - m[i].first_run || (m[i].runs && m[i].first_run != next))
+			return false;
+		end = m[i].end;
+		for (uint64_t k = m[i].first_run; k < m[i].first_run + m[i].runs; k++) {
+			if (!is_run_good(image, &m[i], &r[k]))
+				return false;
+			pages += r[k].pages;
+		}
+		next += m[i].runs;
+	}
+	return next == runs && pages == count(image, CKPT_HASHES) && pages == image->head->pages;
+}
+
+static bool are_fds_good(const struct ckpt_image *image)
+{
+	const struct ckpt_fd *f = ckpt_image_section(image, CKPT_FDS);
+	uint64_t copies = image->head->section[CKPT_COPIES].bytes;
+	size_t n = count(image, CKPT_FDS);
+	int last = -1;
+
+	for (size_t i = 0; i < n; i++) {
+		if (f[i].fd <= last || f[i].kind < CKPT_FD_KEPT || f[i].kind > CKPT_FD_EVENT ||
+		    !is_text(image, f[i].path) || !is_text(image, f[i].original) ||
+		    f[i].base > CKPT_BASE_SESSION || (f[i].kind == CKPT_FD_KEPT && f[i].fd > 2) ||
+		    (f[i].kind == CKPT_FD_SAME && (f[i].same < 0 || f[i].same == f[i].fd)) ||
+		    f[i].copy > copies || f[i].copy_bytes > copies - f[i].copy)
+			return false;
+		last = f[i].fd;
+	}
+	return true;
+}
+
+static bool are_tables_good(const struct ckpt_image *image)
+{
+	uint64_t text = image->head->section[CKPT_TEXT].bytes;
+
+	return text && ckpt_image_text(image, (uint32_t)text - 1)[0] == 0 &&
+	       is_text(image, image->head->cwd) && is_text(image, image->head->program) &&
+	       image->head->mm.auxv_bytes <= sizeof(image->head->auxv) &&
+	       memchr(image->head->kernel, 0, sizeof(image->head->kernel)) &&
+	       are_threads_good(image) && are_maps_good(image) && are_fds_good(image);
+}
+
+void ckpt_image_open(struct ckpt_image *image, const char *path)
+{
+	int fd = rp_fd_open_file(AT_FDCWD, path);
+	const char *why = NULL;
+	struct stat st = {0};
+	void *p = MAP_FAILED;
+
+	*image = (struct ckpt_image){.path = rp_strdup(path)};
+	if (fd < 0 || fstat(fd, &st) != 0) {
+		image->damage = rp_format("cannot be opened: %s", strerror(errno));
+	} else {
+		image->bytes = (size_t)st.st_size;
+		if (image->bytes)
+			p = mmap(NULL, image->bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+		if (p != MAP_FAILED)
+			image->head = p;
+		why = image->head ? look_at_head(image) : "is empty";
+		if (!why && !are_tables_good(image))
+			why = "makes no sense";
+	}
+	if (why)
+		image->damage = rp_strdup(why);
+	if (fd >= 0)
+		close(fd);
+}
+
+void ckpt_image_close(struct ckpt_image *image)
+{
+	if (image->head)
+		munmap((void *)(uintptr_t)image->head, image->bytes);
+	free(image->path);
+	free(image->damage);
+	*image = (struct ckpt_image){0};
+}
+
+char *ckpt_image_path(const char *dir, uint32_t number)
+{
+	return rp_format("%s/%" PRIu32 CKPT_SUFFIX, dir, number);
+}
+
+static struct ckpt_image *open_beside(const struct ckpt_image *image, uint32_t number)
+{
+	const char *slash = strrchr(image->path, '/');
+	char *dir = rp_format("%.*s", slash ? (int)(slash - image->path) : 1,
+			      slash ? image->path : ".");
+	char *path = ckpt_image_path(dir, number);
+	struct ckpt_image *other = rp_alloc(1, sizeof(*other));
+
+	ckpt_image_open(other, path);
+	free(path);
+	free(dir);
+	return other;
+}
+
+static bool are_pages_good(const struct ckpt_image *in, const struct ckpt_run *r,
+			   const uint64_t *hash)
+{
+	const char *bytes = (const char *)in->head;
+	const struct ckpt_section *pages = &in->head->section[CKPT_PAGES];
+	uint64_t n = r->pages * CKPT_PAGE;
+
+	if (r->at < pages->at || n > pages->bytes || r->at - pages->at > pages->bytes - n)
+		return false;
+	for (uint32_t i = 0; i < r->pages; i++) {
+		if (XXH3_64bits(bytes + r->at + i * CKPT_PAGE, CKPT_PAGE) != hash[i])
+			return false;
+	}
+	return true;
+}
+
+void ckpt_image_check_pages(struct ckpt_image *image)
+{
+	const struct ckpt_run *r;
+	const uint64_t *hash;
+	struct ckpt_image *other = NULL;
+
+	if (image->damage)
+		return;
+	r = ckpt_image_section(image, CKPT_RUNS);
+	hash = ckpt_image_section(image, CKPT_HASHES);
+	for (size_t i = 0; i < count(image, CKPT_RUNS) && !image->damage; i++) {
+		bool own = r[i].image == image->head->number;
+
+		if (!own && (!other || other->head->number != r[i].image)) {
+			if (other) {
+				ckpt_image_close(other);
+				free(other);
+			}
+			other = open_beside(image, r[i].image);
+			if (other->damage) {
+				image->damage = rp_format("is based on image %" PRIu32 ", which %s",
+							  r[i].image, other->damage);
+				break;
+			}
+		}
+		if (!are_pages_good(own ? image : other, &r[i], hash))
+			image->damage = rp_strdup("is damaged: its pages");
+		hash += r[i].pages;
+	}
+	if (other) {
+		ckpt_image_close(other);
+		free(other);
+	}
+}
+
+static void check_file(struct ckpt_image *image, const struct ckpt_map *m)
+{
+	const char *path = ckpt_image_text(image, m->path);
+	struct stat st;
+
+	if (m->base != CKPT_BASE_NONE)
+		return;
+	if (stat(path, &st) != 0)
+		image->damage = rp_format("cannot be restored: %s is no longer there", path);
+	else if ((uint64_t)st.st_size != m->file_bytes ||
+		 (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec !=
+			 m->file_time)
+		image->damage = rp_format("cannot be restored: %s has changed since", path);
+}
+
+void ckpt_image_check_place(struct ckpt_image *image)
+{
+	const struct ckpt_map *m;
+	struct utsname u;
+	char *kernel;
+
+	if (image->damage)
+		return;
+	uname(&u);
+	kernel = rp_format("%s %s", u.release, u.version);
+	if (strcmp(kernel, image->head->kernel) != 0)
+		image->damage = rp_format("was taken with another kernel: %s", image->head->kernel);
+	free(kernel);
+	m = ckpt_image_section(image, CKPT_MAPS);
+	for (size_t i = 0; i < count(image, CKPT_MAPS) && !image->damage; i++) {
+		if (m[i].kind == CKPT_MAP_FILE || m[i].kind == CKPT_MAP_SHARED)
+			check_file(image, &m[i]);
+	}
+}
+
+static int compare(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+uint32_t *ckpt_image_list(const char *dir, size_t *n)
+{
+	DIR *d = opendir(dir);
+	struct dirent *e;
+	uint32_t *list = NULL;
+
+	*n = 0;
+	while (d && (e = readdir(d))) {
+		char *end;
+		unsigned long number = strtoul(e->d_name, &end, 10);
+
+		if (end == e->d_name || strcmp(end, CKPT_SUFFIX) != 0 || number > UINT32_MAX)
+			continue;
+		list = rp_realloc(list, *n + 1, sizeof(*list));
+		list[(*n)++] = (uint32_t)number;
+	}
+	if (d)
+		closedir(d);
+	if (list)
+		qsort(list, *n, sizeof(*list), compare);
+	return list;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Images of a replayed process (ckpt/format.h), taken while it runs. Where one is due, the thread
+ * that finds it takes it: all other threads are parked in a handler of a signal that programs
+ * cannot block, what the kernel knows of the process is noted, and a child that shares the memory
+ * copy on write does the writing (write.c), while the program goes on. What a thread goes on with
+ * is the frame that the kernel made for the handler, on the thread's own stack.
+ *
+ * In a restored process all threads come to hook_image_resume, wait until the one that took the
+ * image has put right what belongs to the old process (resume.c), and then return from that
+ * handler. take.c: when, and the parking. capture.c: what is noted while all stand still.
+ */
+#ifndef HOOK_IMAGE_H
+#define HOOK_IMAGE_H
+
+#include "ckpt/format.h"
+#include "hook/common/hook.h"
+#include "replay/session.h"
+
+#define HOOK_IMAGE_TEXT (256u << 10)
+#define HOOK_IMAGE_WHY 256
+#define HOOK_IMAGE_TAIL 40960 /* more than is ever appended at once */
+
+/* All that is noted of the process; the image has it in this place, too. */
+struct hook_image {
+	struct ckpt_head head;
+	struct ckpt_note note;
+	struct ckpt_thread thread[CKPT_MOST_THREADS];
+	struct ckpt_fd fd[CKPT_MOST_FDS];
+	uint32_t threads, fds;
+	char text[HOOK_IMAGE_TEXT];
+	uint32_t text_bytes;
+	struct replay_slot slot;
+	uint8_t output_head[4096]; /* of the stream of what is printed, whose bytes are appended */
+	uint64_t output_bytes;     /* of that file, with the head */
+	uint8_t output_tail[HOOK_IMAGE_TAIL];
+	size_t output_tail_bytes;
+	char output[64]; /* its name in the session */
+	int copies_fd;   /* contents of files that are written; or -1 */
+	uint64_t copies_bytes;
+	struct ckpt_action parking; /* what was there before our own handler */
+	char why[HOOK_IMAGE_WHY];   /* there can be no image now */
+};
+
+extern struct hook_image hook_image;
+
+/* The main thread, before the program begins: finds out whether images are wanted. */
+void hook_image_start(void);
+
+/*
+ * Takes one here, if it can be: the program runs on meanwhile. True in the process that is restored
+ * from it, when that goes on.
+ */
+bool hook_image_take(struct hook_thread *t);
+
+/* Waits until the last one is written: the process ends. */
+void hook_image_finish(void);
+
+/* capture.c: looks at what is open before the program begins. */
+void hook_image_note_found(void);
+
+/* capture.c: true, or the reason is in hook_image.why. All others are parked. */
+bool hook_image_capture(void);
+
+/* write.c: in the child; does not return. */
+void hook_image_write(void) __attribute__((noreturn));
+
+/* resume.c: where thread number `index` of a restored process begins; does not return. */
+void hook_image_resume(uint64_t index) __attribute__((noreturn));
+
+/* Where a handler returns to. */
+void hook_image_return(void);
+
+/* The offset of a string in hook_image.text, 0 if there is no room. */
+uint32_t hook_image_text(const char *s);
+
+/* The same for a path, which is kept without our directory if it is below one: that is in *base. */
+uint32_t hook_image_keep_path(const char *path, uint32_t *base);
+bool hook_image_is_ours(const char *path);
+/* Makes of what the kernel calls a file the name that it has. */
+void hook_image_true_path(char *path);
+
+/* How the directory of images is called in a session, with the rank. */
+void hook_image_path(char *out, size_t size, const char *name);
+
+#endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A restored process. Memory, threads and descriptors are what they were; what is not is the
+ * process itself: its number, those of its threads, and the session. The thread that took the image
+ * puts that right while all others wait. Kernel numbers of threads are new, but libc's stay the old
+ * ones, since mutexes that are held have them as their owners.
+ */
+#include <linux/futex.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ckpt/raw.h"
+#include "hook/common/process.h"
+#include "hook/session/session.h"
+#include "hook/common/signal.h"
+#include "hook/common/thread.h"
+#include "hook/image/image.h"
+#include "hook/input/value/input.h"
+#include "hook/output/output.h"
+
+static uint32_t arrived; /* threads, but for the taker */
+static int right;        /* everything is as it should be; a futex */
+
+__attribute__((naked, used)) void hook_image_return(void)
+{
+	__asm__("mov $15, %eax\n\t"
+		"syscall");
+}
+
+static void __attribute__((noreturn)) return_from_handler(uint64_t frame)
+{
+	__asm__ volatile("mov %0, %%rsp\n\t"
+			 "mov $15, %%eax\n\t"
+			 "syscall"
+			 :
+			 : "r"(frame)
+			 : "memory");
+	__builtin_unreachable();
+}
+
+/* What the front has set stays, all else is as it was. */
+static void fill_slot(void)
+{
+	struct replay_slot now = *hook_slot;
+
+	*hook_slot = hook_image.slot;
+	hook_slot->flags = now.flags;
+	hook_slot->patience = now.patience;
+	hook_slot->recorded_ms = now.recorded_ms;
+	hook_slot->pid = hook_process.pid;
+}
+
+/* Programs that it starts look there for the session. */
+static void tell_children(void)
+{
+	static const char name[] = "REPRISE_SESSION=";
+
+	for (char **p = environ; p && *p; p++) {
+		const char *rest = raw_behind(*p, name);
+
+		if (rest && strlen(rest) == strlen(hook_image.note.session))
+			strcpy(*p + sizeof(name) - 1, hook_image.note.session);
+	}
+}
+
+static void put_right(void)
+{
+	int before = hook_process.pid;
+
+	hook_process.pid = (int)raw(SYS_getpid);
+	strcpy(hook_process.dir, hook_image.note.dir);
+	strcpy(hook_process.session, hook_image.note.session);
+	hook_process.checkpoint = false;
+	hook_signal_image = NULL;
+	hook_points = hook_signals;
+	hook_input_pid_changed(before);
+	hook_output_resume();
+	fill_slot();
+	tell_children();
+}
+
+void hook_image_resume(uint64_t index)
+{
+	const struct ckpt_thread *t = &hook_image.thread[index];
+
+	if (hook_self)
+		hook_thread_renumber(hook_self);
+	if (!(t->flags & CKPT_THREAD_TAKER)) {
+		__atomic_add_fetch(&arrived, 1, __ATOMIC_ACQ_REL);
+		while (!__atomic_load_n(&right, __ATOMIC_ACQUIRE))
+			raw(SYS_futex, &right, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
+		return_from_handler(t->frame);
+	}
+	while (__atomic_load_n(&arrived, __ATOMIC_ACQUIRE) + 1 < hook_image.threads)
+		raw(SYS_sched_yield);
+	raw(SYS_munmap, hook_image.note.scratch, hook_image.note.scratch_bytes);
+	put_right();
+	__atomic_store_n(&right, 1, __ATOMIC_RELEASE);
+	raw(SYS_futex, &right, FUTEX_WAKE_PRIVATE, CKPT_MOST_THREADS);
+	return_from_handler(t->frame);
+}

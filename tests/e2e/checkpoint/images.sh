@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+# For tests of images. shellcheck shell=bash
+
+# tail_of NAME WHOLE: what NAME printed is the end of what WHOLE printed, on both streams
+tail_of() {
+	local stream
+
+	for stream in out err; do
+		tail -c "$(stat -c %s "$1.$stream")" "$2.$stream" | cmp - "$1.$stream" >&2 ||
+			fail "$1.$stream is not the end of $2.$stream"
+	done
+}
+
+# each_image: goes on from every image, the last one first, and sees the recorded end; how many is left in IMAGES
+each_image() {
+	local image dir=$TRACE/ckpt/rank-0000
+
+	IMAGES=0
+	mkdir -p gone
+	for image in $(find "$dir" -name '*.image' -printf '%f\n' | sort -rn); do
+		run from "$REPRISE" replay --from end "$TRACE"
+		status_is from "$RECORDED_STATUS"
+		grep -v '^reprise: recorded in' recorded.err >whole.err || true
+		cp recorded.out whole.out
+		tail_of from whole
+		[[ $(stat -c %s from.out) -lt $(stat -c %s recorded.out) ]] || fail "$image: it began at the start"
+		rm "$dir/$image"
+		IMAGES=$((IMAGES + 1))
+		[[ $IMAGES -lt ${1:-1000} ]] || break
+	done
+}
