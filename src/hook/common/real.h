@@ -21,6 +21,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/auxv.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
@@ -40,6 +41,7 @@
 #include <sys/time.h>
 #include <sys/timerfd.h>
 #include <sys/times.h>
+#include <sys/timex.h>
 #include <sys/uio.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
@@ -85,7 +87,7 @@ int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout, co
 	X(tcgetattr) X(tcsetattr) X(tcflush) X(tcdrain) X(tcflow) X(tcsendbreak) X(tcgetpgrp) X(ttyname_r) X(sched_getcpu) X(getcpu) X(get_nprocs) X(get_nprocs_conf) \
 	X(statfs) X(fstatfs) X(statvfs) X(fstatvfs) X(uname) X(gethostname) X(sysinfo) X(getloadavg) X(sysconf) \
 	X(fopen) X(fdopen) X(tmpfile) X(popen) X(fclose) X(opendir) X(closedir) \
-	X(read) X(__read_chk) X(readv) X(pread) X(pread64) X(__pread_chk) X(__pread64_chk) \
+	X(read) X(__read_chk) X(readv) X(preadv) X(preadv2) X(pread) X(pread64) X(__pread_chk) X(__pread64_chk) \
 	X(write) X(writev) X(recv) X(recvfrom) X(recvmsg) X(recvmmsg) X(send) X(sendto) X(sendmsg) \
 	X(pwrite) X(pwritev) X(pwritev2) X(copy_file_range) X(splice) X(tee) X(vmsplice) X(isatty) X(rename) \
 	X(sendmmsg) X(sendfile64) X(shutdown) \
@@ -95,10 +97,11 @@ int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout, co
 	X(mq_receive) X(mq_timedreceive) X(mq_getattr) X(mq_setattr) X(mq_notify) \
 	X(pipe) X(pipe2) X(eventfd) X(timerfd_create) X(timerfd_settime) X(timerfd_gettime) \
 	X(signalfd) X(inotify_init) X(inotify_init1) X(inotify_add_watch) X(inotify_rm_watch) \
-	X(fcntl) X(flock) X(ioctl) \
+	X(fcntl) X(flock) X(lockf) X(ioctl) \
 	X(poll) X(ppoll) X(select) X(pselect) X(epoll_create) X(epoll_create1) X(epoll_ctl) \
 	X(epoll_wait) X(epoll_pwait) X(epoll_pwait2) X(sigaction) X(signal) X(sysv_signal) X(pause) X(sigsuspend) X(alarm) X(sigwait) X(sigwaitinfo) X(sigtimedwait) \
-	X(setitimer) X(timer_create) X(timer_settime) X(nanosleep) X(usleep) X(sleep) X(clock_nanosleep) X(raise) \
+	X(sigpending) X(getitimer) X(timer_gettime) X(timer_getoverrun) X(adjtimex) X(clock_adjtime) X(ntp_gettimex) \
+	X(pthread_getcpuclockid) X(clock_getcpuclockid) X(getauxval) X(setitimer) X(timer_create) X(timer_settime) X(nanosleep) X(usleep) X(sleep) X(clock_nanosleep) X(raise) \
 	X(pthread_kill) X(pthread_sigqueue) X(sigprocmask) X(pthread_sigmask) \
 	X(__recv_chk) X(__recvfrom_chk) X(__poll_chk) X(__ppoll_chk) \
 	X(vdprintf) X(__vdprintf_chk) X(eventfd_read) X(eventfd_write) X(prctl) X(abort) X(__assert_fail)

@@ -17,6 +17,7 @@
 #include "hook/input/channel/channel.h"
 #include "hook/output/output.h"
 
+#define FLAG_ERROR 0x20 /* of a FILE: a call failed */
 #define SLOT_READ 14
 #define SLOT_WRITE 15
 #define SLOT_STAT 18
@@ -29,11 +30,29 @@ static read_function *real_read;
 static write_function *real_write;
 static stat_function *real_stat;
 
+/* A descriptor may have become a channel after its FILE was made, by dup2. */
 static ssize_t file_read(FILE *f, void *bytes, ssize_t n)
 {
-	if (hook_output_is_typed(f->_fileno) && hook_io_is_programs(NULL))
+	if (hook_channel_has(f->_fileno, NULL) ||
+	    (hook_output_is_typed(f->_fileno) && hook_io_is_programs(NULL)))
 		return hook_channel_read(f->_fileno, "read", bytes, (size_t)n);
 	return real_read(f, bytes, n);
+}
+
+static ssize_t write_to_channel(FILE *f, const char *bytes, ssize_t n)
+{
+	ssize_t done = 0;
+
+	while (done < n) {
+		ssize_t part = hook_channel_write(f->_fileno, bytes + done, (size_t)(n - done));
+
+		if (part < 0) {
+			f->_flags |= FLAG_ERROR;
+			break;
+		}
+		done += part;
+	}
+	return done;
 }
 
 static ssize_t file_write(FILE *f, const void *bytes, ssize_t n)
@@ -41,6 +60,8 @@ static ssize_t file_write(FILE *f, const void *bytes, ssize_t n)
 	int fd = f->_fileno;
 	ssize_t done;
 
+	if (hook_channel_has(fd, NULL))
+		return write_to_channel(f, bytes, n);
 	if (!hook_output_has(fd))
 		return real_write(f, bytes, n);
 	hook_output_begins();

@@ -266,7 +266,8 @@ void hook_process_is_child(void)
 	hook_depth = 1;
 }
 
-__attribute__((constructor)) static void start(void)
+/* May leave errno as it likes. */
+static void begin(void)
 {
 	hook_reals_resolve();
 	hook_sync_resolve();
@@ -293,6 +294,14 @@ __attribute__((constructor)) static void start(void)
 		return;
 	}
 	pthread_atfork(NULL, NULL, hook_process_is_child);
+}
+
+__attribute__((constructor)) static void start(void)
+{
+	int error = errno;
+
+	begin();
+	errno = error;
 }
 
 /* Runs when the program's own destructors are done; what libraries do now is not the program's. */
@@ -322,6 +331,7 @@ HOOK_EXPORT int __libc_start_main(int (*main)(int, char **, char **), int argc, 
 				  void *stack_end)
 {
 	__typeof__(__libc_start_main) *real = hook_real("__libc_start_main");
+	int error = errno;
 
 	if (hook_process.claimed) {
 		on_exit(at_exit, NULL);
@@ -330,6 +340,7 @@ HOOK_EXPORT int __libc_start_main(int (*main)(int, char **, char **), int argc, 
 		hook_thread_adopt_main();
 		hook_sanitizer_watch();
 	}
+	errno = error;
 	return real(main, argc, argv, init, fini, rtld_fini, stack_end);
 }
 

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/fd.h"
 #include "hook/common/child.h"
@@ -66,6 +67,23 @@ bool hook_channel_is_told(const char *path, bool writes)
 		return false;
 	return (strncmp(path, "/proc/", 6) == 0 && !strstr(path, "/fd/")) ||
 	       strncmp(path, "/sys/", 5) == 0;
+}
+
+/* A file of the kernel's that was opened by a path from elsewhere. */
+void hook_channel_opened_from(int fd, const char *path, int flags)
+{
+	static dev_t proc, sys;
+	struct stat st;
+
+	if (path[0] == '/' || (flags & (O_ACCMODE | O_DIRECTORY | O_PATH)) != O_RDONLY)
+		return;
+	if (!proc && !sys) {
+		proc = REAL(stat)("/proc", &st) == 0 ? st.st_dev : 0;
+		sys = REAL(stat)("/sys", &st) == 0 ? st.st_dev : 0;
+	}
+	if (REAL(fstat)(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+	    (st.st_dev == proc || st.st_dev == sys))
+		hook_channel_mark(fd, HOOK_CHANNEL_OTHER);
 }
 
 bool hook_channel_may_make(const void *site)
@@ -183,7 +201,7 @@ static bool is_in_step(const struct hook_io *io, int fd)
 	return !io->live && (kind == HOOK_CHANNEL_PIPE || kind == HOOK_CHANNEL_PACKETS);
 }
 
-/* It is a child that is waited for. */
+/* It is a child that is waited for. Once that was in vain the channel is not kept in step. */
 static bool await(int fd, short events)
 {
 	struct pollfd p = {.fd = fd, .events = events};
@@ -193,9 +211,13 @@ static bool await(int fd, short events)
 	while ((rc = REAL(poll)(&p, 1, POLL_MS)) <= 0) {
 		if (rc < 0 && errno != EINTR)
 			return false;
-		if (hook_child_given_up(&patience, HOOK_CHILD_PATIENCE))
-			return false;
+		if (!hook_child_given_up(&patience, HOOK_CHILD_PATIENCE))
+			continue;
+		hook_channel_mark(fd, HOOK_CHANNEL_OTHER);
+		errno = ETIMEDOUT;
+		return false;
 	}
+	errno = EPIPE;
 	return !(p.revents & (events == POLLOUT ? POLLERR | POLLNVAL : POLLNVAL));
 }
 
@@ -224,14 +246,43 @@ void hook_channel_step_in(const struct hook_io *io, int fd, int flags)
 	} while (left > 0 || io->result == 0);
 }
 
+/*
+ * Without waiting. A pipe or socket may take bytes long after it has ceased to say that it is ready
+ * for them.
+ */
+static ssize_t put_now(int fd, const struct iovec *parts, size_t n)
+{
+	struct msghdr m = {.msg_iov = (struct iovec *)parts, .msg_iovlen = n};
+	struct pollfd p = {.fd = fd};
+	ssize_t done;
+
+	if (REAL(poll)(&p, 1, 0) > 0 && p.revents & (POLLERR | POLLNVAL)) {
+		errno = EPIPE;
+		return -1;
+	}
+	done = REAL(sendmsg)(fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (done < 0 && errno == ENOTSOCK)
+		done = REAL(pwritev2)(fd, parts, (int)n, -1, RWF_NOWAIT);
+	if (done < 0 && (errno == EOPNOTSUPP || errno == EINTR))
+		errno = EAGAIN;
+	return done;
+}
+
+static ssize_t put(int fd, const struct iovec *parts, size_t n)
+{
+	ssize_t done = put_now(fd, parts, n);
+
+	if (done >= 0 || errno != EAGAIN)
+		return done;
+	return await(fd, POLLOUT) ? REAL(writev)(fd, parts, (int)n) : -1;
+}
+
 static bool write_all(int fd, const char *p, size_t n)
 {
 	while (n) {
-		ssize_t done;
+		struct iovec part = {(void *)p, n};
+		ssize_t done = put(fd, &part, 1);
 
-		if (!await(fd, POLLOUT))
-			return false;
-		done = REAL(write)(fd, p, n);
 		if (done < 0 && errno != EAGAIN && errno != EINTR)
 			return false;
 		p += done > 0 ? done : 0;
@@ -248,7 +299,7 @@ void hook_channel_step_out(const struct hook_io *io, int fd, const struct iovec 
 		return;
 	hook_sync_let_go(io->t);
 	if (hook_channel_kind(fd) == HOOK_CHANNEL_PACKETS) {
-		if (await(fd, POLLOUT) && REAL(writev)(fd, parts, (int)n) < 0)
+		if (put(fd, parts, n) < 0)
 			return;
 		left = 0;
 	}

@@ -66,6 +66,7 @@ void hook_channel_step_out(const struct hook_io *io, int fd, const struct iovec 
 /* The calls that have wrappers elsewhere. */
 ssize_t hook_channel_read(int fd, const char *call, void *buffer, size_t n);
 ssize_t hook_channel_readv(int fd, const struct iovec *parts, int n);
+ssize_t hook_channel_preadv(int fd, const struct iovec *parts, int n, off64_t at);
 ssize_t hook_channel_write(int fd, const void *p, size_t n);
 ssize_t hook_channel_writev(int fd, const struct iovec *parts, int n);
 int hook_channel_close(int fd);
@@ -78,6 +79,9 @@ int hook_channel_dup_to(int fd, int to, int flags);
  */
 bool hook_channel_is_told(const char *path, bool writes);
 int hook_channel_open_told(const char *path, int flags);
+
+/* The same for one that the program has opened by a path that is not from the root. */
+void hook_channel_opened_from(int fd, const char *path, int flags);
 
 /* A FILE on a channel that libc has made: one whose reads and writes are recorded. */
 FILE *hook_channel_file(FILE *inner, const char *mode);

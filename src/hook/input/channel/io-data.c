@@ -73,6 +73,17 @@ ssize_t hook_channel_readv(int fd, const struct iovec *parts, int n)
 	return hook_io_result(&io);
 }
 
+/* Files of the kernel have positions. */
+ssize_t hook_channel_preadv(int fd, const struct iovec *parts, int n, off64_t at)
+{
+	HOOK_IO(io, "pread", HOOK_IO_GETS);
+
+	if (io.live)
+		hook_io_did(&io, REAL(preadv)(fd, parts, n, at));
+	scattered(&io, parts, (size_t)n);
+	return hook_io_result(&io);
+}
+
 ssize_t hook_channel_write(int fd, const void *p, size_t n)
 {
 	struct iovec part = {(void *)p, n};

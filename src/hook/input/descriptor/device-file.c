@@ -146,6 +146,8 @@ HOOK_EXPORT FILE *fopen(const char *path, const char *mode)
 	if (f) {
 		hook_channel_forget(fileno(f));
 		hook_output_opened(fileno(f), path);
+		if (hook_io_is_programs(SITE))
+			hook_channel_opened_from(fileno(f), path, flags);
 		if (mode[0] == 'w')
 			hook_output_writes(path);
 		else if (mode[0] == 'a')

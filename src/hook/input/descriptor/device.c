@@ -124,12 +124,13 @@ static enum hook_channel_kind channel_behind(const char *path)
 	return HOOK_CHANNEL_NONE;
 }
 
-static int opened(int fd, const char *path)
+static int opened(int fd, const char *path, int flags)
 {
 	hook_channel_forget(fd);
 	hook_output_opened(fd, path);
 	if (fd < 0 || hook_depth)
 		return fd;
+	hook_channel_opened_from(fd, path, flags);
 	if (hook_channels && channel_behind(path) == HOOK_CHANNEL_PIPE)
 		hook_channel_mark(fd, HOOK_CHANNEL_PIPE);
 	else
@@ -204,7 +205,7 @@ static int open_at(int dir, const char *path, int flags, mode_t mode, const void
 		hook_names_make_again(fd, dir, path, flags, mode);
 		written(fd, dir, path, flags);
 	}
-	return opened(fd, path);
+	return opened(fd, path, flags);
 }
 
 int hook_device_make(const char *path, int flags, const void *site)
@@ -334,12 +335,16 @@ HOOK_EXPORT ssize_t readv(int fd, const struct iovec *parts, int count)
 #define DEFINE_PREAD(name, offset)                                                                 \
 	HOOK_EXPORT ssize_t name(int fd, void *buffer, size_t n, offset at)                        \
 	{                                                                                          \
+		if (hook_channel_has(fd, SITE))                                                    \
+			return hook_channel_preadv(fd, &(struct iovec){buffer, n}, 1, at);         \
 		if (__builtin_expect(!hook_input_devices, 1) || !hook_input_device_is(fd))         \
 			return REAL(name)(fd, buffer, n, at);                                      \
 		return hook_input_device_read(fd, "pread", buffer, n);                             \
 	}                                                                                          \
 	HOOK_EXPORT ssize_t __##name##_chk(int fd, void *buffer, size_t n, offset at, size_t room) \
 	{                                                                                          \
+		if (n <= room && hook_channel_has(fd, SITE))                                       \
+			return hook_channel_preadv(fd, &(struct iovec){buffer, n}, 1, at);         \
 		if (__builtin_expect(!hook_input_devices, 1) || n > room ||                        \
 		    !hook_input_device_is(fd))                                                     \
 			return REAL(__##name##_chk)(fd, buffer, n, at, room);                      \
@@ -348,3 +353,22 @@ HOOK_EXPORT ssize_t readv(int fd, const struct iovec *parts, int count)
 
 DEFINE_PREAD(pread, off_t)
 DEFINE_PREAD(pread64, off64_t)
+
+HOOK_EXPORT ssize_t preadv(int fd, const struct iovec *parts, int count, off_t at)
+{
+	return count > 0 && hook_channel_has(fd, SITE) ? hook_channel_preadv(fd, parts, count, at)
+						       : REAL(preadv)(fd, parts, count, at);
+}
+
+HOOK_EXPORT ssize_t preadv2(int fd, const struct iovec *parts, int count, off_t at, int flags)
+{
+	if (count <= 0 || !hook_channel_has(fd, SITE))
+		return REAL(preadv2)(fd, parts, count, at, flags);
+	return at == -1 ? hook_channel_readv(fd, parts, count)
+			: hook_channel_preadv(fd, parts, count, at);
+}
+
+HOOK_EXPORT ssize_t preadv64(int fd, const struct iovec *parts, int count, off64_t at)
+	__attribute__((alias("preadv")));
+HOOK_EXPORT ssize_t preadv64v2(int fd, const struct iovec *parts, int count, off64_t at, int flags)
+	__attribute__((alias("preadv2")));

@@ -12,5 +12,6 @@ struct hook_lock {
 };
 
 int hook_lock_do(const struct hook_lock *l, const void *site);
+int hook_lock_ask(int fd, int how, struct flock *range, const void *site);
 
 #endif

@@ -210,7 +210,10 @@ HOOK_EXPORT int fcntl(int fd, int command, ...)
 	va_end(args);
 	if (command == F_SETOWN)
 		arg = (void *)(intptr_t)hook_input_real_pid((int)(intptr_t)arg);
-	if (command == F_OFD_SETLK || command == F_OFD_SETLKW)
+	if (command == F_GETLK || command == F_OFD_GETLK)
+		return hook_lock_ask(fd, command, arg, SITE);
+	if (command == F_SETLK || command == F_SETLKW || command == F_OFD_SETLK ||
+	    command == F_OFD_SETLKW)
 		return hook_lock_do(&(struct hook_lock){fd, command, arg}, SITE);
 	if (command != F_DUPFD && command != F_DUPFD_CLOEXEC)
 		return REAL(fcntl)(fd, command, arg);

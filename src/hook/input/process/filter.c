@@ -227,6 +227,20 @@ void hook_filter_seccomp(unsigned int operation, unsigned long program)
 		stop_here("seccomp");
 }
 
+/* A replayed rank dies with its front, which is not the program's to see or to change. */
+static int prctl_death(int option, unsigned long arg)
+{
+	static int chosen;
+
+	if (option == PR_SET_PDEATHSIG && arg < NSIG)
+		chosen = (int)arg;
+	else if (option == PR_GET_PDEATHSIG && arg)
+		*(int *)arg = chosen;
+	else
+		return REAL(prctl)(option, arg);
+	return 0;
+}
+
 HOOK_EXPORT int prctl(int option, ...)
 {
 	unsigned long a[4];
@@ -237,5 +251,8 @@ HOOK_EXPORT int prctl(int option, ...)
 		a[i] = va_arg(ap, unsigned long);
 	va_end(ap);
 	hook_filter_prctl(option, a[0], a[1]);
+	if ((option == PR_SET_PDEATHSIG || option == PR_GET_PDEATHSIG) &&
+	    hook_process.mode == HOOK_REPLAY && hook_depth == 0)
+		return prctl_death(option, a[0]);
 	return REAL(prctl)(option, a[0], a[1], a[2], a[3]);
 }

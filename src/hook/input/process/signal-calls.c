@@ -9,7 +9,7 @@
 
 #include "hook/common/real.h"
 #include "hook/common/signal.h"
-#include "hook/input/channel/io.h"
+#include "hook/input/channel/call.h"
 #include "hook/thread/serial/baton.h"
 #include "hook/thread/sync/sync.h"
 
@@ -17,42 +17,17 @@
 #define NS_PER_SECOND 1000000000
 #define LONGEST_NAP_NS 10000000
 
-/* A call whose outcome is its result alone, or its result and one structure. */
-#define DEFINE_CALL(type, name, way, parameters, arguments)                                        \
-	HOOK_EXPORT type name parameters                                                           \
-	{                                                                                          \
-		if (!hook_io_is_programs(SITE))                                                    \
-			return REAL(name) arguments;                                               \
-		HOOK_IO(io, #name, way);                                                           \
-		if (io.live)                                                                       \
-			hook_io_did(&io, REAL(name) arguments);                                    \
-		return (type)hook_io_result(&io);                                                  \
-	}
-
-#define DEFINE_CALL_OUT(type, name, way, out, parameters, arguments)                               \
-	HOOK_EXPORT type name parameters                                                           \
-	{                                                                                          \
-		if (!hook_io_is_programs(SITE))                                                    \
-			return REAL(name) arguments;                                               \
-		HOOK_IO(io, #name, way);                                                           \
-		if (io.live)                                                                       \
-			hook_io_did(&io, REAL(name) arguments);                                    \
-		if (io.result >= 0 && out)                                                         \
-			hook_io_part(&io, out, sizeof(*out), sizeof(*out));                        \
-		return (type)hook_io_result(&io);                                                  \
-	}
-
-DEFINE_CALL(int, pause, HOOK_IO_GETS, (void), ())
-DEFINE_CALL(int, sigsuspend, HOOK_IO_GETS, (const sigset_t *mask), (mask))
-DEFINE_CALL(unsigned int, alarm, HOOK_IO_GIVES, (unsigned int seconds), (seconds))
-DEFINE_CALL_OUT(int, sigwaitinfo, HOOK_IO_GETS, info, (const sigset_t *set, siginfo_t *info),
-		(set, info))
-DEFINE_CALL_OUT(int, sigtimedwait, HOOK_IO_GETS, info,
-		(const sigset_t *set, siginfo_t *info, const struct timespec *timeout),
-		(set, info, timeout))
-DEFINE_CALL_OUT(int, setitimer, HOOK_IO_GIVES, old,
-		(__itimer_which_t which, const struct itimerval *value, struct itimerval *old),
-		(which, value, old))
+HOOK_CALL(int, pause, HOOK_IO_GETS, (void), ())
+HOOK_CALL(int, sigsuspend, HOOK_IO_GETS, (const sigset_t *mask), (mask))
+HOOK_CALL(unsigned int, alarm, HOOK_IO_GIVES, (unsigned int seconds), (seconds))
+HOOK_CALL_OUT(int, sigwaitinfo, HOOK_IO_GETS, info, (const sigset_t *set, siginfo_t *info),
+	      (set, info))
+HOOK_CALL_OUT(int, sigtimedwait, HOOK_IO_GETS, info,
+	      (const sigset_t *set, siginfo_t *info, const struct timespec *timeout),
+	      (set, info, timeout))
+HOOK_CALL_OUT(int, setitimer, HOOK_IO_GIVES, old,
+	      (__itimer_which_t which, const struct itimerval *value, struct itimerval *old),
+	      (which, value, old))
 
 HOOK_EXPORT int timer_settime(timer_t timer, int flags, const struct itimerspec *value,
 			      struct itimerspec *old)
