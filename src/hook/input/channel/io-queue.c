@@ -133,8 +133,8 @@ HOOK_EXPORT int mq_setattr(mqd_t queue, const struct mq_attr *attr, struct mq_at
 HOOK_EXPORT int mq_notify(mqd_t queue, const struct sigevent *event)
 {
 	static struct hook_unseen threads = {.key = "queue-threads",
-					     .what = "threads that message queues start (mq_notify "
-						     "with SIGEV_THREAD): when they run"};
+					     .what = "the moment at which threads of message "
+						     "queues run (mq_notify with SIGEV_THREAD)"};
 
 	if (!hook_channel_has(queue, SITE))
 		return REAL(mq_notify)(queue, event);

@@ -26,8 +26,8 @@ static uint64_t *bytes_used;
 static void not_kept(const char *path, const char *why)
 {
 	hook_say_once("copies", "no copy of ", path, " is kept: ", why,
-		      "; nor of files that come later and do not fit. The replay will need them as"
-		      " they are",
+		      "; later files that do not fit are not copied either. A replay needs these "
+		      "files unchanged",
 		      NULL);
 }
 

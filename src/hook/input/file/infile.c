@@ -258,8 +258,8 @@ void hook_infile_forget(void)
 
 static void not_noted(const char *why)
 {
-	hook_say_once("files", "not all files that the program reads are noted: ", why,
-		      "; that one of the others has changed will not be noticed in replay", NULL);
+	hook_say_once("files", "not all files that the program reads can be noted: ", why,
+		      "; a replay will not notice changes of the others", NULL);
 }
 
 static void note(struct hook_thread *t, int fd, const struct stat *st, bool fresh)

@@ -15,13 +15,14 @@
 
 static struct hook_unseen aio = {
 	.key = "aio",
-	.what = "asynchronous input and output (aio_read and its kin): when it is done"};
+	.what = "the moment at which asynchronous input and output ends (aio_read and its kin)"};
 static struct hook_unseen timers = {
-	.key = "timer-threads", .what = "threads that timers start (SIGEV_THREAD): when they run"};
+	.key = "timer-threads", .what = "the moment at which threads of timers run (SIGEV_THREAD)"};
 static struct hook_unseen ring = {.key = "io-uring",
 				  .what = "io_uring: what comes through its rings"};
 static struct hook_unseen kernel_aio = {
-	.key = "libaio", .what = "asynchronous input and output by libaio: when it is done"};
+	.key = "libaio",
+	.what = "the moment at which asynchronous input and output by libaio ends"};
 static struct hook_unseen memory = {
 	.key = "shared-memory",
 	.what = "memory shared with other processes (shm_open, shmat): what they write there"};

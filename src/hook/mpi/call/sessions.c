@@ -75,8 +75,9 @@ static int level_of(MPI_Session session)
 static void begin(struct hook_thread *t, MPI_Session session)
 {
 	if (hook_process.evaluate || hook_process.explore)
-		hook_failed(t, "races and what else could come are not known of programs that use "
-			       "MPI by sessions; they are recorded and replayed");
+		hook_failed(t,
+			    "this program uses MPI by sessions: it can be recorded and replayed, "
+			    "but 'reprise races', stats, reduce and explore do not work");
 	hook_mpi_sessions = true;
 	hook_mpi_real.Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &mine);
 	hook_mpi_opened(t, world_size(), level_of(session));

@@ -398,7 +398,7 @@ bool hook_sync_await_others(struct hook_thread *t)
 
 void hook_sync_say_behind(struct hook_thread *t)
 {
-	say_stuck(t, "some that have yet to do what they did");
+	say_stuck(t, "some that have not yet done what they did");
 }
 
 /* 1: it has operations to come, 0: it has none, or is none of ours; -1: some do not run yet. */

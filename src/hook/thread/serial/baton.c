@@ -212,8 +212,8 @@ static void tell_theft(struct hook_thread *robbed, const struct watch *watch)
 {
 	static struct hook_unseen slept = {
 		.key = "slept",
-		.what = "what a thread did beside the others after it had slept in a call that is "
-			"not recorded",
+		.what = "the order of a thread that slept in a call that is not recorded, and then "
+			"ran beside the others",
 		.remedy = "the replay may differ if it shares data with them"};
 	static struct hook_unseen ran = {
 		.key = "robbed",
@@ -312,7 +312,7 @@ void hook_baton_answer(struct hook_thread *t, enum hook_probe what)
 {
 	static struct hook_unseen counting = {
 		.key = "counts",
-		.what = "how often a thread looked in vain, in a loop that counts",
+		.what = "how often a thread polled, in a loop that counts",
 		.quiet = true};
 
 	t->looks = what == HOOK_PROBE_LOOKS;
