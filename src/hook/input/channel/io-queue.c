@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * POSIX message queues. Their descriptors are channels: what comes out of a queue is recorded, and
- * replay opens, fills, empties and removes none. A child process that has inherited one is left
- * alone with it there, so that is told.
+ * replay opens, fills, empties and removes none. In replay a child process that has inherited a
+ * queue is alone with it, so the recording says so.
  */
 #undef _FORTIFY_SOURCE
 #include <errno.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Copies of the files that the program reads, in the trace directory, made at the first open,
- * before the program reads. Each file is copied once for all ranks: its copy has a name made of
- * what it is, and is complete when it has that name. Never does the program fail for want of a
- * copy: it is told once, and goes on.
+ * before the program reads. Each file is copied once for all ranks. The name of the copy is made of
+ * the file's identity, and the copy is complete when it has that name. The program never fails for
+ * want of a copy: that is reported once, and the program goes on.
  */
 #undef _FORTIFY_SOURCE
 #include "hook/input/file/infile.h"

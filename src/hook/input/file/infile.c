@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is done at every open is an fstat and a look into a table: of files seen before nothing more
- * is asked. Invariant: an entry of the table is there before the file is looked at, so that of two
- * threads that open it at once one does.
+ * Every open costs an fstat and a look into a table; nothing more is asked about files seen before.
+ * Invariant: an entry of the table is there before the file is examined, so if two threads open it
+ * at once, only one examines it.
  */
 #undef _FORTIFY_SOURCE
 #include "hook/input/file/infile.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ways in which things come to the program that we do not see: they are let through, and told of.
- * libc makes threads of its own for some of them, which are not the program's for us.
+ * Ways of input that we do not see. They are let through and reported. For some of them libc makes
+ * threads of its own, which we do not count as the program's.
  */
 #undef _FORTIFY_SOURCE
 #include <aio.h>
