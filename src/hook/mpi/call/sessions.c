@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sessions. The first one begins MPI for us and the last one ends it, unless MPI_Init was called
- * before. What we need ourselves comes from a session of our own, which is there while the
- * program's are: so it is not seen in theirs. Invariant: `sessions` counts those of the program
- * since MPI was begun by one.
+ * before. What we need ourselves comes from a session of our own, which lives as long as the
+ * program's. So the program does not see it in its own. Invariant: `sessions` counts those of the
+ * program since MPI was begun by one.
  */
 #include "hook/mpi/call/mpi.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of requests: entries by handle. Whoever knows something of requests keeps a table of
- * them with entries of its own, each of which begins with a struct hook_entry. Entries never move.
- * Several may have the same handle; then the oldest is found. Locking is the owner's matter.
+ * The table of requests: entries by handle. Each part that knows something about requests keeps a
+ * table with entries of its own, which begin with a struct hook_entry. Entries never move. Several
+ * may have the same handle; then the oldest is found. Locking is the owner's matter.
  */
 #ifndef HOOK_MPI_TABLE_H
 #define HOOK_MPI_TABLE_H
