@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The limit on the size of files (ulimit -f). Who writes beyond it gets SIGXFSZ and dies: we look
- * before we write, or have the signal ignored and get EFBIG.
+ * The limit on the size of files (ulimit -f). A process that writes beyond it gets SIGXFSZ and
+ * dies. So we check before we write, or ignore the signal and get EFBIG.
  */
 #ifndef BASE_LIMIT_H
 #define BASE_LIMIT_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Words to the user from the tool (never from inside the user's program): one line on stderr,
+ * Messages of the tool to the user (never from inside the user's program): one line on stderr,
  * prefixed "reprise: ". Exit codes are those of the manual page.
  */
 #ifndef RP_LOG_H

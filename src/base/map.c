@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Open addressing with linear probing. Invariant: between the home of a key and its slot no slot is
- * free, which removal restores by moving later keys back; so there are no marks of removed keys.
+ * Open addressing with linear probing. Invariant: no slot between the home of a key and its slot is
+ * free. Removal restores this by moving later keys back, so there are no marks of removed keys.
  */
 #include "base/map.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * SipHash-2-4 with 128 bits (Aumasson and Bernstein): a short message authentication code. Who does
- * not have the key cannot make the code of another text.
+ * SipHash-2-4 with 128 bits (Aumasson and Bernstein): a short message authentication code. Without
+ * the key, nobody can make the code of another text.
  */
 #ifndef RP_SIPHASH_H
 #define RP_SIPHASH_H

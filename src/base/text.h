@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Text of unknown origin, made fit for a terminal or a JSON reader, and commands as one would type
- * them. Whoever gets a char * frees it.
+ * Makes text of unknown origin fit for a terminal or a JSON reader, and writes commands as one
+ * would type them. The caller frees a returned char *.
  */
 #ifndef RP_TEXT_H
 #define RP_TEXT_H
@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Bytes that are not UTF-8, and unless they are kept control characters, become `bad`. */
+/* Bytes that are not UTF-8 become `bad`; so do control characters, unless they are kept. */
 char *rp_text_cleaned(const char *text, const char *bad, bool keep_controls);
 
 /* The same in place, with '?'. */

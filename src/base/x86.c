@@ -276,8 +276,10 @@ static enum rp_x86_kind kind_of(const struct reader *r, enum map map, uint8_t op
 	return opcode < 0x08 || (opcode & 0xf8) == 0x28 ? RP_X86_COUNT : RP_X86_MASK;
 }
 
-/* What the operand in memory is for: x reads, W writes, . there is none, ? not known here. Of what
- * works on vectors nothing is: their registers are not looked at. */
+/*
+ * What the operand in memory is for: x reads, W writes, . there is none, ? not known here.
+ * Instructions on vectors are not known: their registers are not examined.
+ */
 static const char one_byte_access[] = "WWxx..??WWxx..??"
 				      "WWxx..??WWxx..??"
 				      "WWxx..??WWxx..??"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where instructions of the x86-64 end, which of them are atomic, and what memory they are about.
- * Nothing else of them is decoded, so a scan reads hundreds of megabytes in a second. No malloc, no
- * table is written: it is used inside the recorded program.
+ * Tells where instructions of the x86-64 end, which of them are atomic, and which memory they use.
+ * Nothing else is decoded, so a scan reads hundreds of megabytes in a second. It is used inside the
+ * recorded program: no malloc, and no table is written.
  */
 #ifndef RP_X86_H
 #define RP_X86_H
@@ -47,7 +47,7 @@ struct rp_x86 {
 	bool local;
 };
 
-/* Looks at the instruction at `code`; a byte that begins none has length 1. */
+/* Decodes the instruction at `code`. A byte that begins no instruction has length 1. */
 void rp_x86_decode(const uint8_t *code, const uint8_t *end, struct rp_x86 *out);
 
 #endif

@@ -23,8 +23,7 @@ static void print_value(const struct cmd_option *o)
 	}
 }
 
-/* "VERB:OPTION" and what may stand behind it; one whose value is optional takes no word of its own.
- */
+/* "VERB:OPTION" and its values. An option whose value is optional takes no separate word. */
 static void print_values(const struct cmd_verb *verb)
 {
 	for (const struct cmd_option *o = verb->options; o && o->name; o++) {

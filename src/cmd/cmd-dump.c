@@ -101,7 +101,7 @@ static int dump_order(const struct dump *d, const struct source *from,
 	trace_order_reader_init(r, view);
 	while ((rc = trace_order_next_times(r, &turns, &rec, &times)) == 1 && !ferror(stdout)) {
 		print_order(d, from, &rec, times, trace_order_event(r), &post);
-		/* A few bytes can claim many long runs: together they are not longer than one. */
+		/* A few bytes can claim many long runs: now short ones are counted, too. */
 		if (++shown == TURNS_SHOWN)
 			turns.least = 1;
 	}
@@ -273,7 +273,7 @@ static int dump_stream(const struct dump *d, const struct source *from, int rank
 	return rc ? say_damaged(d, from, "makes no sense from here on") : code;
 }
 
-/* A file that holds streams of threads: of itself it has nothing to show but damage. */
+/* A file that holds streams of threads. The file itself has nothing to show but damage. */
 static bool is_shelf(const struct trace_stream_name *s)
 {
 	return s->kind == TRACE_STREAM_THREADS || s->kind == TRACE_STREAM_LIVE;
@@ -393,7 +393,7 @@ static int run(int argc, char **argv)
 	if (code)
 		return code;
 	d.json = d.format == CMD_FORMAT_JSON;
-	/* Whoever reads only the beginning wants no words about it. */
+	/* A reader that stops early (head) gets no message about it. */
 	signal(SIGPIPE, SIG_DFL);
 	code = trace_dir_open(&d.dir, operands.first);
 	if (code)

@@ -24,7 +24,7 @@
 #include "replay/reduced.h"
 
 #define PATIENCE 15.0
-/* How long a run may take: threads that wait for each other are no deadlock that MPI shows. */
+/* How long a run may take. It is needed because MPI does not show a deadlock of threads. */
 #define LEAST_SECONDS 60
 #define TIMES_RECORDED 20
 
@@ -243,8 +243,8 @@ static bool has_all_outcomes(const struct trace_run *run)
 }
 
 /*
- * What was left out of a trace comes out right as long as all of the run does. Past a race it does
- * not: so the outcomes that the evaluation saw are put in, in a trace of our own.
+ * Outcomes that a trace leaves out come out right as long as the whole run does. Past a race it
+ * does not. So the outcomes that the evaluation saw are added, in a trace of our own.
  */
 static int make_whole(struct options *o, struct trace_run *whole)
 {
@@ -316,7 +316,7 @@ static int from_races(struct options *o, struct replay_alternatives *list)
 	struct replay_alternatives_wanted wanted = o->wanted;
 	struct cmd_graph graph;
 	char *place = NULL;
-	/* Without the remedy of others: the program itself is to run, and not as another one. */
+	/* Does not offer --force, as other verbs do: the recorded program itself must run. */
 	int code = replay_evaluate(o->recorded->dir.path, &(struct replay_evaluate){0});
 
 	if (!code)

@@ -66,7 +66,7 @@ static void print_program(const struct trace_run_rank *rank)
 	free(program);
 }
 
-/* Also of a part of the run nothing more may be said than is so. */
+/* Even for a part of the run, nothing may be claimed that is not true. */
 static void print_replay(const struct trace_run *run)
 {
 	char *obstacle = trace_run_obstacle(run), *gap = trace_run_gap(run), *words;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * reprise ls: the traces in one directory, oldest first. A trace is a directory that holds a
- * meta.json; one that cannot be read is listed all the same, and the reason said.
+ * meta.json. One that cannot be read is listed all the same, with the reason.
  */
 #include "cmd/cmd.h"
 

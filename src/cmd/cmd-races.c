@@ -21,7 +21,7 @@
 #define TOP 10
 #define EXIT_RACES 1
 
-/* Both have to do with threads: nobody shall think that their data was looked at. */
+/* Both messages are about threads: nobody should think that their data was examined. */
 static int check_program(const struct cmd_graph *graph, bool json)
 {
 	struct trace_run_rank sum;

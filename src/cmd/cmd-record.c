@@ -363,8 +363,8 @@ static void remove_trace(struct trace_dir *dir)
 }
 
 /*
- * A launcher that was told to end may end with status 0, whatever became of its ranks. Where
- * recording stopped, its word is all there is.
+ * A launcher that was asked to end may end with status 0, whatever became of its ranks. If
+ * recording stopped, the launcher's status is all we have.
  */
 static bool ended_well(const struct trace_dir *dir, const struct launch_ended *ended)
 {
@@ -391,7 +391,7 @@ static bool never_started(const struct launch_command *command, const struct lau
 	return !command->has_launcher && (code == RP_EXIT_CANNOT_EXEC || code == RP_EXIT_NOT_FOUND);
 }
 
-/* Is there a rank of whose run something is not in its recording? */
+/* Is there a rank whose recording is incomplete? */
 static bool misses_something(const struct trace_dir *dir, const struct trace_ranks *ranks)
 {
 	bool misses = false;
@@ -440,7 +440,7 @@ static char *crash_place(const struct trace_run_rank *rank)
 	return rp_strdup("");
 }
 
-/* How the ranks ended that did not end well: what a shell says of a signal, and where. */
+/* Says how ranks ended that did not end well: the signal, as a shell says it, and the place. */
 static void say_ends(const struct trace_dir *dir, bool alone, const struct launch_ended *ended)
 {
 	struct trace_run run;
@@ -471,7 +471,7 @@ static void say_ends(const struct trace_dir *dir, bool alone, const struct launc
 	symbol_forget();
 }
 
-/* After the run: says how it went with the trace, in one sentence. */
+/* After the run: says in one sentence what was recorded. */
 static void finish(const struct options *o, const struct launch_command *command,
 		   struct trace_dir *dir, struct trace_meta *meta, const struct launch_ended *ended)
 {

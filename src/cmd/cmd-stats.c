@@ -33,7 +33,7 @@ static double percent(uint64_t part, uint64_t whole)
 	return whole ? 100.0 * (double)part / (double)whole : 0;
 }
 
-/* With those that say how the messages of a reduced trace are held back. */
+/* Includes the streams that say how messages of a reduced trace are held back. */
 static uint64_t traced_bytes(const struct trace_run_rank *rank)
 {
 	return rank->bytes[TRACE_STREAM_ORDER] + rank->bytes[TRACE_STREAM_GUIDE];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An evaluated trace for the verbs that look at its events: evaluated first if it is not, opened,
- * and with names for places and positions.
+ * An evaluated trace for the verbs that use its events. It is evaluated first if needed, opened,
+ * and has names for places and positions.
  */
 #ifndef CMD_GRAPH_H
 #define CMD_GRAPH_H
@@ -21,7 +21,9 @@ struct cmd_graph {
 int cmd_graph_open(struct cmd_graph *g, const char *trace) __attribute__((warn_unused_result));
 void cmd_graph_close(struct cmd_graph *g);
 
-/* A run of threads without MPI has no races that anybody looks for: says so, the exit code. */
+/*
+ * A run of threads without MPI has no races that we look for: says so, and returns the exit code.
+ */
 int cmd_graph_check_messages(const struct trace_run *run, const char *show)
 	__attribute__((warn_unused_result));
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What somebody may have meant who mistyped the name of a verb or of an option. */
+/* Guesses which verb or option a mistyped name was meant to be. */
 #include <ctype.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads a command line by the table of its verb. Whoever gives an option that is not there is told
- * the nearest one.
+ * Reads a command line by the table of its verb. If an option does not exist, the message names the
+ * nearest one.
  */
 #include "cmd/option.h"
 
@@ -32,7 +32,10 @@ static void spell(const struct cmd_verb *verb, struct spelling *s)
 	char *letter = s->letters;
 	int n = 0;
 
-	/* "-": words that are no options come in their place, as option 1; "+": they end them. */
+	/*
+	 * "-": words that are no options are returned in their place, as option 1. "+": the first
+	 * such word ends the options.
+	 */
 	*letter++ = verb->takes == CMD_TAKES_COMMAND ? '+' : '-';
 	*letter++ = ':';
 	for (const struct cmd_option *o = verb->options; o && o->name && n < OPTIONS_MAX; o++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The options of a verb, declared once: a table from which come what is read, the usage line, the
- * help, and the completion of shells; the manual pages are checked against it by a test. A name
- * means the same in every verb that has it (tests/unit/test-options.c).
+ * The options of a verb, declared once. Parsing, the usage line, the help and shell completion all
+ * come from this table, and a test compares the manual pages with it. A name means the same in
+ * every verb that has it (tests/unit/test-options.c).
  */
 #ifndef CMD_OPTION_H
 #define CMD_OPTION_H
@@ -63,8 +63,8 @@ struct cmd_operands {
 #define CMD_HELPED (-1)
 
 /*
- * Reads argv into the struct `wanted` that the verb's options are targets in; it has the values
- * that hold without them. 0, CMD_HELPED, or the exit code after saying what is wrong.
+ * Reads argv into the struct `wanted`, whose members the verb's options set. The caller has filled
+ * it with the defaults. 0, CMD_HELPED, or the exit code after saying what is wrong.
  */
 int cmd_options_read(const struct cmd_verb *verb, int argc, char **argv, void *wanted,
 		     struct cmd_operands *operands) __attribute__((warn_unused_result));

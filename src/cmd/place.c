@@ -71,7 +71,7 @@ char *cmd_place_variable(const struct trace_modules *modules, uint64_t address)
 		if (m->start <= address && (!below || m->start > below->start))
 			below = m;
 	}
-	/* One of ours stands for what has no name in the program. */
+	/* An object of ours stands for one that has no name in the program. */
 	if (below && strstr(below->path, "/libreprise-"))
 		return NULL;
 	name = below ? symbol_variable(below->path, address - below->bias, &offset) : NULL;

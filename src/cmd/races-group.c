@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The same line in many ranks, or reached by several ways, is one place. A place that only polls
- * is chance of another kind: it comes last, and does not count as a race.
+ * The same line in many ranks, or reached by several ways, is one place. A place that only polls is
+ * another kind of chance: it comes last, and does not count as a race.
  */
 #include "cmd/races.h"
 
@@ -97,7 +97,7 @@ static void sort_ranks(struct cmd_race_group *group)
 static int worst_first(const void *a, const void *b)
 {
 	const struct cmd_race_group *x = a, *y = b;
-	/* A probe whose message another receive may take is hardly ever meant. */
+	/* That another receive may take the message of a probe is hardly ever intended. */
 	bool p = x->sum.kind == GRAPH_FINDING_PROBED && x->sum.racing;
 	bool q = y->sum.kind == GRAPH_FINDING_PROBED && y->sum.racing;
 

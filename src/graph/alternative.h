@@ -43,8 +43,8 @@ struct graph_alternative {
 	uint32_t index;   /* of the post */
 	int32_t tag;      /* of the other message */
 	/*
-	 * Posted wildcards, by number, that would take the other message if they were free, and of
-	 * which the program has not learnt at the cut: they must get what they got.
+	 * Posted wildcards, by number, whose outcome the program has not learnt at the cut, and
+	 * that would take the other message if they were free. They must get what they got.
 	 */
 	uint64_t *kept;
 	size_t keeps;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Replay in the order of arrival (Netzer and Miller, 4.2): a message is not sent before the last
- * receive that raced with it, and the receive of the message before it from the same sender, are
- * done. Its sender waits for a permit of the receiver, so that replay buffers no more than one
- * message of each sender where the run allows it.
+ * Replay in the order of arrival (Netzer and Miller, 4.2): a message is sent only when two things
+ * are done: the last receive that raced with it, and the receive of the previous message from the
+ * same sender. The sender waits for a permit of the receiver. So, if the run allows it, replay
+ * buffers no more than one message of each sender.
  *
- * A permit for every race would not do: c may race with a although it had to be sent before
- * it, and two such pairs may each wait for the other. So permits follow one order in which the run
- * could have happened, in which each message is sent as late as possible; those that contradict it
- * are left out.
+ * A permit for every race could deadlock: c may race with a although it had to be sent before a,
+ * and two such pairs may wait for each other. So permits follow one order in which the run could
+ * have happened, in which each message is sent as late as possible; those that contradict it are
+ * left out.
  */
 #ifndef GRAPH_ARRIVAL_H
 #define GRAPH_ARRIVAL_H

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Races of completion: a Waitany, Waitsome, Testany or Testsome that could have returned another
- * request than it did. Events do not name the requests it was given, only how many were active.
- * So a request counts as given if all requests of the process were active ones, or if it was
- * completed later by the same call site. It could have been the one if it was posted before, and if
- * whoever completed it did not know of the choice. Where several were returned, one alone could
- * have been.
+ * request than it did. Events do not name the requests it was given, only how many were active. So
+ * a request counts as given if all requests of the process were active ones, or if it was completed
+ * later by the same call site. It could have been returned if it was posted before, and if the
+ * process that completed it did not know of the choice. If several were returned, only one of them
+ * could have been.
  */
 #ifndef GRAPH_CHOICE_H
 #define GRAPH_CHOICE_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Collective operations as the synchronisation they really are: who can return only after whom has
- * entered. Where the standard lets a process return early, or nothing is transferred, no causality
- * is assumed: to leave some out only reports more races.
+ * Collective operations as synchronisation: which process can return only after which others have
+ * entered. If the standard lets a process return early, or nothing is transferred, no causality is
+ * assumed: to leave some out only reports more races.
  *
  * The n-th collective operation on a communicator, blocking or not, is the same one in all of its
  * processes.
@@ -72,8 +72,8 @@ void graph_coll_wait(struct graph_coll *coll, unsigned rank);
 bool graph_coll_wake(struct graph_coll *coll, unsigned *rank);
 
 /*
- * The process leaves, and learns what those knew who have entered and whom it waits for. *known is
- * what they knew of its own events.
+ * The process leaves, and learns what the processes that it waits for knew when they entered.
+ * *known is what they knew of its own events.
  */
 void graph_coll_leave(struct graph_colls *colls, const struct graph_coll_part *part, unsigned rank,
 		      struct graph_clock_now *now, uint32_t *known);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The race graph as spans, and what can be had from it without writing its edges out. */
+/* The race graph as spans, and what can be computed without writing its edges out. */
 #ifndef GRAPH_COVER_GUESS_H
 #define GRAPH_COVER_GUESS_H
 

@@ -4,9 +4,9 @@
  * messages that race one at least must be traced (Netzer and Miller, theorem 3). Vertices are
  * messages, edges are races.
  *
- * Race graphs may be huge: of a flood every message races with every one of the other senders. So
- * edges come as spans: one message races with all those from `first` to `last`, which is what a
- * receive and the messages of one sender give if these are numbered in the order they were sent.
+ * Race graphs may be huge: in a flood every message races with every message of the other senders.
+ * So edges come as spans: one message races with all those from `first` to `last`. A receive and
+ * the messages of one sender give such spans if the messages are numbered in the order of sends.
  * Messages of one part (one sender) never race with each other: they do not overtake.
  */
 #ifndef GRAPH_COVER_H

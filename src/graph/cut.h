@@ -47,7 +47,7 @@ struct graph_cut_flaw {
 	uint32_t index, needs; /* of the events in their processes */
 };
 
-/* *flaw is one of those there are if it is not consistent; it may be NULL. */
+/* If the cut is not consistent, *flaw is one of the reasons. `flaw` may be NULL. */
 int graph_cut_is_consistent(const struct graph_source *source, const struct graph_cut *cut,
 			    bool *consistent, struct graph_cut_flaw *flaw)
 	__attribute__((warn_unused_result));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the logging rules are evaluated from, gathered in one walk: which checkpoints happened
- * before which, and what intervals of the same number send to each other. Memory: a bit for each
+ * The data that the logging rules need, gathered in one walk: which checkpoints happened before
+ * which, and what intervals of the same number send to each other. Memory: a bit for each
  * checkpoint and process, twice, and a record for each two processes that exchange something in an
  * interval. Messages are only counted.
  */

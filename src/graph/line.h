@@ -2,8 +2,8 @@
 /*
  * Recovery lines: for a distributed breakpoint, which is a consistent cut, the checkpoint that each
  * process is restarted from. A process that stops in interval k starts at checkpoint k or k - 1;
- * the latter if somebody who starts before the end of interval k - 1 gets a message from it there
- * that is not logged, so that it must be sent again.
+ * the latter if a process that starts before the end of interval k - 1 gets a message from it there
+ * that is not logged and so must be sent again.
  *
  * The line is the latest one there is: no other line that needs no unlogged message has a later
  * checkpoint anywhere. It serves a run that goes on behind the breakpoint, too.

@@ -64,7 +64,7 @@ struct graph_objects {
 	struct rp_map texts;
 };
 
-/* Who knows the symbols of a program; what they give is malloc'd. */
+/* Functions that know the symbols of a program. What they return is malloc'd. */
 struct graph_objects_names {
 	/* "file.c:12 (function)", "?" of a stack */
 	char *(*place)(const struct trace_modules *modules, const uint64_t address[],

@@ -6,9 +6,9 @@
  *
  * Every process keeps, of each process, the highest checkpoint that it knows of; that rides on
  * messages. At checkpoint i + 1 it tells all others whose checkpoint i it knows of. A message that
- * is received is logged at once by rules 1 and 3, or held back. Who has heard of everybody at
- * i + 1 has the matrix of what happened before what, and decides by Rule 2 about what it got in
- * interval i - 1. The end of a process is a checkpoint, too.
+ * is received is logged at once by rules 1 and 3, or held back. A process that has heard from all
+ * others at i + 1 has the matrix of what happened before what. It then decides by Rule 2 about the
+ * messages it got in interval i - 1. The end of a process is a checkpoint, too.
  *
  * Everything is logged that must be off line (GRAPH_LOGGING_MRT), and no more but for the end:
  * there a run cannot tell that a process would never have taken its next checkpoint.

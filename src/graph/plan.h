@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a trace is to be rewritten to: which outcomes are left out, and what the guides say at which
+ * How a trace is to be rewritten: which outcomes are left out, and what the guides say at which
  * events. Made from the traffic of the run, handed to trace_rewrite().
  */
 #ifndef GRAPH_PLAN_H

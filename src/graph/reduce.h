@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which outcomes of a run need a trace. To the racing ones: every wildcard that could have got
- * another message keeps its source (the earlier receive of each race, as in Annai). To the minimum:
- * of every two messages that race one is held back in replay (Netzer and Miller, 4.2), and as
- * few as possible are.
+ * Which outcomes of a run need a trace. Racing: every wildcard that could have got another message
+ * keeps its source (the earlier receive of each race, as in Annai). Minimum: of every two messages
+ * that race, one is held back in replay (Netzer and Miller, 4.2), and as few as possible are.
  *
  * Two messages race here if the receive of one, by any source, could have got the other: it admits
  * it, that one's receive was posted later, and its sender did not know that the first was complete.
- * Where a message is held back, those behind it are no longer kept from overtaking it: so not only
- * the first message of each other sender counts, as in a report of races, but all of them.
+ * If a message is held back, those behind it can overtake it. So all messages of each other sender
+ * count, not only the first, as in a report of races.
  *
  * Threads of a process are one sequence in the event graph, but replay keeps no more of it than the
- * order of posts. So a process whose threads communicate keeps all its outcomes, and where there is
- * one, no sender is taken to know anything.
+ * order of posts. So a process whose threads communicate keeps all its outcomes. If there is such a
+ * process, no sender is assumed to know anything.
  */
 #ifndef GRAPH_REDUCE_H
 #define GRAPH_REDUCE_H

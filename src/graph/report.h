@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The races of a run by the place in the program where they happen: what `reprise races` shows. One
- * finding for each process, thread, call site and kind; whoever shows them joins those whose sites
- * are the same line.
+ * The races of a run by the place in the program where they happen: what `reprise races` shows.
+ * There is one finding for each process, thread, call site and kind. The code that shows them joins
+ * findings on the same line.
  */
 #ifndef GRAPH_REPORT_H
 #define GRAPH_REPORT_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All messages of a run with their receives, as one walk of the event graph tells them: what the
- * reduction of a trace and its replay in the order of arrival are computed from. This is held in
- * memory: about 60 bytes per message.
+ * All messages of a run with their receives, from one walk of the event graph. The reduction of a
+ * trace and its replay in the order of arrival are computed from them. This is held in memory:
+ * about 60 bytes per message.
  */
 #ifndef GRAPH_TRAFFIC_H
 #define GRAPH_TRAFFIC_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All outcomes of a run from its events: what a trace that leaves out those that did not race
- * would have, had it been recorded with all of them. Handed to trace_rewrite().
+ * All outcomes of a run, from its events, for a trace that leaves some out: the outcomes that it
+ * would have if it had been recorded with all of them. Handed to trace_rewrite().
  */
 #ifndef GRAPH_UNREDUCED_H
 #define GRAPH_UNREDUCED_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The event graph, walked once in an order that agrees with happened-before. Nothing of it is kept
- * but what is still needed: clocks of processes, messages in transit, open requests, collective
- * operations that somebody has not left. An observer is told what happens.
+ * The event graph, walked once in an order that agrees with happened-before. Only what is still
+ * needed is kept: clocks of processes, messages in transit, open requests, collective operations
+ * that somebody has not left. An observer is told what happens.
  *
  * Happened-before (doc/internals/graph.md): the order of each process; a send before the event by
  * which the program learns of its message (RECV, DONE, PROBE, MPROBE; never the POST); collective

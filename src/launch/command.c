@@ -61,7 +61,7 @@ static int find_launcher(const char *word)
 	return -1;
 }
 
-/* A plain mpirun belongs to whom its symbolic link leads to. */
+/* A plain mpirun belongs to the MPI that its symbolic link leads to. */
 static int resolve_dialects(const char *word, enum launch_mpi *mpi)
 {
 	char *path = launch_program_find(word);

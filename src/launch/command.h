@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads a command line as a person typed it: is there a launcher in it, and which of its words
- * are programs? Words are never changed, only put in between, so quoting cannot go wrong.
+ * Reads a command line as a person typed it: is there a launcher in it, and which of its words are
+ * programs? Words are never changed; new ones are only put between them, so quoting cannot go
+ * wrong.
  */
 #ifndef LAUNCH_COMMAND_H
 #define LAUNCH_COMMAND_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A small ELF reader. The file is mapped; `part` is the only way to a byte of it and gives nothing
- * outside the file, so no header, however wrong, leads astray.
+ * A small ELF reader. The file is mapped. `part` is the only way to its bytes, and gives nothing
+ * outside the file, so no wrong header can lead astray.
  */
 #include "launch/elf.h"
 

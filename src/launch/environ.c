@@ -22,7 +22,10 @@
 #define STEP 4096
 #define TOP 8 /* bytes the kernel leaves free above the strings */
 
-/* Of the place and the session one works in, not of the run: a recorded value may be stale. */
+/*
+ * These belong to the place and the session of the user, not to the run: a recorded value may be
+ * stale.
+ */
 static const char *const of_session[] = {
 	"REPRISE_", "SLURM_",      "PBS_",        "LSB_",     "PALS_",   "SSH_",
 	"XDG_",     "KRB5CCNAME=", "XAUTHORITY=", "DISPLAY=", "TMPDIR=",
@@ -54,7 +57,7 @@ static char *moved(const char *variable)
 	return rp_strdup(variable);
 }
 
-/* Replaces environ: as recorded, but as it is now where `current` says so. */
+/* Replaces environ: recorded values, but current ones for variables that `current` names. */
 static void mix(char *const *recorded, bool (*current)(const char *variable))
 {
 	size_t n = 0, now = rp_strings_count(environ);

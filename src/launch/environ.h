@@ -9,8 +9,8 @@
 void launch_environ_restore(char *const *recorded);
 
 /*
- * Replaces environ by the one the recorded launcher was started in (trace_meta.env), but for what
- * belongs to the session of the user or of the batch system. Does nothing if recorded is NULL.
+ * Replaces environ by the one the recorded launcher was started in (trace_meta.env), except for
+ * variables of the user's session or of the batch system. Does nothing if recorded is NULL.
  */
 void launch_environ_of_front(char *const *recorded);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Chooses the hook library. The dynamic loader itself is asked which libraries a program needs
- * (`ld.so --list`, nothing of the program runs), so RPATH, LD_LIBRARY_PATH and the like count as
- * they will. Programs that load MPI later, such as Python, are judged by the launcher's variables.
+ * (`ld.so --list`, nothing of the program runs), so RPATH, LD_LIBRARY_PATH and the like have their
+ * usual effect. Programs that load MPI later, such as Python, are judged by the launcher's
+ * variables.
  */
 #include "launch/flavour.h"
 
@@ -180,7 +181,7 @@ static int cannot_read(const char *path, const char *binary, int err)
 	return RP_EXIT_CANNOT_EXEC;
 }
 
-/* By the libraries of one program, if the user has not told. */
+/* Judges by the libraries of one program, if the user has not said which MPI it is. */
 static int linked_with(const char *path, enum launch_mpi told, enum launch_mpi *mpi)
 {
 	char *binary = launch_program_binary(path);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs a command and stays invisible before it: its signals and its exit status pass through. */
+/* Runs a command and stays invisible: signals and the exit status pass through. */
 #ifndef LAUNCH_FRONT_H
 #define LAUNCH_FRONT_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Launchers differ in the names of their variables and in nothing else that matters here. Hydra
- * gives its job no name; there the process of it that is the nearest ancestor stands for the job.
+ * Launchers differ in the names of their variables; nothing else matters here. Hydra gives its job
+ * no name, so its nearest ancestor process stands for the job.
  */
 #include "launch/job.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tables of launcher options, from the launchers' own help. An option takes one dash or two.
- * Options that are not here are guessed by the caller, so a table needs all that take two words,
- * and all whose value could be mistaken for a program.
+ * Tables of launcher options, from the launchers' own help. An option takes one dash or two. The
+ * caller guesses options that are not here. So a table needs all options that take two words, and
+ * all whose value could be mistaken for a program.
  */
 #include "launch/options.h"
 

@@ -6,8 +6,8 @@
 #include <stddef.h>
 
 /*
- * The index of the word that all prefix commands at the beginning of argv start in the end; 0 if
- * argv does not begin with one, or if nothing follows it.
+ * The index of the first word behind all prefix commands: the program that they start. 0 if argv
+ * does not begin with a prefix command, or if nothing follows.
  */
 size_t launch_prefix_skip(char *const *argv);
 

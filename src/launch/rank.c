@@ -233,7 +233,7 @@ static int restore_place(const struct trace_start *start)
 	return rc;
 }
 
-/* Its words stay what they were, and so does the name by which it knows itself. */
+/* Its arguments stay what they were, and so does the name it was started by (argv[0]). */
 static int find_program(const char *name, char **path)
 {
 	char *there = launch_moved_path(name);
@@ -254,7 +254,7 @@ static int open_output(const struct launch_rank *how, const char *what)
 	return fd;
 }
 
-/* What ranks print goes past the launcher, which would mix it. */
+/* The output of ranks does not go through the launcher, which would mix it. */
 static int divert_output(const struct launch_rank *how)
 {
 	int out = open_output(how, "out"), err = open_output(how, "err");

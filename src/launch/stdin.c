@@ -45,8 +45,8 @@ static int write_all(int fd, const uint8_t *bytes, size_t n)
 }
 
 /*
- * An empty stream with the mark of one that is cut: info and replay tell by it that there was an
- * input. What was kept of a file has gone before, so there is room where there is some at all.
+ * An empty stream with the mark of a cut one: it tells info and replay that there was an input. A
+ * partial copy of a file was removed before, so there is room for it if there is any.
  */
 static bool not_kept(int rankfd, unsigned rank, int rc)
 {
@@ -131,7 +131,7 @@ static void say_as(pid_t program, const char *words)
 	close(fd);
 }
 
-/* Half an input would replay as something that never was: replay refuses it by the mark. */
+/* Half an input would replay as a run that never was. The mark makes replay refuse it. */
 static void give_up(struct trace_stream *stream, pid_t program, int rc)
 {
 	char *words = rp_format("reprise: standard input is recorded only up to byte %" PRIu64

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The first process of a rank is the one that is recorded. Of a command that starts the program as
- * its child that is the command, and nothing of the program would be in the trace. Valgrind runs
- * the program in its own process, and is none of these.
+ * The first process of a rank is recorded. If a command starts the program as its child, that is
+ * the command, and nothing of the program would be in the trace. Valgrind runs the program in its
+ * own process, so it is not among these commands.
  */
 #include "launch/watcher.h"
 

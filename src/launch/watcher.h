@@ -8,8 +8,9 @@
 #include "launch/flavour.h"
 
 /*
- * 0, or the exit code after saying what to type instead. `word` is what is to be recorded, `mpi`
- * what it uses; a program of MPI is found among the children of most.
+ * 0, or the exit code after saying what to type instead. `word` is the command to be recorded,
+ * `mpi` the MPI that it uses. Behind most such commands, an MPI program is found among the
+ * children.
  */
 int launch_watcher_check(const char *word, enum launch_mpi mpi, bool has_launcher)
 	__attribute__((warn_unused_result));

@@ -81,7 +81,9 @@ int replay_plan(const struct replay_front *f, char ***words, bool *alone)
 /* Says what keeps the trace from being replayed, in one sentence; 0 if nothing does. */
 int replay_check_trace(const struct trace_run *run) __attribute__((warn_unused_result));
 
-/* Can the trace be replayed, may it be run, and is its program what it was? */
+/*
+ * Checks that the trace can be replayed, that it may be run, and that its program has not changed.
+ */
 int replay_check(const struct replay_front *f) __attribute__((warn_unused_result));
 
 /* Starts the recorded command in an open session. */
@@ -108,7 +110,9 @@ bool replay_front_has_processes(const struct replay_front *f);
 /* True if some rank's word is `why`. */
 bool replay_front_any(const struct replay_front *f, const char *why);
 
-/* What the recording does not hold may well be why; false: there is no such thing. */
+/*
+ * Names what the recording does not hold, as a likely cause. False: the recording holds everything.
+ */
 bool replay_report_unseen(const struct replay_front *f);
 void replay_report_divergence(const struct replay_front *f);
 void replay_report_failure(const struct replay_front *f);

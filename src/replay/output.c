@@ -168,7 +168,7 @@ static void say_difference(const struct replay_front *f, size_t rank, const stru
 	}
 }
 
-/* What process of the rank printed in this replay; all zero if it did not come about. */
+/* What that process of the rank printed in this replay; all zero if the process did not come up. */
 static bool read_found(const struct replay_front *f, size_t rank, uint32_t process,
 		       struct trace_output *o)
 {
@@ -223,7 +223,10 @@ struct children {
 	uint64_t recorded, found, flags;
 };
 
-/* Threads printed when the process ended: who of them came to that is chance, there and here. */
+/*
+ * Threads were printing when the process ended. Which of them still managed to is chance, in the
+ * recording and in the replay.
+ */
 static bool ends_in_the_middle(const struct trace_output *a, const struct trace_output *b)
 {
 	return a->flags & TRACE_OUTPUT_ALIVE &&
@@ -308,7 +311,7 @@ static void say_why(const struct replay_front *f)
 		       "counter, shared memory");
 }
 
-/* Ranks that were not started, or that the user has ended, have nothing to answer for. */
+/* Ranks that were not started, or that the user has ended, are not judged. */
 static bool is_to_be_judged(const struct replay_front *f)
 {
 	int sig = launch_front_signal();
@@ -367,7 +370,7 @@ static bool children_may_write(const struct replay_front *f)
 	return flags & TRACE_OUTPUT_INHERITED;
 }
 
-/* While another replay of the run is at work its files are in the making. */
+/* While another replay of the run is at work, the files are unfinished. */
 static int judge_files(const struct replay_front *f, int code)
 {
 	struct stat moved;
@@ -416,7 +419,7 @@ int replay_output_judge(const struct replay_front *f, int code)
 		return diverged ? code : judge_files(f, code);
 	if (!diverged && own)
 		say_why(f);
-	/* Whoever forces the replay of another program knows that it prints something else. */
+	/* With --force another program may be replayed; its output may differ. */
 	return f->force ? code : RP_EXIT_DIVERGED;
 }
 

@@ -6,9 +6,9 @@
 #include "replay/front.h"
 
 /*
- * Compares the output of all ranks once they have ended, and says where it differs. Ranks that came
- * to their recorded end must have printed all of it; of the others what both runs printed counts.
- * Returns `code`, or RP_EXIT_DIVERGED if something else was printed.
+ * Compares the output of all ranks once they have ended, and says where it differs. Ranks that
+ * reached their recorded end must have printed all of it. For the others, only what both runs
+ * printed is compared. Returns `code`, or RP_EXIT_DIVERGED if something else was printed.
  */
 int replay_output_judge(const struct replay_front *f, int code);
 

@@ -185,7 +185,9 @@ static int watch(struct replay_front *f)
 	return f->pass->keep(f, started);
 }
 
-/* A replay goes to the place and environment of the run; the caller wants to stay in its own. */
+/*
+ * A replay changes to the directory and environment of the run; the caller wants to keep its own.
+ */
 int replay_pass_run(struct replay_front *f, const struct replay_pass *pass)
 {
 	int here = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

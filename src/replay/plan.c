@@ -105,7 +105,7 @@ static size_t timeout_length(char *const *words, size_t most)
 	return n < most && strspn(words[n], ".0123456789") ? n + 1 : 0;
 }
 
-/* What cut the run short is not to cut the replay short, which may take longer. */
+/* A timeout that cut the run short must not cut the replay short, which may take longer. */
 static void drop_timeout(char **words, size_t launcher)
 {
 	for (size_t i = 0; i < launcher; i++) {
@@ -136,7 +136,10 @@ static char *moved_word(const char *word)
 	return whole;
 }
 
-/* The launcher's own words; a program keeps its arguments, and each rank looks for its program. */
+/*
+ * Maps the launcher's own words. A program keeps its arguments, and each rank looks for its program
+ * itself.
+ */
 static char **moved_line(char *const *line, const struct launch_command *command)
 {
 	size_t n = rp_strings_count(line), next = 0;

@@ -21,7 +21,8 @@ int replay_reduced_write(const struct trace_run *run, const struct trace_dir *in
 	__attribute__((warn_unused_result));
 
 /*
- * The other way round: the trace of `run`, which leaves outcomes out, with all of them. As above.
+ * The opposite: writes the trace of `run`, which leaves outcomes out, with all of them. Returns as
+ * above.
  */
 int replay_reduced_write_whole(const struct trace_run *run, const struct trace_dir *into)
 	__attribute__((warn_unused_result));

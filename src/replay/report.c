@@ -31,7 +31,10 @@ static char *place_of(const struct replay_word *w)
 	return rp_strdup("");
 }
 
-/* Files of fixed addresses have them in their symbols, too; others are counted from their start. */
+/*
+ * Files with fixed addresses have these in their symbols, too. In other files, addresses count from
+ * the start of the file.
+ */
 static bool has_fixed_addresses(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -173,8 +176,8 @@ static void describe_wait(char *out, size_t size, const struct replay_slot *slot
 }
 
 /*
- * Where the main thread of a rank is, by its stack, or else where what it is in was called, which
- * may be in a library between MPI and Fortran.
+ * Where the main thread of a rank is, by its stack. If that cannot be read: the place of its
+ * current call, which may be in a library between MPI and Fortran.
  */
 static char *main_place(const struct replay_front *f, size_t rank)
 {

@@ -90,7 +90,10 @@ static int check_program(const struct replay_front *f, const struct trace_start 
 	return RP_EXIT_BAD_INPUT;
 }
 
-/* Each rank looks again where it starts; but what can be known here needs no start. */
+/*
+ * Each rank checks again when it starts. But what can be refused here is refused before anything
+ * starts.
+ */
 static int check_programs(const struct replay_front *f)
 {
 	int code = 0;
@@ -115,7 +118,7 @@ int replay_check(const struct replay_front *f)
 	return code ? code : check_programs(f);
 }
 
-/* What a run prints in a pass is known already; what we have to say is not. */
+/* In a pass the output of the run is known already and is not shown; our own messages are. */
 static void discard_output(const struct replay_front *f)
 {
 	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);

@@ -58,7 +58,7 @@ static off_t credit_size(const struct replay_front *f)
 	return f->ranks > REPLAY_CREDIT_RANKS ? 0 : (off_t)(counters * sizeof(uint32_t));
 }
 
-/* The ranks cannot answer for a disk that is full: their words would be lost. */
+/* On a full disk, the last words of the ranks would be lost. */
 static bool has_room(const struct replay_front *f, int fd)
 {
 	uint64_t needed = f->ranks * WORD_BYTES + (uint64_t)credit_size(f);
@@ -67,7 +67,7 @@ static bool has_room(const struct replay_front *f, int fd)
 	return fstatvfs(fd, &fs) != 0 || !fs.f_blocks || fs.f_bavail * fs.f_frsize >= needed;
 }
 
-/* A thread that computes for longer than the whole run once took is lost, whatever the load. */
+/* A thread that computes for longer than the whole recorded run is lost, whatever the load. */
 static uint64_t patience(const struct replay_front *f)
 {
 	double seconds = f->run->meta.seconds;
@@ -91,7 +91,7 @@ static uint32_t flags_of(const struct trace_run_rank *rank)
 	return strcmp(last->thread, "0") == 0 ? 0 : REPLAY_BY_HELPER;
 }
 
-/* A hole in a mapped file on a full disk kills whoever writes there: so there are none. */
+/* On a full disk, a write to a hole in a mapped file kills the writer. So the file has no holes. */
 static int make_state(struct replay_front *f)
 {
 	size_t size = sizeof(*f->state) + f->ranks * sizeof(f->state->slot[0]);
@@ -144,8 +144,8 @@ static void make_credit(struct replay_front *f)
 }
 
 /*
- * For the hooks. What is guessed counts for them if the place where the run was started has gone
- * there. The file is also there to tell when the replay began.
+ * For the hooks. Guesses are included if the directory in which the run was started has moved
+ * there. The time of the file also tells when the replay began.
  */
 static int make_moved(const struct replay_front *f)
 {

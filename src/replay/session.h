@@ -10,15 +10,17 @@
  * S/end-NNNN is a rank's last word, lines "key=value": why (enum below, by name), event, call,
  * thread, value, where ("module+0xoffset", one line per stack frame, innermost first),
  * text (a sentence part, for divergence: what was expected and what was found). At the end of a
- * recording other threads that have come to theirs: other ("thread module+0xoffset"), in (the
- * call). S/moved: "OLD\0NEW\0" for each directory that lies elsewhere than it did. S/changed-N: the
- * words about an input file that is not what it was, which a rank has said. S/output-NNNN-K: what
- * process K of the rank prints (trace/output.h). S/evaluate, if it is there, asks the ranks to
- * write events below S/graph (hook/mpi/evaluate/evaluate.h); it holds the time of its start,
- * nanoseconds of CLOCK_REALTIME. S/checkpoint asks them to take images below S/ckpt and to log
- * what they receive below S/log. S/races asks checked programs for data that raced (race/log.h).
- * S/all is created by the front when every rank has said its last
- * word. S/refused is created by a rank that cannot be started and has said why.
+ * recording there are also lines for other threads that have reached theirs: other ("thread
+ * module+0xoffset"), in (the call).
+ * S/moved has "OLD\0NEW\0" for each directory that has moved since the recording.
+ * S/changed-N has the message of a rank about an input file that has changed.
+ * S/output-NNNN-K has what process K of the rank prints (trace/output.h).
+ * S/evaluate, if it is there, asks the ranks to write events below S/graph
+ * (hook/mpi/evaluate/evaluate.h); it holds the time of its start, nanoseconds of CLOCK_REALTIME.
+ * S/checkpoint asks them to take images below S/ckpt and to log what they receive below S/log.
+ * S/races asks checked programs for data that raced (race/log.h).
+ * S/all is created by the front when every rank has said its last word.
+ * S/refused is created by a rank that cannot be started and has said why.
  */
 #ifndef REPLAY_SESSION_H
 #define REPLAY_SESSION_H
@@ -78,8 +80,8 @@ static inline uint32_t replay_kind(int32_t source, int32_t tag, uint32_t comm)
 }
 
 /*
- * Where a list of the program's threads is in the memory of the rank, and what is where in an entry
- * of it: the front looks when it has to say where each of them is. All 0 while there is but one.
+ * Where the list of the program's threads is in the memory of the rank, and the layout of an entry.
+ * The front reads it when it has to say where each thread is. All 0 while there is only one thread.
  */
 struct replay_threads {
 	uint64_t first; /* the address of the pointer to the first one */

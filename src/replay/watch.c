@@ -78,8 +78,8 @@ static bool was_cut_off(const struct replay_front *f, size_t rank)
 }
 
 /*
- * Without a word, and no longer able to get further than the recording did. A slot without events
- * may be that of a script whose program has yet to start.
+ * Has said no last word, and cannot get further than the recording did. A slot without events may
+ * belong to a script whose program has not started yet.
  */
 static bool computes_past_end(const struct replay_front *f, size_t rank)
 {
@@ -90,7 +90,7 @@ static bool computes_past_end(const struct replay_front *f, size_t rank)
 	       (slot->events > 0 || f->run->rank[rank].events == 0);
 }
 
-/* In a call, or, as far as one can tell, for a thread that will not come any further. */
+/* Waits in a call or, as far as we can tell, for a thread that will not get any further. */
 static bool waits(const struct replay_front *f, size_t rank)
 {
 	const struct replay_slot *slot = &f->state->slot[rank];
@@ -104,8 +104,8 @@ static bool is_word(const struct replay_front *f, size_t rank, const char *why)
 }
 
 /*
- * Its main thread is where its recording ends, or waits, and others may still come to what they
- * did: nobody but us would notice if they do not.
+ * Its main thread is at the end of its recording, or waits. Other threads may still have something
+ * to do, and only we would notice if they do not get there.
  */
 static bool has_busy_threads(const struct replay_front *f, size_t rank)
 {
@@ -123,7 +123,7 @@ static bool took_long_enough(const struct replay_front *f, double elapsed)
 	return recorded > 0 && elapsed > 1.5 * recorded + QUIET;
 }
 
-/* It is about to die, or to exit without MPI_Finalize, as it did, and waits for the others. */
+/* It is about to die, or to exit without MPI_Finalize, as recorded, and waits for the others. */
 static bool is_to_die(const struct replay_front *f, size_t rank)
 {
 	return is_word(f, rank, REPLAY_WHY_SIGNAL) || is_word(f, rank, REPLAY_WHY_ABORT) ||
@@ -192,7 +192,9 @@ static bool is_ours(const struct replay_front *f, int pid)
 	return found;
 }
 
-/* Sends a signal to all on this host that has our session in its environment; how much there was.
+/*
+ * Sends a signal to all processes on this host that have our session in their environment. Returns
+ * how many there were.
  */
 static size_t signal_ours(const struct replay_front *f, int sig)
 {
@@ -392,7 +394,7 @@ static bool ends_by_itself(const struct replay_front *f)
 	return true;
 }
 
-/* Have those whose recording has no end done all that they did, and what comes with it? */
+/* Have the ranks whose recording has no end done all that they did in the recording? */
 static bool is_all_done(struct replay_front *f)
 {
 	bool threads = false;
@@ -428,7 +430,7 @@ static int verdict(struct replay_front *f)
 		replay_report_stuck(f);
 		return RP_EXIT_DIVERGED;
 	}
-	/* What the others wait for may be that: some calls end when a partner has died. */
+	/* The others may wait for just that: some calls end when a partner has died. */
 	if (f->death_awaited && !f->released)
 		replay_session_release(f);
 	if (!f->past_end && (f->words < f->ranks || !is_all_done(f)))
@@ -469,8 +471,8 @@ static int code_of_signal(void)
 }
 
 /*
- * The job has ended; words said late still count. A launcher's own exit status may depend on the
- * order in which it noticed the deaths of its ranks; what counts is how these ended.
+ * The job has ended; last words that come late still count. A launcher's own exit status may depend
+ * on the order in which it noticed that its ranks died. So we judge by how the ranks ended.
  */
 static int code_at_end(struct replay_front *f, int status)
 {
@@ -509,8 +511,8 @@ static int code_at_end(struct replay_front *f, int status)
 }
 
 /*
- * All have said their last word, and yet the job does not end. A rank that has ended well though
- * it was killed when recorded was started by something else, which would go on for long.
+ * All ranks have said their last word, and yet the job does not end. If a rank has ended well
+ * although it was killed in the recording, something else started it, and that may run on for long.
  */
 static bool lingers(const struct replay_front *f, double since, double elapsed)
 {

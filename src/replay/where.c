@@ -137,7 +137,10 @@ static size_t list_threads(const struct replay_slot *slot, struct listed **out)
 	return n;
 }
 
-/* A wrapper may have jumped to what does the work, and then that is on the stack in its place. */
+/*
+ * A wrapper may have jumped to the function that does the work; that one is then on the stack in
+ * its place.
+ */
 static const char *call_of(const struct listed *l, const struct symbol_standing *s)
 {
 	return !s->sure && l->call[0] ? l->call : s->call;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where every thread of every rank is, one line each; what is the same of several is said once.
- * Threads are looked at in the living processes of this host, or else what ranks told in their last
- * words has to do.
+ * Says where every thread of every rank is, one line each; threads in the same place share a line.
+ * Threads are examined in the living processes of this host. Otherwise the last words of the ranks
+ * are used.
  */
 #ifndef REPLAY_WHERE_H
 #define REPLAY_WHERE_H
@@ -28,11 +28,11 @@ char *replay_where_threads(struct replay_where *w, const struct replay_front *f,
 			   const char *but);
 void replay_where_say_lines(const char *lines);
 
-/* What is to be said of a rank, "in event 7: MPI_Recv at …", which is of this thread of it. */
+/* Adds a text about this thread of a rank, such as "in event 7: MPI_Recv at …". */
 void replay_where_add(struct replay_where *w, const struct replay_front *f, size_t rank,
 		      const char *thread, const char *text);
 
-/* Says all of it, each rank's line with those of its other threads; forgets it. */
+/* Prints all texts, each rank's line with those of its other threads, and forgets them. */
 void replay_where_say(struct replay_where *w);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The range [low, high] holds all that could still follow; a bit divides it by its odds. Bytes that
- * low and high agree in are done with. Invariant: low and high differ in their first byte, so both
- * parts of the range hold something.
+ * low and high share are finished. Invariant: low and high differ in their first byte, so neither
+ * part of the range is empty.
  */
 #include "trace/coder.h"
 

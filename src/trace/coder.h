@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Numbers as few bits: a binary range coder whose probabilities are learnt on the way, alike by
- * writer and reader. One function does both: when decoding, what is passed in does not matter. A
- * coded piece needs no length: its end follows from the state that both sides are in.
- * No malloc: this code runs inside the user's program.
+ * Writes numbers in few bits: a binary range coder. Writer and reader learn its probabilities on
+ * the way, in the same manner. One function does both: when decoding, the value passed in does not
+ * matter. A coded piece needs no length: its end follows from the state that both sides are in. No
+ * malloc: this code runs inside the user's program.
  */
 #ifndef TRACE_CODER_H
 #define TRACE_CODER_H
@@ -42,13 +42,13 @@ void trace_coder_from(struct trace_coder *c, const uint8_t *in, const uint8_t *e
 /* The piece is over; c->bytes is how long it is. */
 void trace_coder_finish(struct trace_coder *c);
 
-/* Each takes at most six bits, and gives back the one that was put. */
+/* Each takes at most six bits, and returns the value that was put. */
 bool trace_coder_bit(struct trace_coder *c, struct trace_bit *b, bool bit);
 
 /* The low n <= 16 bits of v as they are. */
 uint32_t trace_coder_plain(struct trace_coder *c, uint32_t v, unsigned int n);
 
-/* v < UINT64_MAX; when decoding UINT64_MAX if there can be no such number. */
+/* v < UINT64_MAX. When decoding, UINT64_MAX means that there can be no such number. */
 uint64_t trace_coder_number(struct trace_coder *c, struct trace_number *of, uint64_t v);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a trace directory holds: ranks and their streams, by name alone. Names that are not ours
- * are passed over; only the one spelling that the writer uses counts, so no rank or stream can be
- * listed twice.
+ * What a trace directory holds: ranks and their streams, by name alone. Other names are skipped.
+ * Only the one spelling that the writer uses counts, so no rank or stream can be listed twice.
  */
 #include "trace/dir.h"
 

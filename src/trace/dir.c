@@ -380,7 +380,7 @@ static char *latest_target(const char *link, const char *parent)
 	return found;
 }
 
-/* In a directory that others can write to, the link may be theirs, or lead to what is theirs. */
+/* In a directory that others can write to, the link or its target may belong to somebody else. */
 static bool is_own(const char *path, bool follow)
 {
 	struct stat st;
@@ -484,7 +484,10 @@ static int remove_entry(int fd, const char *name)
 	return unlinkat(fd, name, AT_REMOVEDIR) == 0 ? 0 : -errno;
 }
 
-/* Back to where it pointed before, if that is still there, unless somebody else has pointed it. */
+/*
+ * Points the link back to where it pointed before, if that is still there and nobody else has
+ * changed the link.
+ */
 static void unpoint_latest(const struct trace_dir *dir)
 {
 	char *parent = dir_name(dir->link), *target = target_from(parent, dir->path);

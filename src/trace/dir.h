@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The trace directory: naming, making, joining, finding, listing, removing. mkdir is the lock: a
- * directory belongs to the one who made it. Unless it says otherwise, a function that fails has
- * said why in one sentence and returns the exit code to end with; 0 is success.
+ * directory belongs to the one who made it. Unless stated otherwise, a function returns 0 on
+ * success. If it fails, it has said why in one sentence, and returns the exit code to end with.
  */
 #ifndef TRACE_DIR_H
 #define TRACE_DIR_H
@@ -25,16 +25,16 @@ struct trace_dir {
 
 /*
  * Makes `wanted`, or reprise-<program>-<n> below $REPRISE_TRACE_DIR or the working directory if
- * wanted is NULL. Points reprise-latest at it, which is where a reader looks who is given no name:
- * below $REPRISE_TRACE_DIR or in the working directory, wherever the trace is.
+ * wanted is NULL. Points reprise-latest at it. A reader that is given no name looks there: below
+ * $REPRISE_TRACE_DIR or in the working directory, wherever the trace itself is.
  */
 int trace_dir_create(struct trace_dir *dir, const char *wanted, const char *program)
 	__attribute__((warn_unused_result));
 
 /*
- * The same for ranks without a front: whoever comes first makes it and leaves `key` in it; the
- * others join the directory that has their key and not yet their rank. The rank's directory is
- * made. *first tells who came first.
+ * The same for ranks without a front. The first rank makes the directory and leaves `key` in it.
+ * The others join the directory that has their key and not yet their rank. The rank's directory is
+ * made. *first says whether this rank was the first.
  */
 int trace_dir_join(struct trace_dir *dir, const char *wanted, const char *program, const char *key,
 		   unsigned rank, bool *first) __attribute__((warn_unused_result));
@@ -47,8 +47,8 @@ int trace_dir_enter(struct trace_dir *dir, const char *path) __attribute__((warn
 void trace_dir_close(struct trace_dir *dir);
 
 /*
- * Removes everything in the directory and itself; 0 or -errno. If this process pointed
- * reprise-latest here, it points again to where it did before.
+ * Removes everything in the directory and itself; 0 or -errno. If this process had pointed
+ * reprise-latest here, the link gets its old target back.
  */
 int trace_dir_remove(struct trace_dir *dir) __attribute__((warn_unused_result));
 

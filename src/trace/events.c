@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A block is varint count, then its columns one after the other. A column is a list of groups:
- * varint 2n says that n + 1 residuals follow, 2n + 1 that the one that follows comes n + 1 times.
- * A residual is the zigzag of the difference between the field and what the model expects of it.
+ * varint 2n says that n + 1 residuals follow, 2n + 1 that the one that follows comes n + 1 times. A
+ * residual is the zigzag of the difference between the field and what the model expects of it.
  * Invariant: writer and reader show the same events to the same model, so each knows what the other
- * expected. A block is appended in one piece, so it is there as a whole or not at all.
+ * expected. A block is appended in one piece: it is there as a whole or not at all.
  */
 #include "trace/events.h"
 
@@ -13,7 +13,10 @@
 
 #include "base/varint.h"
 
-/* KEY stands for site and kind: it comes first, since all others are expected by it. */
+/*
+ * KEY stands for site and kind. It comes first, because the expectation of all other fields depends
+ * on it.
+ */
 enum column {
 	KEY,
 	NUMBER,
@@ -95,7 +98,7 @@ static uint32_t slot_of(uint64_t key)
 	return (uint32_t)((key * 0x9e3779b97f4a7c15ull) >> 40) % TRACE_EVENT_SLOTS;
 }
 
-/* Several events that one call gives are told apart by what went before. */
+/* If one call makes several events, the event before tells them apart. */
 static uint32_t fields_of(const struct trace_events_model *m, uint64_t key)
 {
 	return slot_of(key ^ m->last[KEY] << 32 ^ m->last[KEY] >> 32);
@@ -172,7 +175,7 @@ static size_t encode_column(const uint64_t *v, uint32_t count, uint8_t *out)
 	return n;
 }
 
-/* The handler of a fatal signal writes the last block, unless it came in the midst of this. */
+/* The handler of a fatal signal writes the last block, unless it interrupted this function. */
 static void set_busy(struct trace_events_writer *w, bool busy)
 {
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -219,7 +222,7 @@ int trace_events_put(struct trace_events_writer *w, const struct trace_event *ev
 
 	if (w->count == TRACE_EVENT_BLOCK)
 		rc = trace_events_flush(w);
-	/* There is room for the block before there is a block: to write it cannot fail. */
+	/* Room for a block is allocated before the block begins, so writing it cannot fail. */
 	if (!rc && w->count == 0)
 		rc = trace_stream_reserve(&w->stream, TRACE_EVENT_BLOCK_BYTES);
 	if (rc)

@@ -3,12 +3,12 @@
  * Event streams: what the evaluate phase writes while it replays a run, and all that graph/ knows
  * of it. One stream per thread, in the order of its events, below graph/rank-NNNN/ of the trace
  * directory: `<thread>.events`, beside it `<thread>.sites`, the stacks that events name by number.
- * Of a recording that leaves outcomes out there is `<thread>.polls`, too: in the encoding of order
- * streams, after which events how many polls failed.
+ * If the recording leaves outcomes out, there is also `<thread>.polls`: how many polls failed after
+ * which events, in the encoding of order streams.
  *
- * Events are stored in blocks of columns: within a block each field of all events stands together,
- * as the difference to what was to be expected there, with runs counted, so that what repeats costs
- * nearly nothing. A reader holds one block.
+ * Events are stored in blocks of columns. A column holds one field of all events of the block, as
+ * differences from the expected values. Runs are counted, so that repetition costs nearly nothing.
+ * A reader holds one block.
  *
  * Peers are ranks in MPI_COMM_WORLD, whatever the communicator. A process with several threads
  * inside MPI is one sequence of events: `seq` is their order (the order of their turns).
@@ -109,8 +109,9 @@ struct trace_event {
 #define TRACE_EVENT_BLOCK_BYTES (4 + TRACE_EVENT_COLUMNS * TRACE_EVENT_BLOCK * 12)
 
 /*
- * What comes next, kept alike by writer and reader: by call site and kind, what followed last time;
- * by these of the event and of the one before, what its fields were.
+ * The model of what comes next; writer and reader keep the same one. It holds, by call site and
+ * kind, what followed last time; and, by these of the event and of the one before, what the fields
+ * were.
  */
 struct trace_events_model {
 	uint64_t last[TRACE_EVENT_COLUMNS];
@@ -135,8 +136,8 @@ struct trace_events_writer {
 int trace_events_create(struct trace_events_writer *w, int dirfd, const char *name, uint32_t rank,
 			uint32_t process, const char *thread) __attribute__((warn_unused_result));
 /*
- * 0 or -errno (the disk is full). The event may be kept until the block is full; what was accepted
- * will find room.
+ * 0 or -errno (the disk is full). The event may be kept in memory until the block is full; an event
+ * that was accepted will find room.
  */
 int trace_events_put(struct trace_events_writer *w, const struct trace_event *event)
 	__attribute__((warn_unused_result));

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A record is built on the stack and appended at once, so that there are whole records only. */
+/*
+ * A record is built on the stack and appended in one piece, so the stream has whole records only.
+ */
 #include "trace/files.h"
 
 #include <errno.h>

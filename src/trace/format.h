@@ -74,9 +74,9 @@ struct trace_header {
 };
 
 /*
- * Streams of threads other than the first one, of kinds SYNC, INPUT and HEAP, are no files of their
- * own while they are short. One that its writer has closed is a record of the stream "threads":
- * this, the pending bytes of a SYNC stream, its bytes, and zeros up to a multiple of 8.
+ * Short streams of threads other than the first one, of kinds SYNC, INPUT and HEAP, have no files
+ * of their own. A stream that its writer has closed is a record of the stream "threads": this
+ * struct, the pending bytes of a SYNC stream, its bytes, and zeros up to a multiple of 8.
  */
 struct trace_shelved {
 	struct trace_header header;
@@ -84,9 +84,9 @@ struct trace_shelved {
 };
 
 /*
- * One that is open has a page of "threads.live", which holds its header, what is pending at its
- * place, and its bytes from here on. A page whose `check` is 0 is free. How many there are behind
- * the header of the file is told by `events` there. One that was moved from here may still be here.
+ * A stream that is open has a page of "threads.live". The page holds its header, its pending bytes
+ * at their place, and its bytes from here on. A page whose `check` is 0 is free. `events` in the
+ * header of the file is the number of pages. A stream that was moved elsewhere may still be here.
  */
 static inline uint32_t trace_live_data_at(uint32_t kind)
 {
@@ -120,9 +120,9 @@ enum trace_order_kind {
 };
 
 /*
- * What is written of wildcards. In the racing modes no SRC and LOOK: blocking wildcards are
- * numbered together with posted ones, and a POST tells the source of one that raced, sooner or
- * later. The others stay wildcards in replay.
+ * Which outcomes of wildcards are written. The racing modes have no SRC and LOOK: blocking
+ * wildcards are numbered together with posted ones, and a POST, sooner or later, gives the source
+ * of one that raced. The others stay wildcards in replay.
  */
 enum trace_mode {
 	TRACE_MODE_ORDER = 0,
@@ -197,8 +197,8 @@ enum trace_end {
 
 /*
  * Guide records, written off line, beside the order stream of a thread and in its encoding. They
- * say what is done at an event besides what the program asks for. Messages are held back, so that
- * no wildcard gets them, by being sent and received on a second communicator, the shadow.
+ * say what replay does at an event besides what the program asks for. A message that is held back
+ * is sent and received on a second communicator, the shadow, so that no wildcard gets it.
  */
 enum trace_guide_kind {
 	TRACE_GUIDE_SEND = 0,   /* the message that the event sends is held back */
@@ -273,10 +273,10 @@ enum trace_heap_kind {
 };
 
 /*
- * Synchronisation records: what an operation did that was not predicted, and how many predicted
- * ones came before it. Which operation it was is not written: the program makes it again. `run`
- * counts those that can take an object, `skip` of RESULT the others behind the last of them. How
- * many there are of both is told by `events` in the header.
+ * Synchronisation records: the outcome of an operation that was not predicted, and how many
+ * predicted operations came before it. The operation itself is not named: the program makes it
+ * again. `run` counts predicted operations that can take an object; `skip` of RESULT counts the
+ * others after the last of them. `events` in the header counts all of both kinds.
  *
  * New records are put plainly into TRACE_SYNC_PENDING_BYTES of the header page. `run` in the header
  * has their length (low 16 bits) and a hash of them; `polls` the digest at the end of the thread.
@@ -303,10 +303,10 @@ enum trace_sync_kind {
 };
 
 /*
- * Output: what a process wrote to its standard output and error, each by itself and whoever in the
- * process wrote it; in how many pieces does not count. The first TRACE_OUTPUT_TEXT bytes are kept,
- * of the rest the hash (XXH3, 64 bits) of each block of TRACE_OUTPUT_BLOCK bytes. Records are a
- * varint 4 * number + kind; the last one may be cut short by a kill.
+ * Output: what a process wrote to its standard output and error, each by itself, whichever code of
+ * the process wrote it. The number of pieces does not count. The first TRACE_OUTPUT_TEXT bytes are
+ * kept; of the rest, the hash (XXH3, 64 bits) of each block of TRACE_OUTPUT_BLOCK bytes. Records
+ * are a varint 4 * number + kind; a kill may cut the last one short.
  *
  * struct trace_output_page lies in the header page, and is true after every store; its words have
  * check bits as those of the header (trace_word_pack).
@@ -321,8 +321,8 @@ enum trace_output_kind {
 	TRACE_OUTPUT_HASH = 2, /* 8 bytes follow: hash of the next block of output (0) or error (1)
 				*/
 	/*
-	 * So many bytes follow: path of a file that was written anew. Of one that was opened for
-	 * append a zero byte follows the path, then its size at that time, in decimal.
+	 * So many bytes follow: the path of a file that was written anew. If the file was opened
+	 * for append, a zero byte follows the path, then its size at that time, in decimal.
 	 */
 	TRACE_OUTPUT_FILE = 3,
 };

@@ -26,12 +26,15 @@ struct trace_input_writer {
 int trace_input_put_number(struct trace_input_writer *w, uint32_t kind, uint64_t value)
 	__attribute__((warn_unused_result));
 
-/* As above; but of more than TRACE_INPUT_CHUNK bytes a first part may have been written. */
+/*
+ * As above; but if there are more than TRACE_INPUT_CHUNK bytes, a first part may have been written.
+ */
 int trace_input_put_bytes(struct trace_input_writer *w, uint32_t kind, const void *bytes, size_t n)
 	__attribute__((warn_unused_result));
 
-/* A note: where a fatal signal came, "crash=THREAD module+0xoffset", and where that was called, if
- * it is known, behind a tab.
+/*
+ * A note of the place where a fatal signal came, "crash=THREAD module+0xoffset"; after a tab, the
+ * place of the call that led there, if it is known.
  */
 #define TRACE_NOTE_CRASH "crash="
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * JSON of a run and of a rank, by jansson. "check" is the xxHash64 of the compact, key-sorted dump
- * of the object without it: whoever edits the file by hand, or the disk, is noticed. Nothing is
- * taken from a file before its check and its format version are right. "seal" (trace/seal.h) is
- * over the dump without both: these files say what a replay runs.
+ * of the object without it. It shows whether the file was edited by hand or damaged on disk.
+ * Nothing is taken from a file before its check and its format version are right. "seal"
+ * (trace/seal.h) covers the dump without both, because these files say what a replay runs.
  */
 #include "trace/meta.h"
 
@@ -63,7 +63,7 @@ static int hex_digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* NULL if it is no string of ours; a NUL inside counts as that. */
+/* NULL if it is not a string in our form; a NUL inside is not allowed. */
 static char *get_string(const json_t *value)
 {
 	const char *hex = json_string_value(json_object_get(value, "hex"));

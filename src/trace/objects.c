@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A record is its kind, then as many varints and texts (varint length, bytes) as the kind has.
- * Invariant: trace_objects_open has decoded all of the stream once, so that nothing can fail later,
- * and the account it has chosen is well-formed: a USE comes after its OBJECT.
+ * Invariant: trace_objects_open has decoded the whole stream once, so nothing can fail later. The
+ * account it has chosen is well-formed: a USE comes after its OBJECT.
  */
 #include "trace/objects.h"
 

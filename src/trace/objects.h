@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the synchronisation operations of a thread were on: written by an evaluation, a stream per
- * thread, `<thread>.objects` beside its `.sites`. It holds accounts, each of them complete, one
- * after the other: the last one that has its end counts. An account is BEGIN, an OP for each
- * operation that occurs, then each OBJECT followed by its USEs, and END.
+ * The objects of a thread's synchronisation operations. An evaluation writes one stream per thread,
+ * `<thread>.objects` beside its `.sites`. It holds complete accounts, one after the other; the last
+ * one that has its END is valid. An account is BEGIN, an OP for each operation that occurs, then
+ * each OBJECT followed by its USEs, and END.
  *
- * Objects are made by whoever initialises them; the stacks of that are in `made.sites` of the
- * process. All other sites are numbers in the thread's own stream.
+ * The stacks of calls that initialise objects are in `made.sites` of the process. All other sites
+ * are numbers in the thread's own stream.
  */
 #ifndef TRACE_OBJECTS_H
 #define TRACE_OBJECTS_H

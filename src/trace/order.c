@@ -112,7 +112,7 @@ static int put(struct trace_order_writer *w, const struct trace_rec *rec, bool l
 		trace_stream_append_spare(&w->stream, bytes, n);
 	else
 		trace_stream_append(&w->stream, bytes, n);
-	/* The length, modulo 65536, comes round again: the old count must not with it. */
+	/* The length wraps at 65536. The old count must not become valid again with it. */
 	if (w->run)
 		trace_stream_set_run(&w->stream, 0);
 	w->run = 0;
@@ -121,7 +121,7 @@ static int put(struct trace_order_writer *w, const struct trace_rec *rec, bool l
 	return 0;
 }
 
-/* The current event is the record's: it has moved on only once the record is there. */
+/* The current event belongs to the record. It moves on only when the record is there. */
 static int put_here(struct trace_order_writer *w, struct trace_rec *rec, bool last)
 {
 	uint64_t delta = w->events - w->last_event;
@@ -308,7 +308,10 @@ int trace_order_next_counted(struct trace_order_reader *r, uint64_t *taken, stru
 	return ++*taken > trace_order_most ? -EFBIG : trace_order_next(r, rec);
 }
 
-/* Steps for a stream without bytes, and more for each byte: a circle has thousands at the most. */
+/*
+ * The steps allowed for a stream without bytes; each byte adds more. A circle has a few thousand
+ * steps at most.
+ */
 #define STEPS_LEAST (1u << 27)
 #define STEPS_EACH (1u << 12)
 

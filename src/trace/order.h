@@ -2,7 +2,7 @@
 /*
  * Order records: the model that predicts the next record from the two before it, the writer that
  * counts what was predicted and writes the rest, and the reader that undoes it. Both sides feed
- * every record to the same model, so they agree without a word about it in the stream.
+ * every record to the same model, so the stream need not say what was predicted.
  */
 #ifndef TRACE_ORDER_H
 #define TRACE_ORDER_H
@@ -15,7 +15,7 @@ struct trace_rec {
 	uint64_t a, b;
 };
 
-/* Records that are found by their number, or not at all, and not by the event they stand at. */
+/* Records that are found by their number, if at all, and not by their event. */
 static inline bool trace_kind_is_keyed(uint32_t kind)
 {
 	return kind == TRACE_POST || kind == TRACE_CANCEL || kind == TRACE_GOT;
@@ -65,8 +65,10 @@ struct trace_order_writer {
 	uint8_t literals;                /* how many of them are one byte each */
 	uint32_t polls;
 	bool busy; /* a record is being put: a signal handler must keep out */
-	/* A record that led the model back to where it was: at event `again`, so many events after
-	   the last one, it will do so again. 0: there is none. */
+	/*
+	 * A record that led the model back to where it was. At event `again`, as many events after
+	 * the last one, it will do so again. 0: there is none.
+	 */
 	uint64_t again, again_a;
 	uint32_t again_kind, again_delta;
 	struct trace_model model;
@@ -84,8 +86,8 @@ static inline void trace_order_busy(struct trace_order_writer *w, bool busy)
 }
 
 /*
- * trace_order_put of (kind, a, 0) in line for the case that costs the program most, because it
- * comes most often: the same record as before. false: it is not that, nothing was done.
+ * trace_order_put of (kind, a, 0), inline for the most frequent case: the same record as before.
+ * false: it is another case, and nothing was done.
  */
 static inline bool trace_order_again(struct trace_order_writer *w, uint32_t kind, uint64_t a)
 {
@@ -125,8 +127,8 @@ static inline bool trace_order_run(struct trace_order_writer *w, uint32_t kind, 
 }
 
 /*
- * The same for n records of the current event: how many were done. Where a record leaves the model
- * as it was, so will all that follow it.
+ * The same for n records of the current event. Returns how many were done. If a record leaves the
+ * model as it was, so will all that follow it.
  */
 static inline uint32_t trace_order_run_on(struct trace_order_writer *w, uint32_t kind, uint64_t a,
 					  uint32_t n)
@@ -169,9 +171,9 @@ static inline void trace_order_fail(struct trace_order_writer *w)
 }
 
 /*
- * Writes a record that nothing but such records will follow, in the space kept back if there is no
- * other. May be called in a signal handler: where that has come between the stores of another
- * record it does nothing, and the stream ends without it.
+ * Writes a record that only such records will follow. If there is no other space, it uses the
+ * reserved one. May be called in a signal handler. If the handler interrupted the stores of another
+ * record, it does nothing, and the stream ends without this record.
  */
 void trace_order_put_last(struct trace_order_writer *w, uint32_t kind, uint64_t a, uint64_t b);
 
@@ -218,10 +220,10 @@ static inline bool trace_order_next_again(struct trace_order_reader *r, const st
 }
 
 /*
- * For those who only count: trace_order_next, which gives in *times how often the record comes,
- * here and further on. Inside of a run the model goes in circles, which are told by where it was
- * before; a circle of a long run is gone through once. -EBADMSG as well if that takes more steps
- * than a stream of its size can need.
+ * For callers that only count: trace_order_next that also gives, in *times, how often the record
+ * comes, here and further on. Within a run the model goes in circles. They are found by the model's
+ * earlier states, and a circle of a long run is walked only once. Also returns -EBADMSG if that
+ * takes more steps than a stream of its size can need.
  */
 struct trace_order_turns {
 	uint32_t context, last; /* where it was, `steps` ago, if `most` is not 0 */
@@ -236,8 +238,9 @@ int trace_order_next_times(struct trace_order_reader *r, struct trace_order_turn
 	__attribute__((warn_unused_result));
 
 /*
- * For those who need each record: trace_order_next, which counts in *taken, and -EFBIG if there are
- * more than anybody would wait for. A few bytes can claim any number of predicted ones.
+ * For callers that need each record: trace_order_next that counts in *taken. Returns -EFBIG if
+ * there are more than anybody would wait for: a few bytes can claim any number of predicted
+ * records.
  */
 int trace_order_next_counted(struct trace_order_reader *r, uint64_t *taken, struct trace_rec *rec)
 	__attribute__((warn_unused_result));

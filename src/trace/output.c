@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads what a process printed. A stream cannot ask for more memory than it has bytes. */
+/* Reads what a process printed. A stream cannot make us allocate more memory than it has bytes. */
 #include "trace/output.h"
 
 #include <errno.h>

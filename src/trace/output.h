@@ -26,7 +26,8 @@ struct trace_output {
 	size_t blocks[2];
 	uint64_t tail[2]; /* hash of what follows the last block */
 	uint64_t flags;
-	bool writing; /* the process ended while a thread wrote what is not among this */
+	bool writing; /* the process ended while a thread was writing something that is not in here
+		       */
 	uint64_t children;
 	struct trace_output_file *file; /* that it wrote anew, or appended to */
 	size_t files;

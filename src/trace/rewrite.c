@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Records that are kept stay at their events; failed polls, which have none, stay between the same
- * records. Numbers of posted wildcards are written as distances, so they are counted anew. Where
- * outcomes are put in that the old stream has not, they and the failed polls are told from outside,
- * with the events they belong to, and the rest is taken from the old stream.
+ * records. Numbers of posted wildcards are written as distances, so they are counted anew. If
+ * outcomes are added that the old stream does not have, the caller gives them and the failed polls,
+ * with their events; the rest is taken from the old stream.
  */
 #include "trace/rewrite.h"
 
@@ -50,7 +50,9 @@ static int copy_file(int from, int to, const char *name)
 	return rc;
 }
 
-/* Copies of input files are as large as these are: two names for one, where that can be. */
+/*
+ * Copies of input files may be large. If possible, the new trace links to them instead of copying.
+ */
 static int copy_inputs(int from, int to)
 {
 	int in = openat(from, TRACE_FILE_COPIES, O_RDONLY | O_DIRECTORY | O_CLOEXEC), out = -1;
@@ -167,7 +169,7 @@ static int put_outcome(struct rewriter *r, const struct trace_rewrite_outcome *o
 	return trace_order_put(r->w, o->kind, o->a, 0);
 }
 
-/* Those up to the event, but for the answers of polls: these stand in the old stream, too. */
+/* The outcomes up to the event, except answers of polls: these are in the old stream, too. */
 static int put_outcomes(struct rewriter *r, uint64_t event)
 {
 	int rc = 0;
@@ -209,7 +211,7 @@ static int put_last_polls(struct rewriter *r)
 	return trace_order_put_polls(r->w, polls);
 }
 
-/* An outcome comes behind what its event began with, failed polls before the next event. */
+/* An outcome comes after what its event began with; failed polls come before the next event. */
 static int put_whole(struct rewriter *r, const struct trace_rec *rec, uint64_t event)
 {
 	bool is_last = rec->kind == TRACE_END || rec->kind == TRACE_STOP;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A trace made from another one: the same run with other order streams. Of wildcards only those
- * outcomes are kept that are wanted; guide streams may be put beside the order streams. Or the
- * other way round: where outcomes were left out, all of them are put in. All other files are
- * copied.
+ * Makes a trace from another one: the same run with other order streams. Either only the wanted
+ * outcomes of wildcards are kept, and guide streams may be put beside the order streams. Or, the
+ * other way round, all outcomes that were left out are put in. All other files are copied.
  */
 #ifndef TRACE_REWRITE_H
 #define TRACE_REWRITE_H
@@ -17,7 +16,7 @@ struct trace_rewrite_mark {
 	uint64_t a, b;
 };
 
-/* What a thread saw at an event, or, of TRACE_FAIL, between it and the next one. */
+/* What a thread saw at an event; for TRACE_FAIL, between it and the next one. */
 struct trace_rewrite_outcome {
 	uint64_t event;
 	uint64_t a;
@@ -29,9 +28,9 @@ struct trace_rewrite {
 	uint32_t mode; /* enum trace_mode: of the new trace; TRACE_MODE_GUIDED: with guides */
 	void *context;
 	/*
-	 * If it is there: all outcomes of a thread's wildcards and its failed polls, but for those
-	 * after its last event, in the order of events. They take the place of those in the trace;
-	 * the functions below are not asked.
+	 * If not NULL: gives all outcomes of a thread's wildcards, and its failed polls except
+	 * those after its last event, in the order of events. They replace those in the trace, and
+	 * the functions below are not called.
 	 */
 	const struct trace_rewrite_outcome *(*outcomes)(void *context, unsigned rank,
 							uint32_t process, const char *thread,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is not in a recording, put together over its ranks, and in words. */
+/* What a recording does not hold: joined over its ranks, and put into words. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +42,7 @@ struct trace_run_unseen *trace_run_unseen(const struct trace_run *run, size_t *n
 	return list;
 }
 
-/* Where MPI is not used nothing has a number: the time tells. */
+/* Without MPI, events have no numbers, so the time is given. */
 static char *since(const struct trace_run_unseen *u)
 {
 	const struct trace_unseen *first = u->first;

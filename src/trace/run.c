@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sums up a trace, one stream open at a time. Whatever cannot be read is noted and passed over, so
- * that one bad file hides no other. Invariant: sums count only streams that were read to their end.
+ * Sums up a trace, one stream open at a time. What cannot be read is noted and skipped, so that one
+ * bad file does not hide another. Invariant: sums count only streams that were read to their end.
  */
 #include "trace/run.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A recorded run for those who read it: every rank and stream of a trace, summed up. Streams are
- * opened one at a time, so the size of a trace and the number of its ranks cost time, not memory.
- * Damage is no failure here: it is part of the answer.
+ * A recorded run for readers: every rank and stream of a trace, summed up. Streams are opened one
+ * at a time, so large traces and many ranks cost time, not memory. Damage is not a failure here: it
+ * is part of the answer.
  */
 #ifndef TRACE_RUN_H
 #define TRACE_RUN_H
@@ -96,9 +96,9 @@ void trace_run_close(struct trace_run *run);
 void trace_run_total(const struct trace_run *run, struct trace_run_rank *sum);
 
 /*
- * NULL if what is here is all of the run, up to where recording ended, in a format that is
- * replayed; otherwise a sentence part saying what is not; the caller frees. Damaged and missing
- * files are not its business.
+ * NULL if the trace has all of the run, up to where recording ended, in a format that can be
+ * replayed. Otherwise a part of a sentence that says what is missing; the caller frees. Damaged and
+ * missing files are not checked here.
  */
 char *trace_run_gap(const struct trace_run *run);
 

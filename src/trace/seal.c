@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The key: $XDG_STATE_HOME/reprise/key, or below ~/.local/state; where neither can be written to,
- * /var/tmp/reprise-UID/key. It counts only if the file and its directory are this user's and nobody
- * else can write there. It is linked into place whole, so that of two processes that make one at
- * the same time both use the same.
+ * /var/tmp/reprise-UID/key. It is used only if the file and its directory belong to this user and
+ * nobody else can write there. It is linked into place whole, so that two processes that make one
+ * at the same time use the same key.
  */
 #include "trace/seal.h"
 
@@ -26,7 +26,7 @@ struct key {
 	unsigned char bytes[RP_SIPHASH_KEY];
 };
 
-/* Of the kind, this user's, and none of these things are open to others. */
+/* It is of this kind, belongs to this user, and is not open to others. */
 static bool is_own(int fd, mode_t kind, mode_t others)
 {
 	struct stat st;

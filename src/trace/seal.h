@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The seal of a file that tells what to run: a code over it that only this user can make, by a key
- * in the user's own place. A trace that was recorded elsewhere or by somebody else, or changed by
- * hand, has none that matches.
+ * The seal of a file that says what to run: a code of its contents that only this user can make,
+ * with a key in the user's home. A trace that was recorded elsewhere, recorded by somebody else, or
+ * changed by hand has no seal that matches.
  */
 #ifndef TRACE_SEAL_H
 #define TRACE_SEAL_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The reading side. The files of one process are kept mapped, with an index by name, until another
- * one is asked for; what is read from them is copied, and looks as if it had been a file.
- * Invariant: the index holds only what lies within the files.
+ * The reading side. The files of one process stay mapped, with an index by name, until another
+ * process is asked for. A stream that is read from them is copied, and looks as if it had been a
+ * file. Invariant: the index holds only what lies within the files.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -55,7 +55,7 @@ static size_t hash_of(uint32_t kind, const char *thread)
 	return (size_t)((x * 0x9e3779b97f4a7c15ull) >> 20);
 }
 
-/* Of what is in both files the ended one has come later. */
+/* If a stream is in both files, the ended one is the later. */
 static void add(struct place place, bool counted_only, uint64_t *count)
 {
 	const struct trace_header *h = place.header;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The writing side. A page is free when the check of its header is 0, and is made the next stream's
- * by storing its check last; it is given back after the stream counts elsewhere. So at any
+ * The writing side. A page is free when the check of its header is 0. It becomes the next stream's
+ * when the check is stored, last. It is given back after the stream is valid elsewhere. So at any
  * instruction a reader finds what was written.
  */
 #include "trace/shelf.h"

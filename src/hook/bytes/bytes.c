@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * memcpy and its kin for our own code, which are libc's. By their plain names we would get those of
- * a sanitizer, which take what threads hand over to each other in here for races of the program's.
- * A library that stands in for libc has them without a version; so libc's are asked for by theirs.
- * Compiled apart: what is written here must not be recognised as a call of itself.
+ * libc's memcpy and its kin for our own code. By their plain names we would get a sanitizer's,
+ * which would report what our threads pass to each other as races of the program. A library that
+ * stands in for libc has them without a version, so we ask for libc's by version. Compiled apart,
+ * so that the compiler does not turn this code into calls of itself.
  */
 #include <dlfcn.h>
 #include <stddef.h>

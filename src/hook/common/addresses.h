@@ -124,8 +124,8 @@ static inline size_t heap_large_class_size(uint32_t k)
 }
 
 /*
- * What else belongs to a slot; NULL: nothing. A slot of which that is still in use is not taken
- * again. prepare() is called by who has taken one, and may fail.
+ * What else belongs to a slot; NULL: nothing. While that is still in use, the slot is not taken
+ * again. The thread that has taken a slot calls prepare(), which may fail.
  */
 struct heap_slot_also {
 	bool (*is_free)(uint32_t slot);

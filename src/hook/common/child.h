@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Children of the program. They are not recorded: replay makes them again. Their numbers, how they
- * end and in which order the parent learns that are inputs of the parent, and given back; but a
- * wait that reaped a child waits in replay until that very child has really come to its end.
- * It is done in input/child.c; whoever waits for something asks here.
+ * end, and the order in which the parent learns that are inputs of the parent, and are given back.
+ * But a wait that reaped a child waits in replay until that very child has really ended. The code
+ * is in input/process/child.c; code that waits for something asks here.
  */
 #ifndef HOOK_CHILD_H
 #define HOOK_CHILD_H
@@ -27,9 +27,10 @@ pid_t hook_child_real(pid_t given);
 bool hook_child_any(void);
 
 /*
- * Replay, in a wait for something that children do, with all 0 at first: true when none of them has
- * done anything for so long that they will not do it. They run again, beside the program, and may
- * have come to another state; the program does not need them, it has what was recorded. Says so.
+ * Replay, in a wait for something that children do. The struct is all 0 at first. True, after
+ * saying so, when none of them has done anything for so long that they will not do it. They run
+ * again, beside the program, and may be in another state; the program does not need them, because
+ * it gets what was recorded.
  */
 struct hook_child_patience {
 	int64_t since, looked; /* ns */
@@ -37,10 +38,15 @@ struct hook_child_patience {
 };
 bool hook_child_given_up(struct hook_child_patience *p, int seconds);
 
-/* Replay: a semaphore that processes share; a child may have it that had it not when recorded. */
+/*
+ * Replay: a semaphore that processes share. A child may hold it that did not hold it when recorded.
+ */
 void hook_child_wait_semaphore(sem_t *s);
 
-/* Seconds in which a child sleeps that had done by then, when recorded, what is waited for. */
+/*
+ * Seconds for which a child may sleep although, when recorded, it had already done what is waited
+ * for.
+ */
 #define HOOK_CHILD_PATIENCE 20
 
 /* pclose(3), with the recorded status. */

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Replay: what the threads have yet to do. The end of a recording that was cut off is where every
- * thread has done all that it did, and the front, which knows of it by the slot, ends the process
- * no sooner.
+ * Replay: what the threads still have to do. A recording that was cut off ends where every thread
+ * has done all that it did. The front knows of it by the slot, and ends the process no sooner.
  */
 #ifndef HOOK_DONE_H
 #define HOOK_DONE_H
 
 #include "hook/common/hook.h"
 
-/* Opens the recording of t, which counts from now on as one that has something to do. */
+/* Opens the recording of t. From now on t counts as a thread that has something to do. */
 void hook_done_expect(struct hook_thread *t);
 
 /* Has t done all that it did? Only for t itself, outside of events but the last one. */

@@ -19,8 +19,8 @@ void hook_end_of_thread(struct hook_thread *t);
 void hook_end_by_abort(struct hook_thread *t, int code);
 
 /*
- * Watches signals that kill; to be called when the MPI library has set its own handlers. One for
- * which the program has a handler is left alone: it may recover.
+ * Watches signals that kill. To be called when the MPI library has set its own handlers. A signal
+ * for which the program has a handler is left alone: the program may recover.
  */
 void hook_end_watch_signals(void);
 
@@ -32,7 +32,7 @@ struct sigaction;
  */
 bool hook_end_keeps(int sig, const struct sigaction *new, struct sigaction *old);
 
-/* Our handler for a signal that kills is not there for the program: it sees the one before. */
+/* The program does not see our handler for a signal that kills: it sees the one before. */
 void hook_end_hide(int sig, struct sigaction *action);
 
 /* While a replayed rank waits for the others, MPI must go on moving messages. */
@@ -45,7 +45,9 @@ extern void (*hook_end_flush)(void);
 /* Sleeps for a moment, in which MPI moves messages. */
 void hook_end_nap(const struct hook_thread *t);
 
-/* Replay: all threads have come to the end of their recordings or wait for such; t speaks for all.
+/*
+ * Replay: all threads have come to the end of their recordings, or wait for threads that have. t
+ * speaks for all.
  */
 void hook_end_speak(struct hook_thread *t, const char *call);
 
@@ -56,8 +58,9 @@ bool hook_end_is_own(struct hook_thread *t);
 void hook_end_describe(struct hook_text *out, uint32_t how, int64_t value);
 
 /*
- * Replay: the thread is past its recorded inputs or failed polls. Returns where it may go on
- * without them: a helper thread while the main one goes on, which alone knows when to stop it.
+ * Replay: the thread is past its recorded inputs or failed polls. Returns only if it may go on
+ * without them: a helper thread may while the main thread goes on, which alone knows when to stop
+ * it.
  */
 void hook_end_past(struct hook_thread *t, const char *call);
 

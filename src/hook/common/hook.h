@@ -203,8 +203,8 @@ void hook_stop_recording(struct hook_thread *t, uint32_t reason, uint64_t detail
 	__attribute__((cold));
 
 /*
- * Another thread's recording has stopped: what this one would go on to record depends on things
- * that nobody knows, so its own stops here, at the next thing it would record.
+ * Another thread's recording has stopped. What this thread would record from now on depends on
+ * unknown things, so its own recording stops here, at the next thing it would record.
  */
 void hook_stop_too(struct hook_thread *t) __attribute__((cold));
 static inline bool hook_is_stopped(struct hook_thread *t)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Words to the user and to the front from inside the program: one write(2) per line, errno
- * untouched. A limit on the size of files may stop them, or that nobody reads any more; the program
+ * Messages to the user and to the front from inside the program: one write(2) per line, errno
+ * untouched. A limit on the size of files may stop them, or the reader may be gone. The program
  * does not get the signal for that.
  */
 #include "hook/common/hook.h"

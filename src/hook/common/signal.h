@@ -5,11 +5,11 @@
  * comes in between waits for the next point; if there is none soon, its handler runs where it is,
  * and in replay right after the last point before.
  *
- * Points are numbered (t->calls), but for the end of a synchronisation operation, which is known
- * by the number of such operations: those must be cheap. Locks that are given back are no
- * operations with a number, and are counted from the last point or operation on: a handler waits
- * for others, too, and in replay must not have a lock that it did not have.
- * It is done in input/signal.c; whoever waits for something asks here.
+ * Points are numbered (t->calls), but for the end of a synchronisation operation, which is known by
+ * the number of such operations: those must be cheap. Unlocks are not numbered operations. They are
+ * counted from the last point or operation on: a handler may wait for others, so in replay its
+ * thread must not hold a lock that it did not hold. The code is in input/process/signal.c; code
+ * that waits for something asks here.
  */
 #ifndef HOOK_SIGNAL_H
 #define HOOK_SIGNAL_H
@@ -31,10 +31,10 @@ extern int hook_signals;
 extern int hook_points;
 extern void (*hook_signal_image)(struct hook_thread *t);
 
-/* Are there timers that start threads? They do so in replay, too, whenever it is. */
+/* Are there timers that start threads? They do so in replay, too, at any time. */
 extern int hook_signal_thread_timers;
 
-/* One that reports a fault: such signals stay the program's own. */
+/* A signal that reports a fault: such signals stay the program's own. */
 bool hook_signal_is_fatal(int sig);
 
 void hook_signal_run(struct hook_thread *t, enum hook_signal_where where);
@@ -81,7 +81,7 @@ static inline void hook_signal_point_of_call(struct hook_thread *t)
 		hook_signal_run(t, HOOK_SIGNAL_INSIDE);
 }
 
-/* For calls of which nothing is recorded, where hook_depth is 0. */
+/* For calls that are not recorded, where hook_depth is 0. */
 static inline void hook_signal_pass(void)
 {
 	struct hook_thread *t = hook_self;

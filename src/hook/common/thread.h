@@ -16,7 +16,7 @@ void hook_thread_close(struct hook_thread *t);
 /* The main thread starts to run the program's code. */
 void hook_thread_adopt_main(void);
 
-/* The main thread ends before the process does: whoever ends that speaks for it. */
+/* The main thread ends before the process does. The thread that ends the process speaks for it. */
 void hook_thread_main_ends(struct hook_thread *t);
 
 /* Makes sure that the order stream of t is open; in replay the first record is read. */
@@ -35,8 +35,8 @@ void hook_thread_renumber(struct hook_thread *t);
 /* Its heap, which heap/ looks after. */
 struct hook_thread_heap {
 	/*
-	 * In the parent, before t is started; it is a child of the calling thread, and may get a
-	 * stack as these attributes wish it.
+	 * In the parent, before t is started. t is a child of the calling thread, and may get a
+	 * stack that suits these attributes.
 	 */
 	void (*child)(struct hook_thread *t, const pthread_attr_t *attr);
 	/* The child was not started after all. */

@@ -88,9 +88,9 @@ struct heap {
 };
 
 /*
- * Who decides which lists a refill takes. NULL: it takes what has come. Otherwise `due` tells, at
- * every refill, whether it takes any, and `take` then names one after the other: true and *info of
- * the next (a list that has come, or one that will), or false when there are no more.
+ * Decides which lists a refill takes. NULL: it takes what has come. Otherwise `due` says, at every
+ * refill, whether it takes any, and `take` then names one after the other: true and *info of the
+ * next (a list that has come, or one that will), or false when there are no more.
  */
 struct heap_order {
 	bool (*due)(struct heap *h);
@@ -118,7 +118,7 @@ static inline uint32_t heap_info_count(uintptr_t info)
 
 #define HEAP_SAME_LIST 0xffff0000fffffffful /* the bits of info that name a list */
 
-/* The heap of a slot that had none yet; NULL if its addresses cannot be had. */
+/* Makes the heap of a slot that had none yet; NULL if its addresses are not available. */
 struct heap *heap_make(uint32_t slot);
 struct heap *heap_of_slot(uint32_t slot);
 
@@ -138,7 +138,7 @@ size_t heap_large_room(const void *p);
 /* Gives pages that are in no block back to the system. */
 void heap_trim(struct heap *h);
 
-/* The thread ends: sends home what is not ours, and keeps little for who comes next. */
+/* The thread ends: sends foreign blocks home, and keeps little for the next user. */
 void heap_retire(struct heap *h);
 
 /* The program freed something that is no block; does not return. */
@@ -170,7 +170,9 @@ int heap_pages_unmap(uintptr_t at, size_t n);
 void heap_pages_discard(uintptr_t at, size_t n);
 bool heap_pages_move(uintptr_t from, size_t n, uintptr_t to, size_t m);
 
-/* One turn of waiting for another thread, the longer the more there were; false: far too long. */
+/*
+ * One turn of waiting for another thread; later turns are longer. False: it has taken far too long.
+ */
 bool heap_pages_wait(uint32_t turn);
 
 static inline struct heap_segment *heap_segment_of(const void *p)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Blocks that go home. Where one thread allocates what another frees, the second one would gather
- * blocks for ever; so it sends them back, a list at a time, to the inbox of the heap that made
- * them. What is in a list, and when it is sent, follows from what the sender did; its number makes
- * it known. When it arrives is chance: the receiver looks at its inbox only in a refill, and which
- * lists it takes there is up to heap_order. In replay a list that was taken and is not there yet is
- * waited for: when it was recorded the sender had sent it by then, so it needs nothing from the
+ * Blocks that go home. If one thread allocates what another frees, the second would gather blocks
+ * for ever. So it sends them back, a list at a time, to the inbox of the heap that made them. What
+ * is in a list, and when it is sent, follows from what the sender did; its number identifies it.
+ * When it arrives is chance: the receiver looks at its inbox only in a refill, and which lists it
+ * takes there is up to heap_order. In replay the receiver waits for a list that was taken and is
+ * not there yet. When it was recorded, the sender had already sent it, so it needs nothing from the
  * receiver to do so again.
  */
 #include "hook/heap/core.h"

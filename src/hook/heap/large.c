@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Large blocks: whole pages, in places sized eight to a power of two, so that a freed place fits
- * the next block of about its size. Of a place only the pages in use are mapped. A freed block
- * keeps its pages as long as the heap's free blocks together keep few; otherwise all but the first
- * go back to the system, by munmap, which MPI libraries watch for memory they have registered.
- * Invariant: addresses and sizes depend on what the program asked for, never on what is mapped.
+ * the next block of about its size. Only the pages of a place that are in use are mapped. A freed
+ * block keeps its pages as long as the heap's free blocks together keep few; otherwise all but the
+ * first go back to the system, by munmap, which MPI libraries watch for memory they have
+ * registered. Invariant: addresses and sizes depend on what the program asked for, never on what is
+ * mapped.
  */
 #include "hook/heap/core.h"
 

@@ -52,7 +52,7 @@ static struct heap *heap_at_first_use(void)
 	h = made[self_slot] ? heap_of_slot(self_slot) : heap_make(self_slot);
 	if (!h) {
 		hook_say("the addresses for the memory of thread ", hook_thread_self()->name,
-			 " are taken: it uses libc's heap, and pointers may differ in replays",
+			 " are in use: it gets libc's heap, and pointers may differ in replays",
 			 NULL);
 		self_slot = HEAP_NO_SLOT;
 		return NULL;
@@ -359,7 +359,7 @@ static void leave_it(const char *whose, const void *base)
 	hook_modules_note(text);
 	hook_runtime_allocator(base);
 	if (hook_process.mode == HOOK_RECORD && strcmp(whose, "system") != 0)
-		hook_say_once("heap", "malloc is that of ", whose,
+		hook_say_once("heap", "the program has its own malloc, of ", whose,
 			      ": it is left alone, and pointers may differ in replays", NULL);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Records of a stream of kind TRACE_STREAM_HEAP, see trace/format.h. In replay the next record is
- * held ready; one that does not fit means that the program does something else than recorded, and
- * then the heap goes on without records: addresses may differ from there on, and that is said.
+ * held ready. A record that does not fit means that the program does something else than recorded.
+ * Then the heap goes on without records, and says that addresses may differ from there on.
  */
 #include "hook/heap/note.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is recorded of the heap, in a stream of the thread, "0.2.heap", that is made when there is
- * something to write: the slots its children got, and which lists it took back at which refill.
+ * Records of the heap: the slots that a thread's children got, and which lists it took back at
+ * which refill. They are in a stream of the thread, "0.2.heap", that is made when there is
+ * something to write.
  */
 #ifndef HOOK_HEAP_NOTE_H
 #define HOOK_HEAP_NOTE_H

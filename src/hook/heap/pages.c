@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pages from and to the system, and waiting. libc's functions, not system calls: MPI libraries
- * watch them to know what became of memory they registered; what they do meanwhile is not the
- * program's.
+ * Pages from and to the system, and waiting. It uses libc's functions, not system calls, because
+ * MPI libraries watch them to know what became of memory they registered. What these do meanwhile
+ * does not count as the program's.
  */
 #include "hook/heap/core.h"
 

@@ -2,8 +2,8 @@
 /*
  * A word per slot: how many users it has had, and whether it has one now. The free slot with the
  * lowest number is taken, so there are about as many heaps as there are threads at one time. In
- * replay the recorded one is waited for: its last user ended before, when it was recorded, and so
- * will end now without our doing. No locks: a fork may happen at any time.
+ * replay a thread waits for the recorded slot. When it was recorded, its last user had ended by
+ * then, so it will end now without our help. No locks: a fork may happen at any time.
  */
 #include "hook/heap/slots.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Small blocks. A class has a list of free blocks, the last freed first; when it is empty, the list
- * of foreign blocks of that class is taken, then what others sent back, then new blocks are cut, a
- * page's worth at a time so that memory nobody needs is not touched. Before a heap takes another
- * segment it looks, now and then, for spans of which every block is free.
- * Invariant: a span belongs to one class until a sweep has found all of its blocks in our own list.
+ * of foreign blocks of that class is taken, then what others sent back. Then new blocks are cut, a
+ * page's worth at a time, so that unneeded memory is not touched. Before a heap takes another
+ * segment, it sometimes looks for spans in which every block is free. Invariant: a span belongs to
+ * one class until a sweep has found all of its blocks in our own list.
  */
 #include "hook/heap/core.h"
 

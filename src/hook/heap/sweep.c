@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Spans of which every block is free go back to the pool, for blocks of any size, and their pages
- * to the system. This reads every free block, so it is done only where a good part of the heap is
- * free, and if it found little, not again before the heap has doubled.
+ * Spans in which every block is free go back to the pool, for blocks of any size, and their pages
+ * to the system. This reads every free block, so it is done only if a good part of the heap is
+ * free. If it found little, it is not done again before the heap has doubled.
  */
 #include "hook/heap/core.h"
 

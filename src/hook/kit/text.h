@@ -62,7 +62,7 @@ static inline void hook_text_hex(struct hook_text *t, uint64_t v)
 	hook_text_add(t, p);
 }
 
-/* Is one of the words, of which NULL is the last, the beginning of the text? */
+/* Does the text begin with one of the words? NULL ends the list. */
 static inline bool hook_text_begins_with(const char *text, const char *const *words)
 {
 	for (; *words; words++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A sorted array. A program has some hundred mappings, neighbours count as one, and to move the
- * array costs less than the system call for which it is done.
+ * A sorted array. A program has some hundred mappings, and neighbours count as one. To move the
+ * array costs less than the system call that goes with it.
  */
 #include "hook/memory/area.h"
 

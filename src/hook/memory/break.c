@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The program's break. The real one is libc's, for what MPI and our own code allocate, so how far
- * it is differs between recording and replay; the program has one of its own.
+ * The program's break. The real break is libc's, for what MPI and our own code allocate, so its
+ * position differs between recording and replay. The program has a break of its own.
  */
 #include <errno.h>
 #include <sys/syscall.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Mappings. A place that the program leaves to the kernel is chosen here, and wished for: where
- * something lies that we do not know of the kernel chooses another one, and we try behind it. A
- * place that the program wishes for is tried if only the program has things there. One that it
- * demands is used as it says. Whatever it does is noted in the area, in the order among threads.
+ * Mappings. If the program leaves the place to the kernel, we choose it and ask for it. If
+ * something unknown lies there, the kernel chooses another place, and we try the next one. If the
+ * program asks for a place, it is tried if only the program has things there. If the program
+ * demands a place, it gets it. Whatever it does is noted in the area, in the order among threads.
  */
 #include "hook/memory/map.h"
 

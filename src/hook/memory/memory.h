@@ -2,8 +2,8 @@
 /*
  * Memory that the program maps itself: mmap, mremap, munmap, shmat, sbrk. It lies in an area of its
  * own, where addresses depend only on the program's calls and, among threads, on their recorded
- * order. What MPI and our own code map has another area: where the kernel puts things itself only
- * libc and its loader do, so that libraries the program opens lie where they did.
+ * order. What MPI and our own code map goes to another area. The place where the kernel puts things
+ * by itself is left to libc and its loader, so that libraries the program opens lie where they did.
  */
 #ifndef HOOK_MEMORY_H
 #define HOOK_MEMORY_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A thread has something to do while its order of events, its operations or its inputs have
- * records that it has not come to. Invariant: hook_slot->todo counts the threads with t->todo, but
- * for the main one, which has a word of its own.
+ * A thread has something to do while its order of events, its operations or its inputs have records
+ * that it has not come to. Invariant: hook_slot->todo counts the threads with t->todo, except the
+ * main thread, which has a word of its own.
  */
 #include "hook/common/done.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Children. They are not the program that is recorded: a child that has memory of its own lets go
- * of the streams, which it would else share with its parent, however it was made. A child that
+ * Children. They are not part of the recorded program. A child that has memory of its own closes
+ * the streams, however it was made; otherwise it would share them with its parent. A child that
  * borrows the memory while the parent waits (vfork) writes for the parent, and is replayed with it.
  */
 #include <errno.h>

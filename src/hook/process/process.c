@@ -153,7 +153,7 @@ static bool read_environment(void)
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0) {
 		hook_say("rank ", rank, ": cannot open ", path, ": ", strerror(errno),
-			 "; the program runs on without us", NULL);
+			 "; the program runs on without Reprise", NULL);
 		return false;
 	}
 	hook_process.rank_fd = hook_high_fd(fd);
@@ -238,8 +238,10 @@ static bool claim(bool late)
 		if (!may)
 			return false;
 	}
-	hook_say_once("processes",
-		      "a rank has more processes than can be recorded: the others are not", NULL);
+	hook_say_once(
+		"processes",
+		"a rank has more processes than Reprise can record: the others are not recorded",
+		NULL);
 	return false;
 }
 
@@ -276,7 +278,7 @@ static void begin(void)
 	if (is_of_another_launch()) {
 		hook_process.mode = HOOK_INERT;
 		hook_say_once("inner",
-			      "mpirun is started inside what is recorded: its ranks are not",
+			      "mpirun was started inside the recorded program: its ranks are not",
 			      " recorded; write 'reprise record mpirun …' there instead", NULL);
 		return;
 	}
@@ -284,7 +286,7 @@ static void begin(void)
 	if (mpi_is_linked()) {
 		hook_process.mode = HOOK_INERT;
 		hook_say_once(
-			"flavour", "a program that uses MPI is started by one that does not: it is",
+			"flavour", "a program without MPI has started one that uses MPI: it is",
 			" not recorded; name its MPI with --mpi=openmpi or --mpi=mpich", NULL);
 		return;
 	}

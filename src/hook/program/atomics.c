@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A look through the code of the program and its libraries for atomic instructions whose outcome
- * depends on other threads: exchanges, and additions that tell the value before. What only counts,
- * fences, and counts of references (minus one, then compared with one) are left out, and so are the
- * libraries whose synchronisation is recorded or that the hooks stand in for. A library of the
- * system has some such instructions for its own housekeeping: it takes more of them to say that it
+ * depends on other threads: exchanges, and additions that tell the value before. Plain counters,
+ * fences, and counts of references (minus one, then compared with one) are left out. So are
+ * libraries whose synchronisation is recorded or that the hooks wrap. A library of the system has
+ * some such instructions for its own housekeeping, so it takes more of them to conclude that it
  * orders threads. The functions are found by the table for unwinding, so that constants among the
  * code are not taken for it.
  */

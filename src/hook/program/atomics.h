@@ -5,11 +5,10 @@
 
 #include <stdbool.h>
 
-/* Recording, when threads begin: looks through the code in memory. False: by none that were seen.
- */
+/* Recording, when threads begin: searches the code in memory. False: nothing was found. */
 bool hook_atomics_look(void);
 
-/* After a look that found some: says so, and what is done about it; and notes it for `info`. */
+/* After a search that found some: says so, and what is done about it, and notes it for `info`. */
 void hook_atomics_tell(bool serial);
 
 #endif

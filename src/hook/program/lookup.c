@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dlsym, which is the program's own call: for libc it comes from where the program made it, since
- * "the next library" means the one after that. Only names of MPI are looked at.
+ * Wraps dlsym. libc must see the program's own return address, because "the next library" means the
+ * one after the caller. Only names of MPI are looked at.
  */
 #include "hook/program/lookup.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions that the program looks up in a library by its handle. What it gets that way is not what
- * comes first among all libraries, which is ours: so calls of MPI would pass us by.
+ * Functions that the program looks up in a library by its handle. That gives it the function of
+ * that library, not the first one among all libraries, which is ours. So calls of MPI would bypass
+ * us.
  */
 #ifndef HOOK_LOOKUP_H
 #define HOOK_LOOKUP_H
@@ -16,8 +17,8 @@ void *hook_lookup_in(void *handle, const char *name);
 void *hook_lookup_own(const char *name);
 
 /*
- * What the program gets for the name of a function of MPI, NULL: what it asked for. Without MPI it
- * is told that such calls are not recorded.
+ * What the program gets for the name of a function of MPI; NULL: what it asked for. In the library
+ * without MPI, the recording says that such calls are not recorded.
  */
 extern void *(*hook_lookup_mpi)(void *handle, const char *name);
 

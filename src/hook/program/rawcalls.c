@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A look for `syscall` instructions in the program and its libraries: no wrapper sees such a call.
- * The two bytes are searched for; whether they are an instruction is known by decoding from the
- * beginning of their function, which the table for unwinding tells: constants lie among the code.
- * Files that are all about system calls, and the runtimes whose calls are no inputs of the program,
- * are left out.
+ * We search for the two bytes. Constants lie among the code, so we decode from the beginning of the
+ * function, which the table for unwinding gives, to know whether they are an instruction. Files
+ * whose purpose is system calls, and runtimes whose calls are no inputs of the program, are left
+ * out.
  */
 #include "hook/program/rawcalls.h"
 

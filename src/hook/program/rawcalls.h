@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Recording: tells which files, loaded at start, make system calls without libc. */
+/* Recording: reports which files, loaded at start, make system calls without libc. */
 #ifndef HOOK_RAWCALLS_H
 #define HOOK_RAWCALLS_H
 

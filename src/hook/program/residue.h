@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What our code leaves on the stack below the program's frames. A collector of garbage that takes
+ * What our code leaves on the stack below the program's frames. A garbage collector that takes
  * every word of the stack for a pointer (Ruby, libgc, Mono, D) finds it in frames made later, and
- * keeps what it seems to point to; recording and replaying leave different things. So in programs
- * that have such a collector, wrappers clear that part of the stack when they are done.
+ * keeps what it seems to point to. Recording and replay leave different things there. So in
+ * programs that have such a collector, wrappers clear that part of the stack when they are done.
  */
 #ifndef HOOK_RESIDUE_H
 #define HOOK_RESIDUE_H

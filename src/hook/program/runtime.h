@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Code of the MPI library is not the program's, even where libc calls it on the program's behalf:
- * UCX takes locks whenever memory is mapped. Its operations depend on what the program does not
- * decide. So does what the unwinder does when a thread ends by cancellation: it is in our code then
- * or in the program's. And an allocator that the program brings decides by atomic operations which
- * of its locks it takes; in serial mode it must not be left halfway.
+ * UCX takes locks whenever memory is mapped. The program does not decide its operations. The same
+ * holds for the unwinder when a thread ends by cancellation, in our code or in the program's. And
+ * an allocator that the program brings decides by atomic operations which of its locks it takes. In
+ * serial mode a thread must not be interrupted halfway in it.
  */
 #ifndef HOOK_SYNC_RUNTIME_H
 #define HOOK_SYNC_RUNTIME_H
@@ -28,8 +28,8 @@ bool hook_runtime_search(uintptr_t address);
 bool hook_runtime_is_loader(const void *site);
 
 /*
- * Does this thread load or unload a library, or run the code with which one begins or ends? It has
- * a lock of the loader then, which nobody can wait for.
+ * Does this thread load or unload a library, or run the constructors or destructors of one? It then
+ * holds a lock of the loader, for which others cannot wait as an operation.
  */
 bool hook_runtime_loads(int tid);
 

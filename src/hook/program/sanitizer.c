@@ -6,9 +6,9 @@
  * a call that returns to anywhere else in it is its own.
  *
  * A sanitizer that has found something prints its report and leaves by a system call of its own,
- * which nobody sees. Asked to, it tells when it is about to: that is where the program ends. Else
- * a replay would take the threads that are left for the end of a run that was killed, and end it
- * in the middle of the report.
+ * which nobody sees. We ask it to call us before that, and the program ends there. Otherwise a
+ * replay would take the remaining threads for the end of a run that was killed, and would end it in
+ * the middle of the report.
  */
 #include "hook/program/sanitizer.h"
 

@@ -16,7 +16,10 @@ void hook_sanitizer_watch(void);
 
 bool hook_sanitizer_is_own(const void *site);
 
-/* A call that returns to here is the runtime's own. Where none is, this is one comparison. */
+/*
+ * A call that returns to this address is the runtime's own. Without a sanitizer, this is one
+ * comparison.
+ */
 static inline bool hook_sanitizer_calls(const void *site)
 {
 	return __builtin_expect((uintptr_t)site - hook_sanitizer_low < hook_sanitizer_size, 0) &&

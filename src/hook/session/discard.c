@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each rank that ends well leaves a file "ok"; whoever finds as many of them as there are ranks
- * removes the directory. Two may find that at once: both remove, neither minds what is gone.
+ * Each rank that ends well leaves a file "ok". A rank that finds as many of them as there are ranks
+ * removes the directory. Two may find that at once: both remove, and ignore what is gone already.
  * Runs at exit of the process, where the C library may be used.
  */
 #include "hook/session/discard.h"

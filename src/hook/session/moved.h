@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Replay: directories that lie elsewhere than they did when the run was recorded, as S/moved tells
- * (replay/session.h). The program goes on to name them as it did.
+ * Replay: directories that have moved since the run was recorded, from S/moved (replay/session.h).
+ * The program keeps using the old names.
  */
 #ifndef HOOK_MOVED_H
 #define HOOK_MOVED_H
@@ -18,7 +18,7 @@ void hook_moved_load(void);
 /* Where the path lies now; itself if it has not moved. */
 const char *hook_moved_path(const char *path, char buffer[HOOK_MOVED_PATH]);
 
-/* What the path of today was then; the length, 0 if that is too long. */
+/* The recorded path of a current one. Returns its length, 0 if it is too long. */
 size_t hook_moved_back(const char *path, char then[HOOK_MOVED_PATH]);
 
 #endif

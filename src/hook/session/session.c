@@ -85,7 +85,7 @@ static int record_claim(uint32_t k)
 	}
 	if (rc < 0)
 		hook_say("cannot record: ", hook_process.dir, ": ", hook_no_room(rc),
-			 "; the program runs on without us", NULL);
+			 "; the program runs on without Reprise", NULL);
 	return rc;
 }
 
@@ -140,7 +140,7 @@ static int replay_claim(uint32_t k)
 	fd = rp_fd_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
 	if (fd < 0) {
 		hook_say("cannot replay: ", path, ": ", strerror(errno),
-			 "; the program runs on without us", NULL);
+			 "; the program runs on without Reprise", NULL);
 		return -errno;
 	}
 	if (read(fd, pid, sizeof(pid) - 1) < 0)

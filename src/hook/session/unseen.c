@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One file per rank, mapped at the first need. If it cannot be made, or is full, the words on
- * stderr are all there is, and those are said once, too.
+ * One file per rank, mapped at the first need. If it cannot be made, or is full, there is only the
+ * message on stderr, which is said once, too.
  */
 #include "hook/session/unseen.h"
 

@@ -23,7 +23,7 @@ struct hook_unseen {
 	const char *key;    /* letters, digits and '-', at most 31 */
 	const char *what;   /* a noun, good after "not recorded: "; at most 175 bytes */
 	const char *remedy; /* NULL, or what to do about it, good after "; "; at most 199 bytes */
-	bool quiet;         /* nothing is said on stderr: replay copes, or another line tells it */
+	bool quiet; /* no message on stderr: replay copes with it, or another message covers it */
 	struct trace_unseen *slot; /* where it is counted, once it was noted */
 };
 

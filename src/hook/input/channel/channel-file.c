@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stdio on a channel. libc reads and writes without calling any function that we could stand in
- * for, so such a FILE is one whose reads and writes are ours, and which is made by fdopen.
+ * Stdio on a channel. libc reads and writes without calling any function that we could wrap. So
+ * fdopen makes a FILE whose reads and writes are ours.
  */
 #undef _FORTIFY_SOURCE
 #include <string.h>

@@ -44,8 +44,8 @@ static inline bool hook_channel_has(int fd, const void *site)
 bool hook_channel_may_make(const void *site);
 
 /*
- * A call has made a channel, io->result or the one given, in replay to be made: `flags` has
- * O_CLOEXEC and O_NONBLOCK.
+ * A call has made a channel: io->result, or the given one. In replay the channel is made here.
+ * `flags` has O_CLOEXEC and O_NONBLOCK.
  */
 void hook_channel_made(struct hook_io *io, int fd, enum hook_channel_kind kind, int flags);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Data through channels. What was read is recorded; of what was written only how much it was: the
- * program writes it again, and nobody is there to read it.
+ * Data through channels. Bytes that were read are recorded. Of a write only the count is recorded:
+ * the program writes again, and nobody is there to read it.
  */
 #undef _FORTIFY_SOURCE
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Waits for descriptors. All that the program makes are recorded, whatever the descriptors: how
- * long they take, and whether they time out, depends on the world. Replay does not wait.
+ * Waits for descriptors. All waits of the program are recorded, whatever the descriptors, because
+ * the outside world decides how long they take and whether they time out. Replay does not wait.
  */
 #undef _FORTIFY_SOURCE
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * POSIX message queues. Their descriptors are channels: what comes out of a queue is recorded, and
- * replay opens, fills, empties and removes none. A child process that has inherited one is left
- * alone with it there, so that is told.
+ * replay opens, fills, empties and removes none. In replay a child process that has inherited a
+ * queue is alone with it, so the recording says so.
  */
 #undef _FORTIFY_SOURCE
 #include <errno.h>
@@ -133,8 +133,8 @@ HOOK_EXPORT int mq_setattr(mqd_t queue, const struct mq_attr *attr, struct mq_at
 HOOK_EXPORT int mq_notify(mqd_t queue, const struct sigevent *event)
 {
 	static struct hook_unseen threads = {.key = "queue-threads",
-					     .what = "threads that message queues start (mq_notify "
-						     "with SIGEV_THREAD): when they run"};
+					     .what = "the moment at which threads of message "
+						     "queues run (mq_notify with SIGEV_THREAD)"};
 
 	if (!hook_channel_has(queue, SITE))
 		return REAL(mq_notify)(queue, event);

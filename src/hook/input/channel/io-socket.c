@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sockets come and are set up. In replay they are placeholders: nothing is bound, nobody connects.
+ * Making sockets and setting them up. In replay they are placeholders: nothing is bound, nobody
+ * connects.
  */
 #undef _FORTIFY_SOURCE
 #include <errno.h>

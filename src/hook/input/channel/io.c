@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The outcome of a call is a number (or an errno), then the bytes it put in the program's memory;
- * in the order of all such calls there is one object, as if they all took one lock, but nobody
- * waits for it when recording. A call in which the thread was cancelled has an errno of its own.
+ * The outcome of a call is a number (or an errno), then the bytes it put in the program's memory.
+ * All such calls are ordered by one object, as if they took one lock, but nobody waits for it when
+ * recording. A call in which the thread was cancelled has an errno of its own.
  */
 #include "hook/input/channel/io.h"
 

@@ -4,8 +4,9 @@
  * (channel.h), and waits for such. What they return, and what they put in the program's memory, is
  * an input. In replay such a call is not made: its recorded outcome is.
  *
- * Threads talk to each other that way, too. So all these calls are steps of one order: a call that
- * others may notice (it gives) takes its place before it is made, one that notices (it gets) after.
+ * Threads talk to each other that way, too. So all these calls are steps of one order. A call that
+ * others may notice (it gives) takes its place before it is made. A call that notices others (it
+ * gets) takes its place afterwards.
  */
 #ifndef HOOK_INPUT_IO_H
 #define HOOK_INPUT_IO_H
@@ -51,8 +52,8 @@ int64_t hook_io_result(struct hook_io *io);
 size_t hook_io_part(struct hook_io *io, void *p, size_t n, size_t room);
 
 /*
- * What the system tells: bytes put in the buffer, or -1 and errno. In its turn if the program has
- * threads: what is told may be what another thread has done.
+ * What the system tells: bytes put in the buffer, or -1 and errno. If the program has threads, it
+ * is done in its turn, because the answer may depend on what another thread did.
  */
 ssize_t hook_io_told(const char *call, const void *site, hook_input_bytes_fn *fetch, void *ctx,
 		     void *buffer, size_t size);

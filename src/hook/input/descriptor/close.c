@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Closing. Programs close all descriptors that they do not know, and must not close those of the
- * trace: for them these are not there. Ours are out of their way (base/fd.h), and are known by
- * where they lead.
+ * Closing. Programs may close all descriptors that they do not know, but must not close those of
+ * the trace. So these do not exist for the program. They are out of its way (base/fd.h), and are
+ * known by the files they lead to.
  */
 #undef _FORTIFY_SOURCE
 #include "hook/input/descriptor/close.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Descriptors of ours: for the program they are not there. */
+/* Our own descriptors do not exist for the program. */
 #ifndef HOOK_INPUT_CLOSE_H
 #define HOOK_INPUT_CLOSE_H
 

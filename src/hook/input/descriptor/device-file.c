@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stdio on /dev/random and /dev/urandom. libc reads without calling any function we could stand
- * in for, so such a FILE is replaced by one whose reads are ours (fopencookie): every stdio
- * function, present and future, then works on it. It is unbuffered: what is recorded is what the
- * program asked for, not what a buffer holds.
+ * Stdio on /dev/random and /dev/urandom. libc reads without calling any function that we could
+ * wrap. So such a FILE is replaced by one whose reads are ours (fopencookie), and every stdio
+ * function works on it. It is unbuffered: what is recorded is what the program asked for, not what
+ * a buffer holds.
  */
 #undef _FORTIFY_SOURCE
 #include <errno.h>

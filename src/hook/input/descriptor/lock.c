@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Locks that descriptors have on files keep threads apart, too, if each has opened the file. Once
- * there are threads they are steps of the order of io.h: one that is had takes its place after,
- * one that is given back before. Whether it was had is an input: another process may have had it.
- * In replay the real call is made as well, in its turn, since other processes may want the file.
+ * Locks on files exclude threads, too, if each thread has opened the file. Once there are threads,
+ * they are steps of the order of io.h: taking one has its place after the call, giving it back
+ * before. In replay the real call is made as well, in its turn, since other processes may want the
+ * file. Whether it was had is an input: another process may have had it.
  */
 #undef _FORTIFY_SOURCE
 #include "hook/input/descriptor/lock.h"

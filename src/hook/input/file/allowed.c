@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Whether a file is there and may be used (access) is an input: in replay the run may find what the
- * recorded one has left. A file that was there may be one that another process makes: it is waited
- * for, since the program is about to open it.
+ * recorded one has left. If the file was there, another process may be about to make it. Replay
+ * waits for it, because the program is about to open it.
  */
 #undef _FORTIFY_SOURCE
 #include <errno.h>

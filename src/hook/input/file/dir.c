@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What is in a directory is an input: in replay the program finds what it found, in that order, and
- * the directory itself is only opened and closed. A directory that is gone has another one in its
- * place, of which nothing is read.
+ * the directory itself is only opened and closed. If the directory is gone, another one takes its
+ * place, and nothing is read from it.
  *
  * An entry is kept with its distance from the start of the DIR, in whose buffer libc has it: so in
  * replay it lies where it lay.

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Copies of the files that the program reads, in the trace directory, made at the first open,
- * before the program reads. Each file is copied once for all ranks: its copy has a name made of
- * what it is, and is complete when it has that name. Never does the program fail for want of a
- * copy: it is told once, and goes on.
+ * before the program reads. Each file is copied once for all ranks. The name of the copy is made of
+ * the file's identity, and the copy is complete when it has that name. The program never fails for
+ * want of a copy: that is reported once, and the program goes on.
  */
 #undef _FORTIFY_SOURCE
 #include "hook/input/file/infile.h"
@@ -26,8 +26,8 @@ static uint64_t *bytes_used;
 static void not_kept(const char *path, const char *why)
 {
 	hook_say_once("copies", "no copy of ", path, " is kept: ", why,
-		      "; nor of files that come later and do not fit. The replay will need them as"
-		      " they are",
+		      "; later files that do not fit are not copied either. A replay needs these "
+		      "files unchanged",
 		      NULL);
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files read in replay against those that were recorded, by path. What was recorded of the process
- * is read before it begins. A file is all right if it is in any of the states that the recording
- * met under its path; what cannot be known (large, same size, another time) is told as that.
+ * Compares files that are read in replay with the recorded ones, by path. The recorded list is read
+ * before the program begins. A file is accepted if it is in any of the states that the recording
+ * met under its path. If that cannot be known (a large file of the same size, with another time),
+ * the message says so.
  */
 #undef _FORTIFY_SOURCE
 #include "hook/input/file/infile.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is done at every open is an fstat and a look into a table: of files seen before nothing more
- * is asked. Invariant: an entry of the table is there before the file is looked at, so that of two
- * threads that open it at once one does.
+ * Every open costs an fstat and a look into a table; nothing more is asked about files seen before.
+ * Invariant: an entry of the table is there before the file is examined, so if two threads open it
+ * at once, only one examines it.
  */
 #undef _FORTIFY_SOURCE
 #include "hook/input/file/infile.h"
@@ -223,8 +223,8 @@ void hook_infile_forget(void)
 
 static void not_noted(const char *why)
 {
-	hook_say_once("files", "not all files that the program reads are noted: ", why,
-		      "; that one of the others has changed will not be noticed in replay", NULL);
+	hook_say_once("files", "not all files that the program reads can be noted: ", why,
+		      "; a replay will not notice changes of the others", NULL);
 }
 
 static void note(struct hook_thread *t, int fd, const struct stat *st, bool fresh)

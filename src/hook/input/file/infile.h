@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files that the program reads. Replay reads them again, so one that has changed meanwhile makes
- * another run of it. When recording, each is noted at its first open, as it is then
- * (trace/files.h), and copied if that was asked for; in replay it is compared, and its copy takes
- * its place if it has changed. Files made or changed since the run began are the run's own: it
- * makes them again in replay.
+ * Files that the program reads. Replay reads them again, so a file that has changed meanwhile makes
+ * it another run. When recording, each is noted at its first open, as it is then (trace/files.h),
+ * and copied if that was asked for; in replay it is compared, and its copy takes its place if it
+ * has changed. Files made or changed since the run began are the run's own: it makes them again in
+ * replay.
  */
 #ifndef HOOK_INPUT_INFILE_H
 #define HOOK_INPUT_INFILE_H
@@ -24,12 +24,12 @@ bool hook_infile_is_wanted(int flags, const void *site);
 int hook_infile_flags(const char *mode);
 
 /*
- * After such an open: fd, or -1 and errno. In replay another file may lie behind the descriptor
- * then, or there may be one though the open failed.
+ * After such an open: fd, or -1 and errno. In replay, another file may then be behind the
+ * descriptor, or there may be a descriptor although the open failed.
  */
 int hook_infile_opened(int fd, int dir, const char *path, int flags);
 
-/* Replay, before an open by which a missing file would not be missed: its copy, or -1. */
+/* Replay, before an open that would not notice a missing file: its copy, or -1. */
 int hook_infile_before(int dir, const char *path, int flags);
 
 /* Replay: the program is told that a file, fd or dir and path, has another size than it has now. */

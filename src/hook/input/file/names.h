@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether a file can be opened is an input: in replay it may be there, left by another run, though
- * the recorded one did not find it, or must not be there (O_EXCL).
+ * Whether a file can be opened is an input. In replay a file may be there, left by another run,
+ * although the recorded run did not find it or it must not be there (O_EXCL).
  */
 #ifndef HOOK_INPUT_NAMES_H
 #define HOOK_INPUT_NAMES_H

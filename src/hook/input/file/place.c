@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the program is, and where links lead. A replay that takes place elsewhere, or finds what
- * the recorded run has left, tells the same.
+ * Where the program is, and where links lead. The program gets the recorded answer, even if the
+ * replay runs elsewhere or finds what the recorded run has left.
  */
 #undef _FORTIFY_SOURCE
 #include <errno.h>

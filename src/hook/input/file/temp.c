@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Names of temporary files. The letters that libc chooses are an input; in replay the file gets the
- * recorded name. If there is one of that name, it can only be what the recording or a replay has
- * left, and is used again, as any file that a run writes; one that is not the user's own is not
- * touched, another name is taken, and that is told.
+ * recorded name. If there is a file of that name, the recording or a replay has left it, and it is
+ * used again, as any file that a run writes. A file that is not the user's own is not touched:
+ * another name is taken, and a message says so.
  */
 #undef _FORTIFY_SOURCE
 #include <errno.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions of libc that read directories by themselves, where no wrapper comes. scandir is made
- * anew of ours, and glob has a way to be given them; of a walk (nftw) every step is recorded, and
- * replay makes the steps without a walk; what fts_read finds must be what it found.
+ * Functions of libc that read directories by themselves, where no wrapper can stand. scandir is
+ * built anew from our functions, and glob can be given them. Every step of a walk (nftw) is
+ * recorded, and replay makes the steps without a walk. What fts_read finds is compared with the
+ * recording.
  */
 #undef _FORTIFY_SOURCE
 #include <errno.h>

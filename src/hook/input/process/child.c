@@ -109,7 +109,7 @@ void hook_child_note(void)
 {
 	static struct hook_unseen unseen = {
 		.key = "children",
-		.what = "what child processes do: they are run again in replay",
+		.what = "what child processes do: they run again in replay",
 		.quiet = true};
 
 	hook_unseen(&unseen);
@@ -190,7 +190,7 @@ static void compare(const char *call, int recorded, int found)
 	describe(&e, recorded);
 	describe(&g, found);
 	hook_say(call, ": a child process ended with ", got, ", not with ", expected,
-		 " as it did when recorded; children are run again, not replayed", NULL);
+		 " as recorded; children run again, they are not replayed", NULL);
 }
 
 /* What a process has done, or 0: of its line in /proc the state and times are of interest. */
@@ -254,8 +254,8 @@ bool hook_child_given_up(struct hook_child_patience *p, int seconds)
 	if (now - p->since < seconds * NS_PER_SECOND)
 		return false;
 	if (!__atomic_exchange_n(&said, true, __ATOMIC_RELAXED))
-		hook_say("a child process does not do what it did when recorded; the replay goes"
-			 " on without it: children are run again, not replayed",
+		hook_say("a child process does not do what it did when recorded; the replay goes "
+			 "on without it: children run again, they are not replayed",
 			 NULL);
 	return true;
 }

@@ -195,8 +195,8 @@ static void stop_here(const char *call)
 	if (hook_process.mode == HOOK_REPLAY)
 		hook_end_of_recording(t, call);
 	hook_stop_recording(t, TRACE_STOP_FILTER, 0,
-			    "the program installs a filter of system calls (seccomp) that forbids "
-			    "what recording needs");
+			    "the program has installed a filter of system calls (seccomp) that "
+			    "forbids calls which recording needs");
 	trace_stream_frozen = true;
 	hook_depth = 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Filters of system calls (seccomp). Before the program gets one, it is tried on the calls that we
- * make beside the program's: if it forbids one of them, recording ends here, aloud, and the streams
- * are left as they are; or the filter would end the program for what we do.
+ * Filters of system calls (seccomp). Before the program gets a filter, we try it on the calls that
+ * we make ourselves. If it forbids one of them, recording ends here with a message, and the streams
+ * stay as they are. Otherwise the filter would end the program for what we do.
  */
 #ifndef HOOK_FILTER_H
 #define HOOK_FILTER_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Process ids. A replayed program gets the recorded ones; what it does to them must hit the
- * process they stand for, not whoever has that number today. In a recording the numbers are the
- * real ones, and nothing is ever translated.
+ * Process ids. A replayed program gets the recorded ones. What it does to them must reach the
+ * process they stand for, not the process that has that number today. In a recording the numbers
+ * are the real ones, and nothing is ever translated.
  */
 #include <errno.h>
 #include <limits.h>

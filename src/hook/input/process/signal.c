@@ -321,9 +321,9 @@ static void on_signal(int sig, siginfo_t *info, void *context)
 	struct hook_thread *t = hook_self;
 	int depth = hook_depth, error = errno;
 	enum hook_signal_where where = depth ? HOOK_SIGNAL_INSIDE : HOOK_SIGNAL_AFTER;
-	static struct hook_unseen lost = {
-		.key = "signals",
-		.what = "signals beyond 64 that came at one point: their handler does not run"};
+	static struct hook_unseen lost = {.key = "signals",
+					  .what = "more than 64 signals at one point: the handler "
+						  "does not run for the others"};
 	bool takes_baton;
 
 	sigdelset(&blocked, sig);

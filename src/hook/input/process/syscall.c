@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calls by number. What is here goes to the wrapper of the function of the same name; what is in
- * the table of the unseen is let through and told of. The rest concerns the program's own memory
- * and threads, or gives it nothing that varies.
+ * Calls by number. Calls that are listed here go to the wrapper of the function of the same name.
+ * Calls in the table of the unseen are let through and reported. The rest concerns the program's
+ * own memory and threads, or gives it nothing that varies.
  */
 #undef _FORTIFY_SOURCE
 #include "hook/input/process/syscall.h"

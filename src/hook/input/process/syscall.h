@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * System calls that the program makes through libc's syscall(). Those that have a function in libc
- * which we stand in for go to that; others that bring something from outside are told of.
+ * System calls that the program makes through libc's syscall(). If libc has a function for the
+ * call, and we wrap it, the call goes there. Other calls that bring something from outside are
+ * reported.
  */
 #ifndef HOOK_INPUT_SYSCALL_H
 #define HOOK_INPUT_SYSCALL_H
 
 #include "hook/input/channel/io.h"
 
-/* Of our own library: no such call is the program's, whatever the depth. */
+/* Calls from our own library: these are never the program's, whatever the depth. */
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char etext[] __attribute__((visibility("hidden")));
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ways in which things come to the program that we do not see: they are let through, and told of.
- * libc makes threads of its own for some of them, which are not the program's for us.
+ * Ways of input that we do not see. They are let through and reported. For some of them libc makes
+ * threads of its own, which we do not count as the program's.
  */
 #undef _FORTIFY_SOURCE
 #include <aio.h>
@@ -15,13 +15,14 @@
 
 static struct hook_unseen aio = {
 	.key = "aio",
-	.what = "asynchronous input and output (aio_read and its kin): when it is done"};
+	.what = "the moment at which asynchronous input and output ends (aio_read and its kin)"};
 static struct hook_unseen timers = {
-	.key = "timer-threads", .what = "threads that timers start (SIGEV_THREAD): when they run"};
+	.key = "timer-threads", .what = "the moment at which threads of timers run (SIGEV_THREAD)"};
 static struct hook_unseen ring = {.key = "io-uring",
 				  .what = "io_uring: what comes through its rings"};
 static struct hook_unseen kernel_aio = {
-	.key = "libaio", .what = "asynchronous input and output by libaio: when it is done"};
+	.key = "libaio",
+	.what = "the moment at which asynchronous input and output by libaio ends"};
 static struct hook_unseen memory = {
 	.key = "shared-memory",
 	.what = "memory shared with other processes (shm_open, shmat): what they write there"};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What others write to, too: what they write there is not seen, and told of. */
+/* Memory that others write to, too. We do not see what they write there, and report that. */
 #ifndef HOOK_INPUT_TOLD_H
 #define HOOK_INPUT_TOLD_H
 

@@ -16,7 +16,7 @@
 /* Looks up all real functions; called at start, so that no wrapper has to do it later. */
 void hook_reals_resolve(void);
 
-/* How the real value is had: 0 (or a number of bytes), or -errno. */
+/* Gets the real value: 0 (or a number of bytes), or -errno. */
 typedef int hook_input_number_fn(void *ctx, uint64_t *value);
 typedef ssize_t hook_input_bytes_fn(void *ctx, void *buffer, size_t size);
 

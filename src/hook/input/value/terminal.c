@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Terminals. What is typed at standard input is recorded where it is read (hook_output_is_typed);
- * here is what a program asks of a terminal, or sets. A replay may have none: it is not asked, and
- * nothing is set.
+ * here is what a program asks of a terminal, or sets. A replay may have no terminal, so it is not
+ * asked, and nothing is set.
  */
 #undef _FORTIFY_SOURCE
 #include <errno.h>

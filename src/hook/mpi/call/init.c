@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * MPI_Init, MPI_Finalize, MPI_Abort and MPI_Wtime: the calls that are not like others. The real
- * functions are found in MPI_Init, in the MPI library itself, because a library that was loaded
- * by a library (Python's mpi4py) is not among those that come "next". One that the program opens
- * it may also close: so we do not keep it there.
+ * functions are found in MPI_Init, in the MPI library itself, because a library that was loaded by
+ * a library (Python's mpi4py) is not among the "next" ones. If the program opens MPI, it may also
+ * close it, so we do not hold it open.
  */
 #include "hook/kit/random.h"
 #include "hook/mpi/call/mpi.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * MPI_Isendrecv from any source. MPICH does not say who sent what it received, so it is made of its
- * parts: the request that the program gets is that of the receive. What is sent is packed first, as
- * the program may write there as soon as its request has completed, and because its place may be
- * where the receive writes. Invariant: a copy is kept until its send has completed.
+ * parts: the request that the program gets is that of the receive. What is sent is packed first,
+ * because the program may write there as soon as its request has completed, and because the receive
+ * may write to the same place. Invariant: a copy is kept until its send has completed.
  */
 #include "hook/mpi/call/mpi.h"
 #include "hook/kit/lock.h"

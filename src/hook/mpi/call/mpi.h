@@ -210,8 +210,9 @@ struct hook_mpi_mode {
 };
 
 /*
- * MPI itself, and what modes and wrappers call: MPI, or the uppermost of the layers that stand
- * before it. A layer has a table of its own with those below it, and its functions in hook_mpi_top.
+ * hook_mpi_real is MPI itself. hook_mpi_top is what modes and wrappers call: MPI, or the uppermost
+ * of the layers before it. A layer has a table of the functions below it, and puts its own into
+ * hook_mpi_top.
  */
 extern struct hook_mpi_calls hook_mpi_real, hook_mpi_top;
 
@@ -283,8 +284,8 @@ static inline __attribute__((always_inline)) void hook_mpi_digest(struct hook_th
 }
 
 /*
- * Recording must cost next to nothing: its begin and end are here, in line, as far as there is
- * nothing to do but to count the event.
+ * Recording must cost next to nothing. So its begin and end are inline here, for the case that the
+ * event only has to be counted.
  */
 static inline __attribute__((always_inline)) void hook_mpi_begin(struct hook_thread *t, int peer,
 								 int tag, uint64_t extra)
@@ -308,8 +309,8 @@ static inline __attribute__((always_inline)) void hook_mpi_end(struct hook_threa
 }
 
 /*
- * Where several threads may be inside MPI, what they post takes turns: take, post, pass. Nothing
- * may block between take and pass. See turn.c.
+ * If several threads may be inside MPI, their posts take turns: take, post, pass. Nothing may block
+ * between take and pass. See turn.c.
  */
 static inline void hook_mpi_turn_take(struct hook_thread *t)
 {
@@ -336,7 +337,7 @@ void *hook_mpi_scratch(struct hook_thread *t, int which, size_t n);
 int hook_mpi_receive_in_turn(struct hook_thread *t, const struct hook_mpi_receive *asked);
 int hook_mpi_exchange_in_turn(struct hook_thread *t, const struct hook_mpi_exchange *asked);
 
-/* An exchange as two messages; of one that replaces, what it sends is packed before. */
+/* An exchange as two messages. If it replaces its buffer, the data to send are packed first. */
 int hook_mpi_exchange_by_parts(const struct hook_mpi_calls *mpi, struct hook_thread *t,
 			       const struct hook_mpi_exchange *o);
 int hook_mpi_pack_first(struct hook_thread *t, struct hook_mpi_exchange *o);
@@ -345,10 +346,10 @@ int hook_mpi_pack_first(struct hook_thread *t, struct hook_mpi_exchange *o);
 struct hook_mpi_receive hook_mpi_receive_half(const struct hook_mpi_exchange *o);
 struct hook_mpi_send hook_mpi_send_half(const struct hook_mpi_exchange *o);
 
-/* What is to be sent, to a place with so much room; that is 0 if there is nothing. */
+/* Packs what is to be sent into a place with so much room, which is 0 if there is nothing. */
 int hook_mpi_pack(const struct hook_mpi_calls *mpi, const struct hook_mpi_exchange *x, void *to,
 		  MPI_Count room, MPI_Count *packed);
-/* Of an Isendrecv from any source, see isendrecv.c: the half that sends. */
+/* The sending half of an Isendrecv from any source, see isendrecv.c. */
 int hook_mpi_send_part(const struct hook_mpi_exchange *x);
 /* Waits for all that is on its way: MPI is about to end. */
 void hook_mpi_send_parts_close(void);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sessions. The first one begins MPI for us and the last one ends it, unless MPI_Init was called
- * before. What we need ourselves comes from a session of our own, which is there while the
- * program's are: so it is not seen in theirs. Invariant: `sessions` counts those of the program
- * since MPI was begun by one.
+ * before. What we need ourselves comes from a session of our own, which lives as long as the
+ * program's. So the program does not see it in its own. Invariant: `sessions` counts those of the
+ * program since MPI was begun by one.
  */
 #include "hook/mpi/call/mpi.h"
 
@@ -75,8 +75,9 @@ static int level_of(MPI_Session session)
 static void begin(struct hook_thread *t, MPI_Session session)
 {
 	if (hook_process.evaluate || hook_process.explore)
-		hook_failed(t, "races and what else could come are not known of programs that use "
-			       "MPI by sessions; they are recorded and replayed");
+		hook_failed(t,
+			    "this program uses MPI by sessions: it can be recorded and replayed, "
+			    "but 'reprise races', stats, reduce and explore do not work");
 	hook_mpi_sessions = true;
 	hook_mpi_real.Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &mine);
 	hook_mpi_opened(t, world_size(), level_of(session));

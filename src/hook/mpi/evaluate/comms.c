@@ -3,9 +3,9 @@
  * Communicators: a number in this process, a name that all members know, and the ranks of their
  * peers in MPI_COMM_WORLD. Names are computed, not agreed upon. All members of a parent call its
  * constructors in the same order: a name is made of the parent's, the count of such calls, and the
- * members. Where only the members call (Comm_create_group, Intercomm_create), it is made of them,
- * the tag, and the count of calls with both. A communicator that was made behind our back gets its
- * name from its members and the count of those with the same members that came up so before.
+ * members. If only the members call (Comm_create_group, Intercomm_create), it is made of the
+ * members, the tag, and the count of calls with both. A communicator that was made unseen by us
+ * gets its name from its members and the count of earlier such ones with the same members.
  */
 #include <string.h>
 #include <sys/mman.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Evaluation: the calls that start and complete requests. The requests are copied before a call,
- * since MPI replaces those that complete. Where threads take turns their entries leave the table
- * before the call, because another thread may get a handle again as soon as MPI has freed it;
- * what has not completed goes back.
+ * since MPI replaces those that complete. If threads take turns, the entries leave the table before
+ * the call, because another thread may get a handle again as soon as MPI has freed it. Entries that
+ * have not completed go back.
  */
 
 #include "hook/mpi/evaluate/evaluate.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Evaluation: the streams of each thread, and the frame around each call. A call is made as the
- * replay makes it, and its events are written when it has returned; the call that the recording
- * never saw return is written before, because nobody may come back from it. Invariant: an event
- * gets its `seq` where the call takes effect, so that in the order of seq each comes after all that
- * it needs: the begin of a call before the call (in its turn, where threads take turns), its end
- * after it.
+ * replay makes it, and its events are written when it has returned. A call that the recording never
+ * saw return is written before it is made, because it may never return. Invariant: an event gets
+ * its `seq` where the call takes effect, so that in the order of seq each comes after all that it
+ * needs: the begin of a call before the call (in its turn, where threads take turns), its end after
+ * it.
  */
 #include "hook/mpi/evaluate/evaluate.h"
 

@@ -111,7 +111,9 @@ const struct evaluate_comm *evaluate_comm(struct evaluate *e, MPI_Comm handle);
 /* The same, but NULL if it was never seen: it may not even be a communicator. */
 const struct evaluate_comm *evaluate_comm_known(MPI_Comm handle);
 void evaluate_comms_open(struct evaluate *e);
-/* A constructor has returned `created`: by all of `parent`, or by those of the new one with a tag.
+/*
+ * A constructor has returned `created`. Either all of `parent` called it, or only the new members,
+ * with a tag.
  */
 void evaluate_comm_created(struct evaluate *e, MPI_Comm parent, MPI_Comm created);
 void evaluate_comm_created_by_group(struct evaluate *e, int tag, MPI_Comm created);
@@ -131,9 +133,9 @@ void evaluate_wait_calls(struct hook_mpi_mode *mode);
 /* What a receive has got. */
 void evaluate_outcome(struct trace_event *event, const struct evaluate_group *peers, int rc,
 		      const MPI_Status *status);
-/* Whose message a receive takes that was posted as `handle`, if the recording says so. */
+/* Whose message the receive that was posted as `handle` takes, if the recording says so. */
 int32_t evaluate_taken_from(const struct evaluate_request *r, MPI_Request handle);
-/* Receives that nobody will complete: what they take, the program does not see. */
+/* Receives that nobody will complete: the program does not see what they take. */
 void evaluate_cancel_open(struct evaluate *e);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Evaluation: the calls that receive or look for messages. Each is made by the replay; that the
- * program does not want to know the status must not keep us from knowing it.
+ * Evaluation: the calls that receive or look for messages. Each is made by the replay. Even if the
+ * program ignores the status, we need it.
  */
 #include "hook/mpi/evaluate/evaluate.h"
 #include "hook/mpi/replay/replay.h"

@@ -10,15 +10,18 @@
 #include "hook/mpi/record/record.h"
 
 /*
- * The prelude's outcome for `event`, which may be the one that is about to begin. false past the
- * cut, and where the cut lies inside of that event; anything else than that record is divergence.
+ * The prelude's outcome for `event`, which may be the event that is about to begin. false past the
+ * cut, and if the cut lies inside that event. Any other record is divergence.
  */
 bool explore_take(struct hook_thread *t, uint64_t event, uint32_t kind, struct trace_rec *rec);
 
 /* A poll: true if the prelude answers "no". false past the cut, or if it must succeed. */
 bool explore_poll_fails(struct hook_thread *t);
 
-/* A poll past the cut was answered "no": the front tells a loop of them from a computation. */
+/*
+ * A poll past the cut was answered "no". The front uses the count to tell a polling loop from a
+ * computation.
+ */
 void explore_poll_failed(void);
 
 /* A communicator on which nobody sends. */

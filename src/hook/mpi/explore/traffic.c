@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Along a prelude: counts, in the slots of the session, the messages that are on their way to each
- * rank and the collective operations that each has entered, so that the front can tell ranks that
- * wait for what will come from ranks that wait for ever. Invariant: unless a rank says that it
- * does what is not counted, its `sent_here` is above its `received` while a message for it is on
- * its way.
+ * rank and the collective operations that each has entered, so that the front can tell ranks whose
+ * message will come from ranks that wait for ever. Invariant: while a message for a rank is on its
+ * way, its `sent_here` is above its `received`, unless the rank says that it does something that is
+ * not counted.
  */
 #include "hook/mpi/explore/explore.h"
 #include "hook/session/session.h"

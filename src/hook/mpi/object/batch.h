@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A call that completes requests: how they were before it, as MPI replaces the handles of those
- * that complete, and which of them have completed.
+ * A call that completes requests: the requests as they were before it, because MPI replaces the
+ * handles of those that complete, and which of them have completed.
  */
 #ifndef HOOK_MPI_BATCH_H
 #define HOOK_MPI_BATCH_H
@@ -19,7 +19,9 @@ struct hook_batch {
 /* For a call whose requests do not matter. */
 void hook_batch_none(struct hook_batch *b, const struct hook_mpi_completion *o);
 
-/* Copies the requests; `which` is as in hook_mpi_scratch. False: memory is out, and none matters.
+/*
+ * Copies the requests; `which` is as in hook_mpi_scratch. False: memory is out, and no request is
+ * looked at.
  */
 bool hook_batch_open(struct hook_batch *b, struct hook_thread *t, int which,
 		     const struct hook_mpi_completion *o);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A source is written when a receive completes, but needed when it is posted. The table is dense:
- * four bytes per wildcard receive posted by the process. A long one lives in a nameless file of the
- * session, of which only the part at work stays in memory. Cancelled receives of other kinds are
- * rare and kept in a list.
+ * four bytes per wildcard receive posted by the process. A long table lives in a nameless file of
+ * the session; only the part in use stays in memory. Cancelled receives of other kinds are rare and
+ * kept in a list.
  */
 #include "hook/mpi/object/posts.h"
 

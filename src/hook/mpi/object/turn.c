@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One order for the whole process, although order per communicator would do: it also orders the
- * numbers of posted receives, and what is posted never waits for a message, so a thread never
- * waits long for its turn. Replay waits for it as for a turn on an object, and counts the lower
- * half alone.
+ * There is one order for the whole process, although one per communicator would be enough. It also
+ * orders the numbers of posted receives. A post never waits for a message, so a thread never waits
+ * long for its turn. Replay waits for it as for a turn on an object, and counts the lower half
+ * alone.
  */
 #include "hook/mpi/object/turn.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * MPI_Recv from any source and MPI_Send, in line as far as they are usual: a flood of short
- * messages is where recording and replay cost most, and there every instruction counts. What is not
- * usual goes the way of all other calls.
+ * MPI_Recv from any source and MPI_Send, inline for the usual case. Recording and replay cost most
+ * in a flood of short messages, where every instruction counts. Unusual cases go the way of all
+ * other calls.
  */
 #ifndef HOOK_MPI_QUICK_H
 #define HOOK_MPI_QUICK_H
@@ -12,7 +12,7 @@
 #include "hook/mpi/replay/replay.h"
 #include "hook/mpi/replay/yield.h"
 
-/* Where record_quick. What was received is mostly from whom the last one was. */
+/* Used if record_quick. The source is mostly that of the last message. */
 static inline __attribute__((always_inline)) int quick_record_Recv(struct hook_thread *t, void *buf,
 								   int count, MPI_Datatype type,
 								   int tag, MPI_Comm comm,
@@ -36,7 +36,7 @@ static inline __attribute__((always_inline)) int quick_record_Recv(struct hook_t
 	return rc;
 }
 
-/* Where replay_quick: from whom the next one came is known, and that is the next record. */
+/* Used if replay_quick: the source of the next message is known, and is the next record. */
 static inline bool quick_replay_is_source_next(const struct hook_thread *t)
 {
 	return t->events + 1 < t->calm && t->next_event == t->events + 1 &&

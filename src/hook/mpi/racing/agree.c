@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Either clocks ride on the messages of all ranks or of none. A rank that is not recorded would not
- * answer a message of ours, and would take ours for its own; so ranks agree by files. Each leaves
- * a mark in its directory, rank 0 counts the marks, and the answer is the target of a symbolic
- * link: it can be made only once, so whoever loses patience and makes it "no" does so for all.
- * A rank may run MPI programs one after the other. Each takes a number of its own, which is part of
- * all names: an answer other than "no" with that number has counted the mark of this very process.
+ * answer a message of ours, and would take ours for its own; so ranks agree by files. Each leaves a
+ * mark in its directory, rank 0 counts the marks, and the answer is the target of a symbolic link:
+ * it can be made only once, so a rank that loses patience and makes it "no" does so for all. A rank
+ * may run MPI programs one after the other. Each takes a number of its own, which is part of all
+ * names: an answer other than "no" with that number has counted the mark of this very process.
  *
  * Rank 0 makes the ledger, in memory; a symbolic link tells where it is. A mark holds the name of
  * this boot of the host if the rank has mapped it: where all are the same, clocks are there.

@@ -3,7 +3,7 @@
  * Logical clocks that ride on messages. A rank counts the outcomes of wildcards that its program
  * has seen. A message says how many of the receiver's outcomes its sender can have known of: it
  * "covers" those, and raced with none of them. To know less than the truth is always safe: then
- * more is taken for a race.
+ * more outcomes count as races.
  *
  * A clock is a vector: what the sender knows of each rank. Where a whole vector takes more bytes
  * than the kind allows, those entries travel that have changed since the last message to the same
@@ -101,7 +101,7 @@ static inline void hook_clock_send(struct hook_clock *c, uint32_t dest, void *ou
 	((struct hook_clock_head *)out)->sequence = ++c->peer[dest].sent;
 }
 
-/* Outcomes before our n-th synchronisation; of those long past none is remembered. */
+/* Outcomes before our n-th synchronisation. Those long past are not remembered. */
 static inline uint64_t hook_clock_own_at(const struct hook_clock *c, uint32_t n)
 {
 	if (n > c->syncs)
@@ -160,9 +160,9 @@ static inline uint64_t hook_clock_receive(struct hook_clock *c, const void *byte
 }
 
 /*
- * What `dest` learns by a collective operation, not by a message: it is written before that begins,
- * and read when `dest` has got from it what this rank gave. That may be long after messages that
- * are sent later, so these tell it as well.
+ * What `dest` learns by a collective operation, not by a message. It is written before the
+ * operation begins, and read when `dest` has got what this rank gave. Messages that are sent later
+ * may come long before that, so they carry it as well.
  */
 void hook_clock_tell(struct hook_clock *c, uint32_t dest, void *out);
 void hook_clock_hear(struct hook_clock *c, const void *bytes);
@@ -180,8 +180,8 @@ void hook_clock_sync(struct hook_clock *c);
 void hook_clock_told(struct hook_clock *c, uint32_t rank, uint32_t n);
 
 /*
- * Outcomes up to *lowest are covered by whatever is still to come; those that came from rank *who
- * up to *second, because what comes from there does not race with them.
+ * All messages still to come cover the outcomes up to *lowest. Outcomes that came from rank *who
+ * are safe up to *second, because later messages from there do not race with them.
  */
 void hook_clock_floor(const struct hook_clock *c, uint64_t *lowest, uint32_t *who,
 		      uint64_t *second);

@@ -5,9 +5,9 @@
  * clock from that sender with that tag that it has not taken yet: messages of one sender with one
  * tag do not overtake each other. Nothing of MPI is in here.
  *
- * A clock that was written for a message that never came makes all those after it, from the same
- * sender with the same tag, go to the message after their own. Such a clock knows less than the
- * right one, which is safe. Where one cannot be written, no later one is, for the same reason.
+ * If a clock was written for a message that never came, all later clocks from the same sender with
+ * the same tag go to the message after their own. Such a clock knows less than the right one, which
+ * is safe. If a clock cannot be written, no later one is written either, for the same reason.
  */
 #ifndef HOOK_MPI_LEDGER_H
 #define HOOK_MPI_LEDGER_H
@@ -17,9 +17,9 @@
 #include <stdint.h>
 
 /*
- * Makes and maps the memory, for rank 0 and clocks of so many bytes. The descriptor, by which
- * others find it in /proc until it is closed, or -1. They know it by the word, which nobody else
- * shall have.
+ * Makes and maps the memory, for rank 0 and clocks of so many bytes. Returns the descriptor, or -1.
+ * Others find the memory by it in /proc until it is closed, and recognise it by the word, which
+ * must be unique.
  */
 int hook_ledger_make(uint64_t word, uint32_t ranks, size_t clock_bytes);
 /* Maps what another rank has made, if it is at `path`. */
@@ -29,7 +29,7 @@ void hook_ledger_close(void);
 
 /*
  * Numbers that each rank has for each other: a row for rank `from`. There are two tables, used in
- * turns by whoever knows that all have read the one before last.
+ * turns. A rank writes only when it knows that all have read the one before last.
  */
 uint32_t *hook_ledger_row(unsigned int turn, uint32_t from);
 

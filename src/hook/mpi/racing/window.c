@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A message is compared with the outcomes of its group from the newest back to the first that it
- * covers: outcomes are seen in order, so it covers all older ones, too. What it does not cover and
- * came from another source is written and leaves; what came from its own source stays, and is
- * passed over run by run. So a check costs a few steps, however full the window is. Invariant:
- * neighbouring runs of a group have different sources. Index 0 is none.
+ * covers: outcomes are seen in order, so it covers all older ones, too. Outcomes that it does not
+ * cover and that came from another source are written, and leave. Outcomes from its own source
+ * stay, and are skipped run by run. So a check costs a few steps, however full the window is.
+ * Invariant: neighbouring runs of a group have different sources. Index 0 is none.
  *
- * The last outcome is in no list: where many messages race it is written before it gets there.
+ * The last outcome is in no list: if many messages race, it is written before it would get there.
  */
 #include "hook/mpi/racing/window.h"
 

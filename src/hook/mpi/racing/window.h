@@ -2,13 +2,13 @@
 /*
  * The window: outcomes of wildcards (receives and probes) that are not decided yet. An outcome is
  * written when a message comes that it could have taken instead, and forgotten when no such message
- * can come any more. A full window writes its oldest outcome as if it had raced. Outcomes that
- * follow each other in every respect take the place of one.
+ * can come any more. A full window writes its oldest outcome as if it had raced. Consecutive
+ * outcomes that agree in everything share one entry.
  *
  * Two messages race for a receive only if they come from different sources, fit its communicator
- * and tag, and the later one was sent without knowing of the receive's outcome. Which of two
- * receives was first is told by their keys: 2n + 1 for the n-th posted one, 2n for a blocking one
- * after n posts.
+ * and tag, and the later one was sent without knowing of the receive's outcome. The keys of two
+ * receives tell which was first: 2n + 1 for the n-th posted one, 2n for a blocking one after n
+ * posts.
  *
  * Nothing of MPI is in here: communicators are numbers. All memory is in the struct.
  */

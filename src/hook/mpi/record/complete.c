@@ -5,8 +5,8 @@
  *
  * A wildcard's source is normally written when the program sees it complete. But a later receive
  * that completes first proves that an older one, with a matching tag, has been matched already
- * (messages do not overtake): its source is asked for then and there, because the run may end
- * before the program gets to see it, and replay would not know which message to keep for it.
+ * (messages do not overtake): MPI is asked for its source at once, because the run may end before
+ * the program sees it, and replay would not know which message to keep for it.
  */
 #include "hook/mpi/record/record.h"
 

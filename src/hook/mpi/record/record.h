@@ -22,7 +22,9 @@ void record_received(struct hook_thread *t, uint32_t kind, int source, MPI_Comm 
 /* A poll has found a message from `source`, or from whomever; or an error. */
 void record_hit(struct hook_thread *t, const struct hook_mpi_probe *o, int source, bool told);
 
-/* A receive posted before `post` that matches (comm, tag) must have been matched: learn by whom. */
+/*
+ * A receive posted before `post` that fits (comm, tag) must have been matched: finds out by whom.
+ */
 void record_older(struct hook_thread *t, MPI_Comm comm, int tag, uint64_t post);
 
 /* A receive was posted, or prepared. */
@@ -31,7 +33,9 @@ void record_posted(struct hook_thread *t, const struct hook_mpi_receive *o);
 /* Writes the fate of a wildcard, TRACE_POST_*; when it completes, it is written all the same. */
 void record_fate(struct hook_thread *t, const struct hook_request *r, uint64_t code);
 
-/* Asks again for the sources of those that had been matched but were not there yet. */
+/*
+ * Asks again for the sources of receives that had been matched, but whose messages had not arrived.
+ */
 void record_pending(struct hook_thread *t);
 
 /* Asks MPI for the source of an open wildcard and writes it; false: it is not there yet. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * S/credit is two matrices of counters, mapped by all ranks of the host: messages received, by
- * receiver and sender, and messages sent, by sender and receiver. Each row is written by the rank
- * it is of, alone. The limit for a receiver that stands still is doubled, so that a wrong guess
- * costs a few pauses and no more; it is as before when the receiver has caught up.
+ * receiver and sender, and messages sent, by sender and receiver. Only the rank that a row belongs
+ * to writes it. The limit for a receiver that stands still is doubled, so that a wrong guess costs
+ * only a few pauses. It is reset when the receiver has caught up.
  */
 #include "hook/mpi/replay/credit.h"
 

@@ -3,8 +3,8 @@
  * Replay: keeps senders near their receivers. A recorded run took messages as they came; a replay
  * takes them in the recorded order, and a sender that runs far ahead would fill the receiver's
  * queue with messages that every search has to walk past. So a sender that is ahead by more than
- * some messages steps aside for a moment. It never waits for long: what a program receives in
- * another order than it was sent must not block it.
+ * some messages steps aside for a moment. It never waits for long, because a program may receive
+ * messages in another order than they were sent.
  */
 #ifndef HOOK_CREDIT_H
 #define HOOK_CREDIT_H
@@ -22,7 +22,7 @@ void hook_credit_received(int source, MPI_Comm comm);
  */
 bool hook_credit_is_sent(int source, MPI_Comm comm);
 
-/* A message came, and nobody knows from whom: from now on nobody steps aside for us. */
+/* A message came from an unknown sender: from now on nobody steps aside for us. */
 void hook_credit_lost(MPI_Comm comm);
 
 #endif

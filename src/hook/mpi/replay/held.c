@@ -197,8 +197,8 @@ static void say_early(void)
 		return;
 	hook_text_number(&text, hook_process.rank);
 	hook_say("rank ", number,
-		 " sends a message before it did, because all ranks wait for each other: more "
-		 "messages may be on their way than when it was recorded",
+		 " sends a message earlier than recorded, because all ranks wait for each other; "
+		 "more messages may have to be buffered",
 		 NULL);
 }
 
@@ -338,7 +338,7 @@ static MPI_Comm shadow_of(struct hook_thread *t, MPI_Comm comm)
 	struct shadow *s = find(comm);
 
 	if (!s)
-		hook_failed(t, "a message is held back on a communicator without a shadow");
+		hook_failed(t, "a message is held back on a communicator that has no shadow");
 	copy_handler(comm, ready(s));
 	return s->comm;
 }

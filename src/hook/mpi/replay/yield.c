@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The waiting is done by polling, after a while with a yield after each poll: whoever is about to
- * send on another core is not worth a yield. The poll that succeeds is the call: so an error is
- * raised once, as the blocking call would raise it.
+ * Waiting is done by polling. After a while, each poll is followed by a yield: if the sender is at
+ * work on another core, an early yield does not pay. The poll that succeeds is the call, so an
+ * error is raised once, as the blocking call would raise it.
  */
 #include "hook/mpi/replay/yield.h"
 

@@ -2,9 +2,9 @@
 /*
  * Clocks in the ledger: which clock belongs to a message that has come? Messages from one rank with
  * one tag are matched in the order in which they were sent, and the n-th that completes gets the
- * n-th clock. It is another's where receives complete in another order than they were posted; that
- * no race is missed then, and that a rank never believes to know too much, is shown in
- * doc/internals/racing.md.
+ * n-th clock. If receives complete in another order than they were posted, it is another message's
+ * clock. doc/internals/racing.md proves that no race is missed then, and that a rank never assumes
+ * too much knowledge.
  */
 #include "hook/mpi/stamp/stamp.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What is known of communicators besides MPI_COMM_WORLD, by handle. An attribute tells when one is
- * freed, by whatever call. MPI keeps it for what is still to be received there, and does not give
- * its handle to another before; so what is known of it is kept, too, until the handle comes anew.
- * Clocks ride only where all members, of both groups of an intercommunicator, are in our
- * MPI_COMM_WORLD, which all of them see alike.
+ * freed, by any call. MPI keeps it as long as something is to be received there, and does not reuse
+ * its handle before. So what we know of it is kept until the handle comes anew. Clocks ride only if
+ * all members, of both groups of an intercommunicator, are in our MPI_COMM_WORLD; all of them come
+ * to the same answer.
  */
 #include <string.h>
 #include <sys/mman.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Clocks on messages: requests are started, completed and let go. Invariant: when the program is
+ * Clocks on messages: starting, completing and releasing requests. Invariant: when the program is
  * told that a receive has completed, its data are in its buffer and its status counts them alone.
  */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Clocks on messages: Sendrecv in all its forms, of which either half may have to go as it is. */
+/* Clocks on messages: Sendrecv in all its forms. Either half may have to go without a clock. */
 #include <sys/mman.h>
 
 #include "hook/mpi/stamp/stamp.h"

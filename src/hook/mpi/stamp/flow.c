@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What ranks learn of each other by collective operations. Those in which every rank of the run
- * waits for all others are counted: who has n of them behind it knows what all had seen before
- * their n-th. For others each rank that gives something to another leaves its clock in the ledger
- * before the call, and the other takes it after its own; where clocks ride within messages they
- * are left out, which is safe. The n-th of a pair to end gets the n-th clock; see racing.md for why
- * that is never one that knows too much.
+ * What ranks learn of each other by collective operations. Operations in which every rank of the
+ * run waits for all others are counted: a rank with n of them behind it knows what all had seen
+ * before their n-th. For other operations, each rank that gives something to another leaves its
+ * clock in the ledger before the call, and the other takes it after its own call. If clocks ride
+ * within messages, these operations are left out, which is safe. The n-th of a pair to end gets the
+ * n-th clock; racing.md says why that clock never knows too much.
  *
- * Nothing could ever be forgotten because of a rank that sends no messages: so at each COUNT_EVERY-
- * th that is counted ranks tell each other how many they have sent.
+ * Because of a rank that sends no messages, nothing could ever be forgotten. So at each
+ * COUNT_EVERY-th counted operation, ranks tell each other how many messages they have sent.
  *
  * Invariant: what a rank counts or leaves in the ledger is never more than what others count or
- * take there. One that cannot be sure of it any more gives up: it counts and tells nothing.
+ * take there. A rank that can no longer be sure of this gives up: it counts and tells nothing.
  */
 #include "hook/mpi/stamp/stamp.h"
 

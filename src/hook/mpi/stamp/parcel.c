@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Parcels: how a clock gets before the data of a message and off again. Short messages of a
- * predefined type are copied; for all others MPI gathers clock and data by a datatype. Invariant: a
- * message that MPI has taken from us has a clock; a receive that MPI has from us expects one.
+ * Parcels: putting a clock before the data of a message, and taking it off again. Short messages of
+ * a predefined type are copied; for all others MPI gathers clock and data by a datatype. Invariant:
+ * a message that MPI has taken from us has a clock; a receive that MPI has from us expects one.
  */
 #include "hook/mpi/stamp/stamp.h"
 

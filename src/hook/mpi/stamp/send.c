@@ -2,8 +2,8 @@
 /*
  * Clocks on messages: sends. A clock is read while the request is active; so its place belongs to
  * the request. A persistent request has one place for good, and the clock in it, and a copy of what
- * it sends, are renewed at each start. A send is counted also where MPI complains: it may have gone
- * out. Of sends whose clocks are in the ledger nothing is kept but of persistent ones.
+ * it sends, are renewed at each start. A send is counted even if MPI reports an error: it may have
+ * gone out. For sends whose clocks are in the ledger, only persistent ones have an entry.
  */
 #include "hook/mpi/stamp/stamp.h"
 

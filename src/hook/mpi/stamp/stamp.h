@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Clocks on messages: a layer between the mode and MPI. While clocks ride, it is in hook_mpi_top.
- * It is functions which make every message `[clock|data]` and take the clock off again, unseen:
- * counts, probes, truncation and statuses are as without. Whoever calls through hook_mpi_top, at
- * whatever depth, sends and receives so; therefore all ranks must do it or none, from MPI_Init on.
+ * Its functions make every message `[clock|data]` and take the clock off again, unseen: counts,
+ * probes, truncation and statuses are as without it. Every call through hook_mpi_top, at any depth,
+ * sends and receives this way. Therefore all ranks must do it or none, from MPI_Init on.
  *
  * Every message begins with the same number of bytes of clock, whatever its size. Sender and
  * receiver each choose for themselves how to put them there: by a copy of the whole, or by a
@@ -23,8 +23,8 @@
 #include "hook/mpi/racing/ledger.h"
 
 /*
- * Messages of at most so many bytes of one predefined type are copied: those that MPI copies, too.
- * Longer ones it would take from buffer to buffer at once, and a type is faster than two copies.
+ * Messages of at most so many bytes of one predefined type are copied: MPI copies them, too. Longer
+ * ones MPI takes directly from buffer to buffer, and a datatype is faster than two copies.
  */
 #ifdef HOOK_FLAVOUR_MPICH
 #define STAMP_COPY 8448
@@ -33,10 +33,10 @@
 #endif
 
 /*
- * Where ranks share cores, up to so many are copied: of a type with gaps MPICH's sender
- * has to hand out the pieces when the receiver is there, and may have no core just then; a copy the
- * receiver takes by itself. (Open MPI's receiver takes all of it, also what is more than it asked
- * for, and a room is not as large: there a long message must not be in one piece.)
+ * If ranks share cores, up to so many bytes are copied. With a datatype that has gaps, MPICH's
+ * sender has to hand out the pieces when the receiver is there, and may have no core just then; a
+ * copy the receiver takes by itself. (Open MPI's receiver takes all of a message, even more than it
+ * asked for, and our room is not that large: there a long message must not be in one piece.)
  */
 #ifdef HOOK_FLAVOUR_MPICH
 #define STAMP_COPY_CROWDED (1 << 20)
@@ -205,7 +205,7 @@ struct stamp_request *stamp_request_find(MPI_Request handle);
 void stamp_request_drop(struct stamp_request *r);
 uint32_t stamp_request_count(void);
 
-/* The program has let go of it: it leaves the table and is visited until it has completed. */
+/* The program has freed it: it leaves the table, and is checked until it has completed. */
 void stamp_request_orphan(struct stamp_request *r);
 extern uint32_t stamp_request_orphans;
 /* Calls done() for each; true: it is dropped. */
@@ -286,7 +286,7 @@ void stamp_flow_end(struct stamp_flow *f, MPI_Comm comm, int rc);
 /* The end of one whose call has just begun it. */
 void stamp_flow_post(const struct stamp_flow *f, int rc, const MPI_Request *request);
 void stamp_flow_heard(struct stamp_request *r, int rc);
-/* What others count of this rank may not be what it counts. */
+/* The counts of this rank may no longer agree with what others count. */
 void stamp_flow_give_up(void);
 
 /* --- calls, by file */
@@ -301,8 +301,8 @@ struct stamp_parcel {
 };
 
 /*
- * Makes a parcel of a message to be sent or received, and changes the operation so that it does
- * that; `r` is NULL for blocking calls. 1, or 0 if it is to be done as it is, or -1 if memory is
+ * Makes a parcel of a message to be sent or received, and changes the operation accordingly. `r` is
+ * NULL for blocking calls. Returns 1; 0 if the operation is to be done as it is; -1 if memory is
  * out.
  */
 int stamp_wrap_send(struct stamp_parcel *p, struct stamp_request *r, struct hook_mpi_send *o);
@@ -317,8 +317,8 @@ int stamp_wrap_matched(struct stamp_parcel *p, struct stamp_request *r, struct h
 void *stamp_pack(struct hook_mpi_exchange *x, size_t before, size_t *mapped);
 
 /*
- * Whatever MPI answers: a message may have gone out all the same. That one is counted that did not
- * costs nothing but room in the receiver's window; one that is not counted may hide a race.
+ * A send is counted whatever MPI answers, because the message may have gone out. Counting one too
+ * many only takes room in the receiver's window. Counting one too few may hide a race.
  */
 static inline void stamp_sent(const struct stamp_parcel *p)
 {
@@ -339,8 +339,8 @@ void stamp_unwrap(const struct stamp_parcel *p, MPI_Comm comm, uint64_t key, MPI
 		  int rc);
 
 /*
- * A message came of which there is nothing to read, if rc says so: MPICH gives nothing of one that
- * is too long, and so no clock. It may know of nothing.
+ * If rc says so, a message came that cannot be read: MPICH gives nothing of a message that is too
+ * long, so there is no clock. Such a message covers nothing.
  */
 void stamp_came_without_clock(MPI_Comm comm, uint64_t key, int tag, int source, int rc);
 
@@ -383,12 +383,15 @@ void stamp_install_collectives(struct hook_mpi_calls *mpi);
 bool stamp_exchange_counts(void);
 
 /*
- * MPI_Request_get_status for ourselves: the program does not see the answer, so it gets nothing,
- * and nobody learns anything, before it asks itself. Also if no clocks ride.
+ * MPI_Request_get_status for our own use. The program does not see the answer, so nothing is
+ * delivered or learnt before it asks itself. Works without clocks, too.
  */
 int stamp_ask(MPI_Request request, int *flag, MPI_Status *status);
 
-/* Looks after requests that the program has freed; before anything it could learn from. */
+/*
+ * Checks requests that the program has freed. To be called before anything that the program could
+ * learn from.
+ */
 void stamp_visit_all_orphans(void);
 
 static inline void stamp_visit_orphans(void)

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Barriers. Their only outcome is which thread of a round is told to be the serial one. The
- * standard leaves that open, so while recording we choose: as long as the same threads meet, as
- * many as the barrier counts, it is always the one that came first of all, and costs nothing to
- * write down. When another thread comes, rounds from then on have libc's choice. Invariant: all
- * threads of a round agree whose choice counts: a newcomer waits until the rounds that do without
- * it are over.
+ * Barriers. Their only outcome is which thread of a round is the serial one. The standard leaves
+ * that open, so while recording we choose: as long as the same threads meet, as many as the barrier
+ * counts, it is always the one that came first of all, and costs nothing to write down. When
+ * another thread comes, rounds from then on have libc's choice. Invariant: all threads of a round
+ * agree whose choice counts: a newcomer waits until the rounds that do without it are over.
  */
 #include <sched.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calls of libc that share a state of the process, which a lock of its own protects, or none: the
- * row of random numbers, the environment, the locale and the time zone, the log, the list of what
- * runs at exit, the place in the string that strtok takes apart. Who finds what there is the order
- * of these calls, and each of them is one step. Costs nothing with one thread.
+ * Calls of libc that share state of the process, protected by a lock inside libc or by none: the
+ * sequence of random numbers, the environment, the locale and the time zone, the log, the list of
+ * what runs at exit, the position of strtok in its string. The order of these calls decides what
+ * each finds there, and each call is one step. Costs nothing with one thread.
  */
 #include <locale.h>
 #include <stdarg.h>

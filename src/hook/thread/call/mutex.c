@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Mutexes, spin locks and condition variables, of pthreads and of C11. A condition variable has no
- * order of its own: what a wait has waited for shows in when it takes its mutex again.
+ * order of its own: the order in which waits take their mutex again is enough.
  */
 #include <dlfcn.h>
 #include <errno.h>

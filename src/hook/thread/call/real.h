@@ -57,7 +57,7 @@ bool hook_sync_is_of_libc(void *function);
 /* Makes the call as the program asked for it: 0 or an error number. */
 int hook_sync_do(const struct hook_sync_call *c);
 
-/* Gives back what an operation has taken that one thread holds at a time. */
+/* Gives back what an operation has taken, for objects that one thread holds at a time. */
 int hook_sync_undo(const struct hook_sync_call *c);
 
 #endif

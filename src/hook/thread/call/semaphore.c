@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Semaphores, unnamed and named. Of those that processes share the order in this one is kept. */
+/*
+ * Semaphores, unnamed and named. If processes share a semaphore, the order within this process is
+ * kept.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>

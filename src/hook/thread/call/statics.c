@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The functions are those of the C++ library, which may have been loaded later than we, by somebody
- * for himself alone; where it is in the program itself and not to be found, these do it.
+ * The functions are those of the C++ library, which may have been loaded later than our library,
+ * and not for everybody. If it is in the program itself and cannot be found, the functions here do
+ * it.
  */
 #include "hook/thread/call/statics.h"
 

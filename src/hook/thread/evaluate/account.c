@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A thread keeps an account of its operations by object, and by call and stack, in memory of its
- * own, and writes it when it has done all that was recorded (trace/objects.h). Whoever says a last
- * word for the process writes the accounts of all: a thread may wait for what the recording does
- * not have. Invariant: the lock of an account is held while it is changed or written.
+ * own, and writes it when it has done all that was recorded (trace/objects.h). The thread that says
+ * the last word of the process writes the accounts of all, because a thread may wait for something
+ * that the recording does not have. Invariant: the lock of an account is held while it is changed
+ * or written.
  */
 #include "hook/thread/evaluate/account.h"
 

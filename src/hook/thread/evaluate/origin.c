@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Objects are mostly initialised before the program has threads, and by another thread than those
- * that use them: so where is kept in one table of the process, by address, and its stacks are in a
- * stream of the process. Invariant: all of it is touched under the lock.
+ * that use them. So one table of the process, by address, holds the places, and a stream of the
+ * process holds their stacks. Invariant: all of it is touched under the lock.
  */
 #include "hook/thread/evaluate/origin.h"
 

@@ -103,12 +103,14 @@ int hook_gomp_undo(const struct hook_sync_call *c);
 struct hook_sync_spot hook_gomp_spot(const struct hook_sync_call *c);
 
 /*
- * A place where libgomp may run tasks of the team: recording, after its call; replay, before it,
- * and the tasks that ran there do so now.
+ * A place where libgomp may run tasks of the team. Recording: after the call of libgomp. Replay:
+ * before it; the tasks that ran there run now.
  */
 void hook_gomp_run(struct hook_thread *t, const void *site);
 
-/* A version of the team's order, before others may be let go, or after this thread was. */
+/*
+ * Makes a version of the team's order: before this thread lets others go, or after it was let go.
+ */
 void hook_gomp_order_before(struct hook_thread *t, const void *site);
 void hook_gomp_order_after(struct hook_thread *t, const void *site);
 
@@ -125,7 +127,7 @@ void hook_gomp_region(void *team);
 void hook_gomp_region_begins(struct hook_gomp_team *team);
 void hook_gomp_region_over(const struct hook_gomp_team *team);
 
-/* A thread leaves the body of a region; and it is out of it, or comes to that of the next. */
+/* A thread leaves the body of a region; later it is out of the region, or enters the next body. */
 void hook_gomp_body_ends(struct hook_thread *t);
 void hook_gomp_body_left(struct hook_thread *t);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loops whose iterations are handed out while they run, and sections. What a thread gets shows
- * where it stands in the order of all parts, so the recording needs no order of calls: it has, for
- * each part, how many the thread did not get since its last one, and 0 for the end. In replay
- * libgomp is told of the loop and then no more asked; every thread takes its parts without waiting
- * for others. Ordered iterations wait for their turn, which is their position.
+ * Loops whose iterations are handed out while they run, and sections. The part that a thread gets
+ * shows its place in the order of all parts, so the order of calls need not be recorded. For each
+ * part, the recording has how many parts the thread did not get since its last one, and 0 for the
+ * end. In replay libgomp is told of the loop, but not asked; every thread takes its parts without
+ * waiting for others. Ordered iterations wait for their turn, which is their position.
  */
 #include <stdarg.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What of OpenMP is not kept: the recording says so when the program uses it for the first time.
+ * The parts of OpenMP that are not recorded. The recording says so when the program first uses one.
  * Invariant: such a call goes to libgomp as it came.
  */
 #include "hook/thread/gomp/gomp.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tasks. A team has one order, of which each making, beginning and end of a task and each wait for
- * tasks that is over is a version. A thread's recording tells, for every place where libgomp may
- * run tasks, which ones ran there; a task is named by the thread that made it and how many that had
- * made. In replay libgomp hears of a task only when it runs: we keep those that were made and not
- * begun, and the thread runs them where it did, each in its turn. So everything that a task or a
- * wait had to wait for, children, groups or dependences, is earlier in the order.
+ * Tasks. A team has one order. Each making, beginning and end of a task, and each end of a wait for
+ * tasks, is a version of it. For every place where libgomp may run tasks, a thread's recording says
+ * which tasks ran there. A task is named by the thread that made it and how many tasks that thread
+ * had made. In replay libgomp hears of a task only when it runs: we keep those that were made and
+ * not begun, and the thread runs them where it did, each in its turn. So everything that a task or
+ * a wait had to wait for, children, groups or dependences, is earlier in the order.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Threads begin and end. A thread is one of the program's own if the program itself made it; it is
- * named by its place in the tree of threads. It lives for us until the destructors of its
+ * Begin and end of threads. A thread is one of the program's own if the program itself made it. It
+ * is named by its place in the tree of threads. For us it lives until the destructors of its
  * thread-specific values have run: ours belongs to a key that is made before any of the program's,
  * so that it is the first of each round, and it asks for another round as often as there are any.
  */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A stack is free again when its thread was joined, or was detached and is gone: libc keeps the
- * state of a thread in its stack, and the kernel has the last word there, a zero where the thread's
- * number was. Until then nobody takes the slot, so which stack a thread gets follows from its slot;
- * that is recorded, and whether it has got one of ours. Nothing is unmapped: the next thread of the
- * slot is likely to want the same.
+ * A stack is free again when its thread was joined, or was detached and is gone. libc keeps the
+ * state of a thread in its stack, and the kernel writes there last: a zero where the thread's
+ * number was. Until then nobody takes the slot. So the slot decides which stack a thread gets. The
+ * slot is recorded, and whether the thread got one of our stacks. Nothing is unmapped: the next
+ * thread of the slot is likely to want the same.
  */
 #include "hook/thread/life/stack.h"
 

@@ -15,15 +15,15 @@
 void hook_stack_start(void);
 
 /*
- * The attributes with which t is to be made: a copy of attr that goes without being destroyed.
- * False if it has no stack of ours.
+ * The attributes with which t is to be made: a copy of attr that need not be destroyed. False if t
+ * has no stack of ours.
  */
 bool hook_stack_attr(const struct hook_thread *t, const pthread_attr_t *attr, pthread_attr_t *mine);
 
 /* The thread was not made after all. */
 void hook_stack_return(const struct hook_thread *t);
 
-/* The calling thread has it now, and is about to end: what lies deep in it is given back then. */
+/* The calling thread uses it and is about to end: the deep pages are given back. */
 void hook_stack_begins(void);
 void hook_stack_ends(void);
 

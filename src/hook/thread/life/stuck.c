@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every thread of a replayed program says what it is about (t->state). If none of them runs, and
- * two looks of one thread, which are a tick apart, find the same, none will ever run: each waits
- * for another. A thread that is woken runs from then on, however late it gets to know. If some do
- * run, but come to no operation in much more time than the whole run once took, they never will.
- * That time is counted in looks, as nobody looks while the process is stopped.
- * Of a process that was killed the last operation of each thread may have no record, and yet have
- * been done, so that another one came after it: where all wait, and one of them for that, it was.
+ * Every thread of a replayed program notes what it is doing (t->state). If none of them runs, and
+ * one thread finds the same state at two looks that are a tick apart, none will ever run: each
+ * waits for another. A thread that is woken runs from then on, however late it gets to know. If
+ * some do run, but come to no operation in much more time than the whole run once took, they never
+ * will. That time is counted in looks, as nobody looks while the process is stopped. In a process
+ * that was killed, the last operation of a thread may have been done without a record, and another
+ * thread may have come after it. If all wait, and one of them waits for such an operation, it was
+ * done.
  */
 #include "hook/thread/life/stuck.h"
 
@@ -383,7 +384,7 @@ bool hook_sync_await_others(struct hook_thread *t)
 
 void hook_sync_say_behind(struct hook_thread *t)
 {
-	say_stuck(t, "some that have yet to do what they did");
+	say_stuck(t, "some that have not yet done what they did");
 }
 
 /* 1: it has operations to come, 0: it has none, or is none of ours; -1: some do not run yet. */

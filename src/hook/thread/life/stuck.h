@@ -15,7 +15,10 @@ void hook_sync_list_clear(void);
 void hook_sync_list_each(void (*act)(struct hook_thread *t));
 bool hook_sync_has_others(const struct hook_thread *t);
 
-/* 0, unless there are so many of them that one must not go through all of them at every turn. */
+/*
+ * 0, unless there are so many threads that a walk over all of them at every turn would cost too
+ * much.
+ */
 unsigned int hook_sync_crowd(void);
 
 /*
@@ -24,7 +27,7 @@ unsigned int hook_sync_crowd(void);
  */
 void hook_sync_look(struct hook_thread *t);
 
-/* Of the threads that run, but for t: on t's processor, and elsewhere, as far as is known. */
+/* The threads that run, except t: on t's processor, and elsewhere, as far as is known. */
 struct hook_sync_around {
 	size_t here, elsewhere;
 };
@@ -49,10 +52,13 @@ void hook_sync_describe_all(struct hook_text *out);
  * replay/session.h. */
 void hook_sync_tell(const struct hook_thread *t, bool all, struct hook_text *out);
 
-/* They have not: a divergence, with what each of them is about. */
+/* They have not: reports a divergence, with what each of them is doing. */
 void hook_sync_say_behind(struct hook_thread *t) __attribute__((noreturn));
 
-/* The thread with this handle is to be cancelled: true if it has yet to do what it did. */
+/*
+ * The thread with this handle is to be cancelled. True if it has not yet done what it did in the
+ * recording.
+ */
 bool hook_sync_put_off_cancel(uint64_t handle);
 
 /* The real number of the thread that was given this one by gettid; 0: there is none. */

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The baton. While recording, threads queue for it, and it is given to the first. An owner that
- * comes to no point computes, and is left alone, or waits for the others in a loop of its own, and
- * must not: a probe tells (hook/thread/serial/probe.h). One that waits is parked where it is, in
- * the handler of the probe, and queues as at a point; in replay it is stopped in the same loop. One
- * that sleeps in a call we do not know, or runs for too long and could not be told, loses the baton
- * to the first in the queue. Such a theft is recorded by the thief, and told; the one that was
- * robbed runs on beside the others until its next point, in the recording and in the replay.
- * Invariant: whoever runs the program's code has made the newest version, but for the robbed.
+ * comes to no point may compute, and is then left alone. Or it may wait for the others in a loop of
+ * its own, which must not be. A probe decides (hook/thread/serial/probe.h). An owner that waits is
+ * parked where it is, in the handler of the probe, and queues as at a point; in replay it is
+ * stopped in the same loop. An owner that sleeps in a call we do not know, or that runs for too
+ * long and could not be probed, loses the baton to the first in the queue. The thief records such a
+ * theft, and a message reports it. The robbed thread runs on beside the others until its next
+ * point, in the recording and in the replay. Invariant: the thread that runs the program's code has
+ * made the newest version, except for robbed threads.
  */
 #include "hook/thread/serial/baton.h"
 
@@ -186,8 +187,8 @@ static void tell_theft(struct hook_thread *robbed, const struct watch *watch)
 {
 	static struct hook_unseen slept = {
 		.key = "slept",
-		.what = "what a thread did beside the others after it had slept in a call that is "
-			"not recorded",
+		.what = "the order of a thread that slept in a call that is not recorded, and then "
+			"ran beside the others",
 		.remedy = "the replay may differ if it shares data with them"};
 	static struct hook_unseen ran = {
 		.key = "robbed",
@@ -286,7 +287,7 @@ void hook_baton_answer(struct hook_thread *t, enum hook_probe what)
 {
 	static struct hook_unseen counting = {
 		.key = "counts",
-		.what = "how often a thread looked in vain, in a loop that counts",
+		.what = "how often a thread polled, in a loop that counts",
 		.quiet = true};
 
 	t->looks = what == HOOK_PROBE_LOOKS;

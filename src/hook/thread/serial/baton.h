@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Serial mode (record --serial): of the program's threads only the one that has the baton runs, so
- * that what they share without locks has an order, too. It changes hands only where the program
- * calls us. A thread gives it away before it may block and takes it again afterwards; at a point it
- * may have to, if it has run for long. Whoever takes or keeps it makes a version of it, recorded
- * like that of a lock.
+ * Serial mode (record --serial): only the thread that has the baton runs, so that accesses to data
+ * shared without locks have an order, too. It changes hands only where the program calls us. A
+ * thread gives it away before it may block and takes it again afterwards; at a point it may have
+ * to, if it has run for long. A thread that takes or keeps it makes a version of it, recorded like
+ * that of a lock.
  */
 #ifndef HOOK_BATON_H
 #define HOOK_BATON_H
@@ -43,8 +43,8 @@ static inline bool hook_baton_parks_next(const struct hook_thread *t)
 }
 
 /*
- * Does it give the baton away before its next operation, or is there none? A thread that waits in a
- * loop when the run ends has never got it back, which is when that would have been noted.
+ * Does it give the baton away before its next operation, or is there no next one? A thread that
+ * waits in a loop when the run ends has never got the baton back, so its parking was never noted.
  */
 static inline bool hook_baton_may_park(const struct hook_thread *t)
 {
@@ -68,8 +68,8 @@ static inline void hook_baton_leave(struct hook_thread *t)
 }
 
 /*
- * The same before a call on something outside. Not by a thread that loads a library, while
- * recording: whoever else wanted the loader then would not be known to wait.
+ * The same before a call on something outside. A thread that loads a library does not do so while
+ * recording: we would not know that others wait for the loader.
  */
 static inline void hook_baton_lend(struct hook_thread *t)
 {

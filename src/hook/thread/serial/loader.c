@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Serial mode: the loader has a lock, which a thread keeps while the code runs with which a library
- * begins or ends. That may wait, and give the baton away. So whoever loads or unloads another one
- * first waits until nobody does, without the baton, and how often it found somebody is recorded. In
- * replay it does as it did, and finds nobody.
+ * Serial mode: the loader has a lock, which a thread holds while it runs the constructors or
+ * destructors of a library. These may wait, and give the baton away. So a thread that loads or
+ * unloads another library first waits, without the baton, until nobody does. How often it found
+ * somebody is recorded. In replay it does the same, and finds nobody.
  */
 #include <dlfcn.h>
 #include <sys/syscall.h>

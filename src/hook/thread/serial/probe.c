@@ -4,11 +4,11 @@
  * times. If all its registers come back to what they were, and it has changed nothing in memory
  * meanwhile, it will do the same for ever unless another thread changes what it reads: it waits. If
  * it has changed nothing but registers and its own stack, and reads the same few words again and
- * again, it waits, too, but may give up some time. Otherwise it computes; if it then looks at a
- * word again and again that it does not change, it may do so until another thread does. What is not
- * a plain instruction on general registers (vectors, strings, system calls), and our own code, ends
- * the look. One thread is asked at a time. Where a debugger is at work, replay stops it unasked.
- * Invariant: SIGTRAP that nobody here sent does what it does by default.
+ * again, it waits, too, but may give up some time. Otherwise it computes. If it reads the same word
+ * again and again without changing it, it may do so until another thread changes it. Instructions
+ * other than plain ones on general registers (vectors, strings, system calls), and our own code,
+ * end the probe. One thread is probed at a time. If a debugger is at work, replay stops the thread
+ * without a probe. Invariant: a SIGTRAP that we did not send has its default effect.
  */
 #include "hook/thread/serial/probe.h"
 

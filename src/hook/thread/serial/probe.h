@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Serial mode: does a thread that comes to no point compute, or does it wait in a loop for what
- * only another thread can do? It is made to look at itself, step by step.
+ * Serial mode: does a thread that comes to no point compute, or does it wait in a loop for
+ * something that only another thread can do? The thread examines itself, step by step.
  */
 #ifndef HOOK_PROBE_H
 #define HOOK_PROBE_H
@@ -15,7 +15,9 @@ enum hook_probe {
 	HOOK_PROBE_WAITS,    /* it has come back to where it was, with nothing changed */
 };
 
-/* Asks a thread that runs the program's code; hook_baton_answer is called in it. False: it cannot.
+/*
+ * Probes a thread that runs the program's code; hook_baton_answer is called in it. False: it cannot
+ * be probed.
  */
 bool hook_probe_ask(struct hook_thread *t);
 

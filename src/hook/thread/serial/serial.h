@@ -9,8 +9,8 @@
 const struct hook_sync_mode *hook_sync_serial(const struct hook_sync_mode *mode);
 
 /*
- * The futex system call, by syscall(): it may make the thread wait, and what it tells is an
- * outcome. False if the mode is another one.
+ * The futex system call, by syscall(): it may make the thread wait, and its result is an outcome.
+ * False if this is not serial mode.
  */
 bool hook_serial_futex(const long arg[6], long *result);
 

@@ -3,7 +3,7 @@
 #ifndef HOOK_SYNC_STDIO_H
 #define HOOK_SYNC_STDIO_H
 
-/* What people call the stream or output, or NULL: it has no name, or is something else. */
+/* The common name of the stream, such as "standard output", or NULL if it has none. */
 const char *hook_stdio_name(const void *object);
 
 #endif

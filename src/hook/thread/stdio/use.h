@@ -6,8 +6,8 @@
 #include "hook/thread/sync/sync.h"
 
 /*
- * The operation at work, from its event to its end, which cancellation can bring about, too. What
- * it allocates, as getline does, and what it calls of the program is the program's.
+ * The current operation, from its event to its end; cancellation may end it, too. What it
+ * allocates, as getline does, and functions of the program that it calls count as the program's.
  */
 struct hook_stdio_use {
 	struct hook_thread *t;

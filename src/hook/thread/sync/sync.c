@@ -101,13 +101,12 @@ const char *hook_sync_hint(void)
 static void tell_of_engines(void)
 {
 	static struct hook_unseen v8 = {.key = "v8",
-					.what = "threads of V8 (JavaScript): when they compile and "
-						"collect garbage"};
+					.what = "the moments at which threads of V8 (JavaScript) "
+						"compile and collect garbage"};
 
 	static struct hook_unseen ruby = {
 		.key = "ruby",
-		.what = "when the timer of Ruby takes the turn from one of "
-			"its threads"};
+		.what = "the moments at which Ruby's timer interrupts one of its threads"};
 
 	if (dlsym(RTLD_DEFAULT, "_ZN2v82V87DisposeEv"))
 		hook_unseen(&v8);
