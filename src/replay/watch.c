@@ -17,15 +17,18 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/held.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "launch/front.h"
 
 #define NAP_NS 5000000
-#define GRACE 3.0  /* seconds a job gets to end by itself */
-#define SETTLED 40 /* naps without traffic after which a launcher has passed everything on */
-#define LAST 0.25  /* seconds for what threads do behind their last recorded operation */
-#define QUIET 2.0  /* seconds without an event after which ranks without a goal are given up */
+#define GRACE 3.0   /* seconds a job gets to end by itself */
+#define SETTLED 40  /* naps without traffic after which a launcher has passed everything on */
+#define LAST 0.25   /* seconds for what threads do behind their last recorded operation */
+#define LOOK 0.05   /* seconds between two looks whether a debugger is at work */
+#define STOPPED 2.0 /* seconds of a nap that was none: somebody had stopped us */
+#define QUIET 2.0   /* seconds without an event after which ranks without a goal are given up */
 
 static double now(void)
 {
@@ -545,9 +548,45 @@ static void report_lingering(const struct replay_front *f)
 	rp_say("all ranks reached their recorded end, but the launcher runs on; Reprise ends it");
 }
 
+/* A debugger is at work on this host: gdb that is attached to a rank, at its prompt. */
+static bool any_is_held(const struct replay_front *f)
+{
+	for (size_t i = 0; i < f->ranks; i++) {
+		int rank_pid = f->state->slot[i].pid;
+
+		if (rp_held(rank_pid) && is_ours(f, rank_pid))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The clock of patience: it stands still while a debugger holds a rank, and while we were stopped
+ * ourselves. Ranks are asked only when they are silent.
+ */
+struct stopwatch {
+	double looked; /* at the time of day */
+	double stood;
+};
+
+static double stopwatch_now(struct stopwatch *s, const struct replay_front *f, double last_change)
+{
+	double day = now(), passed = day - s->looked;
+
+	if (passed < LOOK)
+		return day - s->stood;
+	s->looked = day;
+	if (passed > STOPPED)
+		s->stood += passed;
+	else if (day - s->stood - last_change > LOOK && any_is_held(f))
+		s->stood += passed;
+	return day - s->stood;
+}
+
 int replay_watch(struct replay_front *f, pid_t pid)
 {
-	double start = now(), last_change = start, released_at = 0;
+	double start = now(), last_change = start, released_at = 0, at;
+	struct stopwatch watch = {.looked = start};
 	uint64_t seen = 0;
 	int status, code;
 
@@ -565,17 +604,18 @@ int replay_watch(struct replay_front *f, pid_t pid)
 		replay_session_read(f);
 		if (progress(f) != seen) {
 			seen = progress(f);
-			last_change = now();
+			last_change = now() - watch.stood;
 		}
-		judge_silence(f, now() - last_change, now() - start);
+		at = stopwatch_now(&watch, f, last_change);
+		judge_silence(f, at - last_change, at - start);
 		code = verdict(f);
 		if (code >= 0) {
 			replay_end_job(f, pid, code != RP_EXIT_BAD_INPUT);
 			return code;
 		}
 		if (f->released && !released_at)
-			released_at = now();
-		if (released_at && lingers(f, now() - released_at, now() - start)) {
+			released_at = at;
+		if (released_at && lingers(f, at - released_at, at - start)) {
 			f->complete = true;
 			if (!f->pass)
 				report_lingering(f);

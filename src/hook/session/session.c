@@ -12,12 +12,17 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/held.h"
 #include "hook/common/process.h"
 #include "hook/kit/text.h"
 #include "hook/thread/life/stuck.h"
+
+#define NAPS_PER_LOOK 50
 
 static struct replay_slot no_slot = {.flags = REPLAY_CUT};
 static struct replay_state_file *state;
@@ -185,6 +190,25 @@ void hook_session_message_taken(const struct replay_want *message)
 bool hook_session_is_local(void)
 {
 	return local;
+}
+
+bool hook_session_is_held(void)
+{
+	for (uint32_t i = 0; local && i < state->ranks; i++) {
+		if (rp_held(state->slot[i].pid))
+			return true;
+	}
+	return false;
+}
+
+int hook_session_nap(int naps)
+{
+	static const struct timespec nap = {0, 2000000};
+
+	syscall(SYS_nanosleep, &nap, NULL);
+	if (++naps % NAPS_PER_LOOK == 0 && hook_session_is_held())
+		return naps - NAPS_PER_LOOK;
+	return naps;
 }
 
 void hook_session_map(void)

@@ -24,6 +24,15 @@ void hook_session_message_taken(const struct replay_want *message);
 /* Is this the host of the front? Only there is shared memory shared. */
 bool hook_session_is_local(void);
 
+/* Does a debugger hold a rank of the session, on this host? */
+bool hook_session_is_held(void);
+
+/*
+ * Naps for 2 ms in a wait for what other ranks do. How many naps count by then: none while one of
+ * them is held.
+ */
+int hook_session_nap(int naps);
+
 /* Writes S/end-NNNN, once; `frames` return addresses become "where" lines. */
 void hook_session_last_word(const struct hook_thread *t, const char *why, const char *call,
 			    int64_t value, const char *text, void *const *frames, int count);

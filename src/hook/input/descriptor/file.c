@@ -9,6 +9,7 @@
 
 #include <errno.h>
 
+#include "base/held.h"
 #include "hook/common/real.h"
 #include "hook/common/signal.h"
 #include "hook/input/channel/channel.h"
@@ -22,7 +23,7 @@ static int number(struct hook_io *io, int made)
 	int fd = (int)io->result;
 
 	hook_sync_let_go(io->t);
-	for (int naps = 0; naps < NAPS_OF_PATIENCE; naps++) {
+	for (int naps = 0; naps < NAPS_OF_PATIENCE; naps += !rp_held(hook_process.pid)) {
 		if (hook_channel_renumber(made, fd))
 			return fd;
 		hook_sync_nap(io->t);

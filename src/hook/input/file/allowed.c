@@ -6,12 +6,12 @@
  */
 #undef _FORTIFY_SOURCE
 #include <errno.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "hook/common/real.h"
 #include "hook/input/channel/channel.h"
 #include "hook/session/moved.h"
+#include "hook/session/session.h"
 
 #define SITE __builtin_return_address(0)
 #define NAPS_FOR_FILES 250 /* of all files together */
@@ -32,7 +32,6 @@ static ssize_t fetch(void *ctx, void *buffer, size_t size)
 
 static void wait_for_file(const struct question *q)
 {
-	static const struct timespec nap = {0, 2000000};
 	static int naps;
 	char elsewhere[HOOK_MOVED_PATH];
 	const char *path = q->path;
@@ -41,10 +40,8 @@ static void wait_for_file(const struct question *q)
 	if (__builtin_expect(hook_moved, 0))
 		path = hook_moved_path(path, elsewhere);
 	while (naps < NAPS_FOR_FILES && REAL(faccessat)(q->dir, path, F_OK, 0) != 0 &&
-	       errno == ENOENT) {
-		syscall(SYS_nanosleep, &nap, NULL);
-		naps++;
-	}
+	       errno == ENOENT)
+		naps = hook_session_nap(naps);
 	errno = error;
 }
 

@@ -13,7 +13,6 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 
 #include "base/varint.h"
 #include "hook/common/real.h"
@@ -22,6 +21,7 @@
 #include "hook/input/file/infile.h"
 #include "hook/input/value/input.h"
 #include "hook/session/moved.h"
+#include "hook/session/session.h"
 
 #define SITE __builtin_return_address(0)
 #define BYTES ((HOOK_STAT_WORDS + 1) * RP_VARINT_MAX)
@@ -142,7 +142,6 @@ static int ask_now(const struct call *c, struct stat *st)
 /* Replay: the program has been told that there is such a file. */
 static void look(const struct call *c)
 {
-	static const struct timespec nap = {0, 2000000};
 	static int naps;
 	struct seen was = seen_of(c);
 	int depth = hook_depth, error = errno;
@@ -152,11 +151,11 @@ static void look(const struct call *c)
 	if (c->path && hook_channel_is_told(c->path, false))
 		return;
 	hook_depth = HOOK_CLOSED;
-	for (; ask_now(c, &now) != 0; naps++) {
+	while (ask_now(c, &now) != 0) {
 		if (naps >= NAPS_FOR_FILES || errno != ENOENT || !was_fresh(&was) ||
 		    (c->path && strncmp(c->path, "/proc/", 6) == 0))
 			goto leave;
-		syscall(SYS_nanosleep, &nap, NULL);
+		naps = hook_session_nap(naps);
 	}
 	if (S_ISREG(was.mode) && S_ISREG(now.st_mode) && was.size != (uint64_t)now.st_size &&
 	    !hook_infile_is_fresh(&now) && !was_fresh(&was))

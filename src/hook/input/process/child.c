@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "base/held.h"
 #include "hook/common/real.h"
 #include "hook/common/signal.h"
 #include "hook/input/channel/channel.h"
@@ -228,6 +229,18 @@ static uint64_t work_of_all(void)
 	return sum;
 }
 
+static bool any_is_held(void)
+{
+	for (struct chunk *c = &first; c; c = __atomic_load_n(&c->next, __ATOMIC_ACQUIRE)) {
+		for (int i = 0; i < CHUNK; i++) {
+			if (__atomic_load_n(&c->child[i].given, __ATOMIC_ACQUIRE) > 0 &&
+			    rp_held(c->child[i].real))
+				return true;
+		}
+	}
+	return false;
+}
+
 static int64_t now_ns(void)
 {
 	struct timespec t = {0};
@@ -245,8 +258,8 @@ bool hook_child_given_up(struct hook_child_patience *p, int seconds)
 	if (p->looked && now - p->looked < LOOK_NS)
 		return false;
 	work = work_of_all();
-	/* Somebody who debugs us may have held us. */
-	if (!p->looked || work != p->work || now - p->looked > NS_PER_SECOND) {
+	/* Somebody who debugs us may have held us, or holds one of them. */
+	if (!p->looked || work != p->work || now - p->looked > NS_PER_SECOND || any_is_held()) {
 		p->since = now;
 		p->work = work;
 	}

@@ -176,7 +176,8 @@ static bool look_for(int peer, int tag)
 		below.Iprobe(peer, tag, permits, &there, MPI_STATUS_IGNORE);
 		if (there)
 			return true;
-		if (events != seen)
+		if (events != seen ||
+		    (now_ns() - since > LONGEST_WAIT_NS / 2 && hook_session_is_held()))
 			since = now_ns();
 		seen = events;
 		if (tries < PATIENT_TRIES)

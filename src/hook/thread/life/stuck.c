@@ -4,21 +4,21 @@
  * one thread finds the same state at two looks that are a tick apart, none will ever run: each
  * waits for another. A thread that is woken runs from then on, however late it gets to know. If
  * some do run, but come to no operation in much more time than the whole run once took, they never
- * will. That time is counted in looks, as nobody looks while the process is stopped. In a process
- * that was killed, the last operation of a thread may have been done without a record, and another
- * thread may have come after it. If all wait, and one of them waits for such an operation, it was
- * done.
+ * will. That time is counted in looks, as nobody looks while the process is stopped. A debugger
+ * may stop some threads; no look counts while it does (base/held.h). In a process that was killed,
+ * the last operation of a thread may have been done without a record, and another thread may have
+ * come after it. If all wait, and one of them waits for such an operation, it was done.
  */
 #include "hook/thread/life/stuck.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/held.h"
 #include "hook/common/child.h"
 #include "hook/common/end.h"
 #include "hook/common/thread.h"
@@ -286,17 +286,6 @@ static void __attribute__((noreturn)) say_stuck(struct hook_thread *t, const cha
 	hook_diverged(t, t->waits_in, "a thread that goes on", found);
 }
 
-/* Whoever steps through a program has all the time that it takes. */
-static bool is_traced(void)
-{
-	char status[2048];
-	const char *tracer;
-
-	hook_proc_read("/proc/self/status", status, sizeof(status));
-	tracer = hook_proc_value(status, "TracerPid:");
-	return tracer && *tracer != '0';
-}
-
 /* Of a recording that was cut off. */
 static bool is_at_end(const struct overview *all)
 {
@@ -313,7 +302,8 @@ static void look_at_running(struct hook_thread *t, const struct overview *all)
 	if (!hook_slot->patience || ++t->looks_in_vain <= LOOKS_PER_SECOND * hook_slot->patience)
 		return;
 	t->looks_in_vain = 0;
-	if (is_traced())
+	/* Whoever steps through a program has all the time that it takes. */
+	if (rp_traced(hook_process.pid))
 		return;
 	if (is_at_end(all))
 		hook_end_speak(t, t->waits_in);
@@ -335,9 +325,15 @@ void hook_sync_look(struct hook_thread *t)
 	t->ops_at_last_look = all.running ? 0 : all.ops;
 	if (all.running)
 		look_at_running(t, &all);
-	/* A thread that was woken still counts as one that waits until it has a processor. */
-	t->looks_alike = all.running || before != all.ops ? 0 : t->looks_alike + 1;
-	if (t->looks_alike < LOOKS_PER_SECOND * patience() || all.speaker != t)
+	/*
+	 * A thread that was woken still counts as one that waits until it has a processor, and one
+	 * that a debugger holds may be on its way out of what it waits in.
+	 */
+	if (all.running || before != all.ops || all.speaker != t || rp_held(hook_process.pid))
+		t->looks_alike = 0;
+	else
+		t->looks_alike++;
+	if (t->looks_alike < LOOKS_PER_SECOND * patience())
 		return;
 	t->looks_alike = 0;
 	if (all.behind && do_what_was_lost())
@@ -376,6 +372,8 @@ bool hook_sync_await_others(struct hook_thread *t)
 		silence = all.ops == before && all.running <= (t->state == HOOK_THREAD_RUNS)
 				  ? silence + 1
 				  : 0;
+		if (silence % NAPS_PER_LOOK == 0 && silence && rp_held(hook_process.pid))
+			silence = 0;
 		before = all.ops;
 		hook_end_nap(t);
 	}
