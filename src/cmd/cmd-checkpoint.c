@@ -13,12 +13,12 @@ static const struct cmd_option options[] = {
 	{.name = "again",
 	 .kind = CMD_FLAG,
 	 .target = offsetof(struct replay_checkpoint, again),
-	 .help = "although the trace has checkpoints"},
+	 .help = "make checkpoints again, and replace the old ones"},
 	{.name = "every",
 	 .value = "SECONDS",
 	 .kind = CMD_SECONDS,
 	 .target = offsetof(struct replay_checkpoint, every),
-	 .help = "an image of each process so often (an eighth of the run, at most 2)"},
+	 .help = "take an image of each process every SECONDS (an eighth of the run, at most 2)"},
 	CMD_OPTION_FORCE(struct replay_checkpoint, force),
 	CMD_OPTION_MAP,
 	CMD_OPTION_TRUST,
@@ -47,11 +47,11 @@ const struct cmd_verb cmd_checkpoint = {
 	.name = "checkpoint",
 	.takes = CMD_TAKES_TRACE,
 	.summary = "Replays a run once and keeps what it takes to start in the middle of it",
-	.about =
-		"The result is kept in the trace, below ckpt/ and log/; what the program prints is "
-		"discarded. A trace that has checkpoints already is left as it is.\n",
+	.about = "'reprise replay --from' then begins at an image instead of at the start. The "
+		 "result is kept in the trace, below ckpt/ and log/. What the program prints is "
+		 "discarded. A trace that has checkpoints is left as it is.\n",
 	.options = options,
-	.notes = "Without TRACE it is the latest one. Exit status 0; 120 if the program did not do "
-		 "what it did when it was recorded.\n",
+	.notes = "Without TRACE, the newest trace is used. The exit status is 0, or 120 if the "
+		 "program diverged from the recording.\n",
 	.run = run,
 };

@@ -73,13 +73,11 @@ const struct cmd_verb cmd_pack = {
 	.name = "pack",
 	.takes = CMD_TAKES_TRACE,
 	.summary = "Makes one compressed file of a trace",
-	.about =
-		"The file can be passed on. Whoever gets it unpacks it with 'reprise unpack', "
-		"looks "
-		"at it with 'info', 'dump' and the like, and replays it where the same program and "
-		"libraries are. It is a tar archive, compressed by zstd.\n",
+	.about = "The file can be passed on. 'reprise unpack' unpacks it. Then 'info', 'dump' and "
+		 "the like show the trace, and 'reprise replay' replays it on a machine with the "
+		 "same program and libraries. It is a tar archive, compressed by zstd.\n",
 	.options = options,
 	.notes = "A trace holds the environment, standard input and what was printed: think before "
-		 "you pass it on. Without TRACE it is the latest one.\n",
+		 "you pass it on. Without TRACE, the newest trace is used.\n",
 	.run = run,
 };
