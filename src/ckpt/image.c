@@ -192,18 +192,32 @@ char *ckpt_image_path(const char *dir, uint32_t number)
 	return rp_format("%s/%" PRIu32 CKPT_SUFFIX, dir, number);
 }
 
-static struct ckpt_image *open_beside(const struct ckpt_image *image, uint32_t number)
+/* Images that another one is based on, opened once. */
+struct beside {
+	struct ckpt_image *image;
+	uint32_t *number;
+	size_t n;
+};
+
+static const struct ckpt_image *find_beside(const struct ckpt_image *image, struct beside *b,
+					    uint32_t number)
 {
 	const char *slash = strrchr(image->path, '/');
-	char *dir = rp_format("%.*s", slash ? (int)(slash - image->path) : 1,
-			      slash ? image->path : ".");
-	char *path = ckpt_image_path(dir, number);
-	struct ckpt_image *other = rp_alloc(1, sizeof(*other));
+	char *dir, *path;
 
-	ckpt_image_open(other, path);
+	for (size_t i = 0; i < b->n; i++) {
+		if (b->number[i] == number)
+			return &b->image[i];
+	}
+	dir = rp_format("%.*s", slash ? (int)(slash - image->path) : 1, slash ? image->path : ".");
+	path = ckpt_image_path(dir, number);
+	b->image = rp_realloc(b->image, b->n + 1, sizeof(*b->image));
+	b->number = rp_realloc(b->number, b->n + 1, sizeof(*b->number));
+	b->number[b->n] = number;
+	ckpt_image_open(&b->image[b->n], path);
 	free(path);
 	free(dir);
-	return other;
+	return &b->image[b->n++];
 }
 
 static bool are_pages_good(const struct ckpt_image *in, const struct ckpt_run *r,
@@ -226,35 +240,28 @@ void ckpt_image_check_pages(struct ckpt_image *image)
 {
 	const struct ckpt_run *r;
 	const uint64_t *hash;
-	struct ckpt_image *other = NULL;
+	struct beside beside = {0};
 
 	if (image->damage)
 		return;
 	r = ckpt_image_section(image, CKPT_RUNS);
 	hash = ckpt_image_section(image, CKPT_HASHES);
 	for (size_t i = 0; i < count(image, CKPT_RUNS) && !image->damage; i++) {
-		bool own = r[i].image == image->head->number;
+		const struct ckpt_image *in = r[i].image == image->head->number
+						      ? image
+						      : find_beside(image, &beside, r[i].image);
 
-		if (!own && (!other || other->head->number != r[i].image)) {
-			if (other) {
-				ckpt_image_close(other);
-				free(other);
-			}
-			other = open_beside(image, r[i].image);
-			if (other->damage) {
-				image->damage = rp_format("is based on image %" PRIu32 ", which %s",
-							  r[i].image, other->damage);
-				break;
-			}
-		}
-		if (!are_pages_good(own ? image : other, &r[i], hash))
+		if (in->damage)
+			image->damage = rp_format("is based on image %" PRIu32 ", which %s",
+						  r[i].image, in->damage);
+		else if (!are_pages_good(in, &r[i], hash))
 			image->damage = rp_strdup("is damaged: its pages");
 		hash += r[i].pages;
 	}
-	if (other) {
-		ckpt_image_close(other);
-		free(other);
-	}
+	for (size_t i = 0; i < beside.n; i++)
+		ckpt_image_close(&beside.image[i]);
+	free(beside.image);
+	free(beside.number);
 }
 
 static void check_file(struct ckpt_image *image, const struct ckpt_map *m)

@@ -36,6 +36,8 @@ struct hook_image {
 	uint8_t output_tail[HOOK_IMAGE_TAIL];
 	size_t output_tail_bytes;
 	char output[64]; /* its name in the session */
+	uint32_t base;   /* number of the image before, whose pages need not be written
+			    again; 0: none */
 	int copies_fd;   /* contents of files that are written; or -1 */
 	uint64_t copies_bytes;
 	struct ckpt_action parking; /* what was there before our own handler */

@@ -31,6 +31,7 @@
 #define SIGNAL 33
 #define PATIENCE_NS 500000000ull
 #define AGAIN_NS 20000000ull /* until it is tried again, where it was not possible */
+#define CHAIN 64             /* after so many images there is one with all pages */
 #define SECOND_NS 1000000000ull
 
 struct hook_image hook_image;
@@ -39,8 +40,9 @@ static struct {
 	uint64_t began, every;
 	uint64_t due; /* when the next one is; UINT64_MAX: never, or one is being taken */
 	uint32_t number;
-	int writer; /* the child that writes the last one, or 0 */
-	bool told;  /* why there is none */
+	uint32_t good; /* the last one that is whole, or 0 */
+	int writer;    /* the child that writes the last one, or 0 */
+	bool told;     /* why there is none */
 	const struct hook_thread *main;
 } images = {.due = UINT64_MAX};
 
@@ -186,6 +188,7 @@ static void fill_head(void)
 	h->process = hook_process.process;
 	h->number = images.number;
 	h->pid = hook_process.pid;
+	hook_image.base = h->number % CHAIN == 1 ? 0 : images.good;
 	h->event = (hook_process.mpi_open ? images.main->events : images.main->calls) + 1;
 	h->elapsed = park.begun - images.began;
 	h->stopped = park.begun; /* until the child knows more */
@@ -335,6 +338,8 @@ static bool reap(bool wait)
 	if (rc == 0)
 		return false;
 	images.writer = 0;
+	if (rc > 0 && !status)
+		images.good = hook_image.head.number;
 	if (rc > 0 && status)
 		tell_why(WIFEXITED(status) && WEXITSTATUS(status) == ENOSPC
 				 ? "the disk is full"

@@ -62,6 +62,10 @@ static struct {
 	uint64_t *entry; /* of pagemap */
 	char *buffer;    /* pages that are not yet written */
 	uint64_t buffered;
+	struct {
+		const struct ckpt_run *run, *end; /* the next one to look at */
+		const uint64_t *hash;             /* of its first page */
+	} before;                                 /* the image that this one is based on */
 	uint64_t maps, runs, hashes;
 	int fd, pagemap;
 	uint64_t at; /* end of what is written */
@@ -153,6 +157,26 @@ static void flush(void)
 	w.buffered = 0;
 }
 
+/*
+ * Pages come by their addresses, and so do those of the image before: true if that, or one it is
+ * based on, has the same page.
+ */
+static bool has_before(uint64_t page, uint64_t hash, struct ckpt_run *found)
+{
+	const struct ckpt_run *r;
+	uint64_t k;
+
+	while (w.before.run < w.before.end &&
+	       w.before.run->address + w.before.run->pages * CKPT_PAGE <= page)
+		w.before.hash += w.before.run++->pages;
+	r = w.before.run;
+	if (r == w.before.end || r->address > page)
+		return false;
+	k = (page - r->address) / CKPT_PAGE;
+	*found = (struct ckpt_run){page, 1, r->image, r->at + k * CKPT_PAGE};
+	return w.before.hash[k] == hash;
+}
+
 /* By way of a copy: our own variables and stack, which are among them, change all the time. */
 static void take_pages(const struct ckpt_map *m, uint64_t from, uint64_t to)
 {
@@ -160,13 +184,18 @@ static void take_pages(const struct ckpt_map *m, uint64_t from, uint64_t to)
 
 	for (uint64_t page = from; page < to; page += CKPT_PAGE) {
 		char *copy = w.buffer + w.buffered;
+		struct ckpt_run before;
 
 		memcpy(copy, (const void *)page, CKPT_PAGE);
 		if (drops_zeros && is_zero((const uint64_t *)copy))
 			continue;
 		if (w.hashes == PAGES_MOST)
 			check(-E2BIG);
-		w.hash[w.hashes++] = XXH3_64bits(copy, CKPT_PAGE);
+		w.hash[w.hashes] = XXH3_64bits(copy, CKPT_PAGE);
+		if (has_before(page, w.hash[w.hashes++], &before)) {
+			add_run(m, page, before.at, before.image);
+			continue;
+		}
 		add_run(m, page, w.at + w.buffered, hook_image.head.number);
 		w.buffered += CKPT_PAGE;
 		if (w.buffered == CHUNK)
@@ -436,14 +465,40 @@ static void close_all(void)
 		raw(SYS_open, "/dev/null", O_RDWR, 0);
 }
 
-static void name_file(char *out, size_t size, const char *suffix)
+static void name_file(char *out, size_t size, uint32_t number, const char *suffix)
 {
 	char name[32];
 	struct hook_text text = hook_text_in(name, sizeof(name));
 
-	hook_text_number(&text, hook_image.head.number);
+	hook_text_number(&text, number);
 	hook_text_add(&text, suffix);
 	hook_image_path(out, size, name);
+}
+
+/* Behind our own memory; without it all pages are written. */
+static void map_before(void)
+{
+	const struct ckpt_head *h;
+	char path[1100];
+	struct stat st;
+	long fd, p;
+
+	if (!hook_image.base)
+		return;
+	name_file(path, sizeof(path), hook_image.base, CKPT_SUFFIX);
+	fd = raw(SYS_open, path, O_RDONLY, 0);
+	if (fd < 0 || raw(SYS_fstat, fd, &st) != 0)
+		return;
+	p = raw(SYS_mmap, w.scratch + w.scratch_bytes, st.st_size, PROT_READ,
+		MAP_PRIVATE | MAP_FIXED_NOREPLACE, fd, 0);
+	raw(SYS_close, fd);
+	if (p < 0)
+		return;
+	w.scratch_bytes += ((uint64_t)st.st_size + CKPT_PAGE - 1) & -CKPT_PAGE;
+	h = (const struct ckpt_head *)p;
+	w.before.run = (const struct ckpt_run *)(p + (long)h->section[CKPT_RUNS].at);
+	w.before.end = w.before.run + h->section[CKPT_RUNS].bytes / sizeof(*w.before.run);
+	w.before.hash = (const uint64_t *)(p + (long)h->section[CKPT_HASHES].at);
 }
 
 void hook_image_write(void)
@@ -456,10 +511,11 @@ void hook_image_write(void)
 		(uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec - hook_image.head.stopped;
 	close_all();
 	map_scratch();
-	name_file(part, sizeof(part), ".part");
-	name_file(path, sizeof(path), CKPT_SUFFIX);
+	name_file(part, sizeof(part), hook_image.head.number, ".part");
+	name_file(path, sizeof(path), hook_image.head.number, CKPT_SUFFIX);
 	w.fd = (int)raw(SYS_open, part, O_RDWR | O_CREAT | O_TRUNC, 0600);
 	check(w.fd);
+	map_before();
 	w.pagemap = (int)raw(SYS_open, "/proc/self/pagemap", O_RDONLY, 0);
 	check(w.pagemap);
 	w.at = (sizeof(struct ckpt_head) + CKPT_PAGE - 1) & -CKPT_PAGE;
