@@ -42,6 +42,8 @@ extern const struct cmd_verb cmd_unpack;
 extern const struct cmd_verb cmd_rm;
 extern const struct cmd_verb cmd_races;
 extern const struct cmd_verb cmd_stats;
+extern const struct cmd_verb cmd_cc;
+extern const struct cmd_verb cmd_cxx;
 extern const struct cmd_verb cmd_doctor;
 extern const struct cmd_verb cmd_completion;
 extern const struct cmd_verb cmd_help;

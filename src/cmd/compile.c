@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gcc's and clang's options that have a word of their own behind them, and those that decide. */
+#include "cmd/compile.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+static bool is_one_of(const char *word, const char *const *list)
+{
+	while (*list && strcmp(*list, word) != 0)
+		list++;
+	return *list != NULL;
+}
+
+/* The next word belongs to it. */
+static bool takes_next(const char *word)
+{
+	static const char *const list[] = {
+		"-o",        "-I",         "-D",           "-U",      "-L",
+		"-l",        "-x",         "-T",           "-u",      "-z",
+		"-e",        "-MF",        "-MT",          "-MQ",     "-include",
+		"-isystem",  "-idirafter", "-iprefix",     "-iquote", "-imacros",
+		"-isysroot", "-Xlinker",   "-Xassembler",  "-Xclang", "-Xpreprocessor",
+		"-mllvm",    "--param",    "-arch",        "-target", "-aux-info",
+		"-dumpbase", "-rpath",     "-iwithprefix", NULL};
+
+	return is_one_of(word, list);
+}
+
+/* What is made then is no object and no program. */
+static bool makes_other(const char *word)
+{
+	static const char *const list[] = {"-E",      "-S",      "-M",           "-MM",
+					   "-shared", "-r",      "--version",    "-fsyntax-only",
+					   "-###",    "-static", "-dumpversion", "-dumpmachine",
+					   "--help",  NULL};
+
+	return is_one_of(word, list) || !strncmp(word, "-print-", 7) || *word == '@';
+}
+
+/* Dependencies are written once; sanitizers are not for the twin. */
+static bool is_dropped(const char *word)
+{
+	static const char *const list[] = {"-o", "-MD", "-MMD", "-MP", "-MF", "-MT", "-MQ", NULL};
+
+	return is_one_of(word, list) || !strncmp(word, "-fsanitize", 10) ||
+	       !strncmp(word, "-Wp,-M", 6);
+}
+
+static bool ends_with_one_of(const char *word, const char *const *list)
+{
+	const char *dot = strrchr(word, '.');
+
+	return dot && is_one_of(dot, list);
+}
+
+static bool is_source(const char *word)
+{
+	static const char *const list[] = {".c",   ".cc", ".cpp", ".cxx", ".C",   ".c++",
+					   ".CPP", ".f",  ".F",   ".f90", ".F90", ".f08",
+					   ".F08", ".i",  ".ii",  NULL};
+
+	return ends_with_one_of(word, list);
+}
+
+static bool is_object(const char *word)
+{
+	static const char *const list[] = {".o", ".obj", ".lo", NULL};
+
+	return ends_with_one_of(word, list);
+}
+
+static void judge(struct compile_line *line, bool only_objects, bool other)
+{
+	if (other || (!line->sources && !line->objects))
+		line->kind = COMPILE_OTHER;
+	else if (only_objects)
+		line->kind = line->sources ? COMPILE_OBJECT : COMPILE_OTHER;
+	else
+		line->kind = COMPILE_LINK;
+	/* A place that is no file has no place beside it. */
+	if (line->output && !strncmp(line->output, "/dev/", 5))
+		line->kind = COMPILE_OTHER;
+}
+
+void compile_line_read(struct compile_line *line, char **words)
+{
+	bool only_objects = false, other = false;
+
+	*line = (struct compile_line){.word = words, .words = rp_strings_count(words)};
+	line->is_source = rp_alloc(line->words + 1, sizeof(bool));
+	line->is_object = rp_alloc(line->words + 1, sizeof(bool));
+	line->is_dropped = rp_alloc(line->words + 1, sizeof(bool));
+	for (size_t i = 1; i < line->words; i++) {
+		const char *word = words[i];
+
+		line->is_dropped[i] = is_dropped(word);
+		only_objects |= !strcmp(word, "-c");
+		other |= makes_other(word);
+		if (!strncmp(word, "-o", 2) && word[2]) {
+			line->output = word + 2;
+			line->is_dropped[i] = true;
+		}
+		if (takes_next(word) && i + 1 < line->words) {
+			if (!strcmp(word, "-o"))
+				line->output = words[i + 1];
+			line->is_dropped[i + 1] = line->is_dropped[i];
+			i++;
+		} else if (*word != '-' && is_source(word)) {
+			line->is_source[i] = true;
+			line->sources++;
+		} else if (*word != '-' && is_object(word)) {
+			line->is_object[i] = true;
+			line->objects++;
+		}
+	}
+	judge(line, only_objects, other);
+}
+
+void compile_line_free(struct compile_line *line)
+{
+	free(line->is_source);
+	free(line->is_object);
+	free(line->is_dropped);
+}
+
+char *compile_object_of(const char *source)
+{
+	const char *slash = strrchr(source, '/');
+	const char *name = slash ? slash + 1 : source;
+	const char *dot = strrchr(name, '.');
+
+	return rp_format("%.*s.o", (int)(dot ? dot - name : (long)strlen(name)), name);
+}
