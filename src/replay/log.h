@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TRACE/log: what each rank received, as the front sees it (trace/log.h, hook/mpi/log/). */
+/*
+ * TRACE/log: what each rank received, as the front sees it (trace/log.h, hook/mpi/log/). The hooks
+ * write streams as they are; the front packs them with zstd when the pass is over, and unpacks
+ * those of the ranks that are to be served into a session.
+ */
 #ifndef REPLAY_LOG_H
 #define REPLAY_LOG_H
 
 #include "replay/front.h"
 
 /*
- * After the pass, in the session: streams are cut to what counts. A rank that does what cannot be
- * served to it alone is named, and has no log. 0, or the exit code after saying why.
+ * After the pass, in the session: streams are cut to what counts, and packed. A rank that does what
+ * cannot be served to it alone is named, and has no log. 0, or the exit code after saying why.
  */
 int replay_log_finish(const struct replay_front *f) __attribute__((warn_unused_result));
+
+/* Into S/log, for the rank with that index. 0, or the exit code after saying why not. */
+int replay_log_serve(const struct replay_front *f, size_t i) __attribute__((warn_unused_result));
 
 #endif

@@ -21,6 +21,7 @@
 #include "launch/moved.h"
 #include "launch/program.h"
 #include "launch/rank.h"
+#include "replay/log.h"
 #include "replay/output.h"
 #include "replay/pass.h"
 #include "replay/trust.h"
@@ -234,11 +235,15 @@ int replay_start(struct replay_front *f, pid_t *pid)
 static int ask_to_recover(const struct replay_front *f)
 {
 	const char *fault = getenv("REPRISE_FAULT");
-	int rc = 0;
+	int code = 0;
 
-	if (fault && strcmp(fault, "recover") == 0)
-		rc = replay_pass_write(f->session_fd, "recover", "");
-	return rc ? RP_EXIT_FAILURE : 0;
+	if (!fault || strcmp(fault, "recover") != 0)
+		return 0;
+	for (size_t i = 0; i < f->ranks && !code; i++)
+		code = replay_log_serve(f, i);
+	if (!code && replay_pass_write(f->session_fd, "recover", ""))
+		code = RP_EXIT_FAILURE;
+	return code;
 }
 
 int replay_run(struct replay_front *f)

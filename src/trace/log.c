@@ -19,12 +19,12 @@ static bool has_status(uint32_t kind)
 
 static bool has_index(uint32_t kind)
 {
-	return kind == TRACE_LOG_ERROR || kind == TRACE_LOG_SENT;
+	return kind == TRACE_LOG_ERROR || kind == TRACE_LOG_SENT || kind == TRACE_LOG_FREED;
 }
 
 static bool has_bytes(uint32_t kind)
 {
-	return kind != TRACE_LOG_PROBE && !has_index(kind);
+	return kind != TRACE_LOG_PROBE && kind != TRACE_LOG_ERROR && kind != TRACE_LOG_SENT;
 }
 
 static int append(struct trace_log_writer *w, const void *bytes, size_t n)
@@ -56,9 +56,9 @@ int trace_log_put(struct trace_log_writer *w, const struct trace_log_rec *rec)
 	size_t n = 0;
 	int rc;
 
-	head[n++] =
-		(uint8_t)(rec->kind | (rec->error ? TRACE_LOG_FAILED : 0) |
-			  (rec->cancelled ? TRACE_LOG_CANCELLED : 0) | (cut ? TRACE_LOG_CUT : 0));
+	head[n++] = (uint8_t)(rec->kind | (rec->error ? TRACE_LOG_FAILED : 0) |
+			      (rec->cancelled ? TRACE_LOG_CANCELLED : 0) |
+			      (rec->gone ? TRACE_LOG_GONE : 0) | (cut ? TRACE_LOG_CUT : 0));
 	n += rp_varint_put(head + n, rec->event - w->event);
 	if (has_index(rec->kind))
 		n += rp_varint_put(head + n, rec->index);
@@ -147,6 +147,7 @@ static void read_head(struct cursor *c, uint64_t event, struct trace_log_rec *re
 
 	*rec = (struct trace_log_rec){.kind = first & 15};
 	rec->cancelled = first & TRACE_LOG_CANCELLED;
+	rec->gone = first & TRACE_LOG_GONE;
 	rec->event = event + get(c);
 	if (has_index(rec->kind))
 		rec->index = (uint32_t)get(c);
@@ -170,7 +171,7 @@ int trace_log_next(struct trace_log_reader *r, struct trace_log_rec *rec)
 
 	if (c.at == c.end)
 		return 0;
-	if ((*c.at & 15) == 0 || (*c.at & 15) >= TRACE_LOG_KINDS || *c.at & 128)
+	if ((*c.at & 15) == 0 || (*c.at & 15) >= TRACE_LOG_KINDS)
 		return -EBADMSG;
 	read_head(&c, r->event, rec);
 	if (c.bad)

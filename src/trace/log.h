@@ -24,12 +24,14 @@ enum trace_log_kind {
 	TRACE_LOG_NUMBERS = 5, /* answers to a question about other ranks, as int32 */
 	TRACE_LOG_ERROR = 6,   /* a call failed: error, and which of its event (index) */
 	TRACE_LOG_SENT = 7,    /* a send that was completed with an error; index as before */
-	TRACE_LOG_KINDS = 8,
+	TRACE_LOG_FREED = 8, /* what a receive took that the program had freed: the index-th such */
+	TRACE_LOG_KINDS = 9,
 };
 
 enum {
 	TRACE_LOG_FAILED = 16,    /* an error follows */
 	TRACE_LOG_CANCELLED = 32, /* the status says so */
+	TRACE_LOG_GONE = 128,     /* MPI has freed a persistent request because of the error */
 	TRACE_LOG_CUT = 64,       /* fewer bytes than the status says, a number of them follows */
 };
 
@@ -38,7 +40,7 @@ struct trace_log_rec {
 	uint64_t event; /* of the thread */
 	uint32_t index; /* ERROR, SENT: which answer of the event */
 	int32_t error;  /* MPI's code, 0 for none */
-	bool cancelled;
+	bool cancelled, gone;
 	int32_t source, tag; /* MESSAGE, PROBE: as the status has them */
 	uint64_t count;      /* MESSAGE, PROBE: bytes, as the status has them */
 	uint64_t bytes;      /* contents */

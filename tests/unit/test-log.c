@@ -25,7 +25,8 @@ static const struct trace_log_rec records[] = {
 	{.kind = TRACE_LOG_COMM, .event = 1ull << 33, .bytes = 64},
 	{.kind = TRACE_LOG_NUMBERS, .event = 1ull << 33, .bytes = 4},
 	{.kind = TRACE_LOG_ERROR, .event = 1ull << 34, .index = 3, .error = 1 << 30},
-	{.kind = TRACE_LOG_SENT, .event = 1ull << 34, .index = 70000, .error = 17},
+	{.kind = TRACE_LOG_FREED, .event = 1ull << 34, .index = 2, .bytes = 11},
+	{.kind = TRACE_LOG_SENT, .event = 1ull << 34, .index = 70000, .error = 17, .gone = true},
 };
 #define RECORDS (sizeof(records) / sizeof(records[0]))
 
@@ -50,6 +51,7 @@ static void same(const struct trace_log_rec *a, const struct trace_log_rec *b)
 	assert_int_equal(a->index, b->index);
 	assert_int_equal(a->error, b->error);
 	assert_int_equal(a->cancelled, b->cancelled);
+	assert_int_equal(a->gone, b->gone);
 	assert_int_equal(a->source, b->source);
 	assert_int_equal(a->tag, b->tag);
 	assert_int_equal(a->count, b->count);

@@ -82,6 +82,7 @@ static void make_own(MPI_Request *request)
 static void given(struct hook_log *log, struct hook_result *r)
 {
 	hook_result_write(log, r);
+	hook_orphans_look(log);
 }
 
 static void given_later(struct hook_log *log, struct hook_result *r, MPI_Comm comm,

@@ -27,10 +27,10 @@ static void status_into(struct trace_log_rec *rec, const MPI_Status *status)
 }
 
 /* A receive has got its message, or has failed. */
-static void received(struct hook_log *log, const struct hook_block *b, int rc,
+static void received(struct hook_log *log, const struct hook_block *b, int rc, bool gone,
 		     const MPI_Status *status)
 {
-	struct trace_log_rec rec = {.kind = TRACE_LOG_MESSAGE, .error = rc};
+	struct trace_log_rec rec = {.kind = TRACE_LOG_MESSAGE, .error = rc, .gone = gone};
 	struct hook_block part;
 	int class = rc;
 
@@ -71,7 +71,8 @@ static int receive_now(struct hook_log *log, const struct hook_mpi_receive *aske
 	rc = hook_mpi_receive(&hook_log_below, &o);
 	log->inside--;
 	hook_log_answer(log);
-	received(log, &b, rc, o.status);
+	received(log, &b, rc, false, o.status);
+	hook_orphans_look(log);
 	return rc;
 }
 
@@ -111,7 +112,8 @@ static int log_exchange(const struct hook_mpi_exchange *asked)
 	log->inside--;
 	if (o.post == HOOK_BLOCKING) {
 		hook_log_answer(log);
-		received(log, &b, rc, o.status);
+		received(log, &b, rc, false, o.status);
+		hook_orphans_look(log);
 		return rc;
 	}
 	hook_log_error(log, rc);
@@ -120,15 +122,28 @@ static int log_exchange(const struct hook_mpi_exchange *asked)
 	return rc;
 }
 
-/* One that wants no status is the replay's own: it waits for a message that it then receives. */
+/* The replay's own: it waits for a message that it then receives, unless this fails. */
+static int log_wait(struct hook_log *log, const struct hook_mpi_probe *o)
+{
+	int rc = hook_mpi_probe(&hook_log_below, o);
+
+	if (rc == MPI_SUCCESS)
+		return rc;
+	hook_log_answer(log);
+	hook_log_put(log, &(struct trace_log_rec){.kind = TRACE_LOG_MESSAGE, .error = rc});
+	return rc;
+}
+
 static int log_probe(const struct hook_mpi_probe *o)
 {
 	struct trace_log_rec rec = {.kind = TRACE_LOG_PROBE};
 	struct hook_log *log = hook_log_self();
 	int rc;
 
-	if (!log || o->status == MPI_STATUS_IGNORE || o->source == MPI_PROC_NULL)
+	if (!log || o->source == MPI_PROC_NULL)
 		return hook_mpi_probe(&hook_log_below, o);
+	if (o->status == MPI_STATUS_IGNORE)
+		return log_wait(log, o);
 	log->inside++;
 	rc = hook_mpi_probe(&hook_log_below, o);
 	log->inside--;
@@ -164,20 +179,27 @@ static int log_start(const struct hook_mpi_start *o)
 	return rc;
 }
 
-/* What a receive takes that the program has freed, it may see all the same. */
-static void freeing(MPI_Request request)
+/* A receive that has not completed is kept, since the program may see what it takes. */
+static bool keep_open(MPI_Request *request)
 {
-	uint32_t open = HOOK_WANT_ACTIVE | HOOK_WANT_CANCEL, flags = 0, index;
+	uint32_t open = HOOK_WANT_ACTIVE | HOOK_WANT_MESSAGE, index;
+	struct hook_want *w;
+	bool kept = false;
 
 	hook_wants_lock();
-	index = hook_want_take(request);
-	if (index) {
-		flags = hook_want_at(index)->flags;
-		hook_want_drop(index);
+	index = hook_want_take(*request);
+	w = hook_want_at(index);
+	if (w && (w->flags & (open | HOOK_WANT_CANCEL)) == open) {
+		struct hook_block b = hook_want_block(w);
+
+		hook_orphan_add(&b, *request);
+		*request = MPI_REQUEST_NULL;
+		kept = true;
 	}
+	if (index)
+		hook_want_drop(index);
 	hook_wants_unlock();
-	if ((flags & open) == HOOK_WANT_ACTIVE)
-		hook_log_refuse("MPI_Request_free of a receive that has not completed");
+	return kept;
 }
 
 static void cancelling(MPI_Request request)
@@ -198,10 +220,12 @@ static int log_release(const struct hook_mpi_release *o)
 
 	if (!log)
 		return hook_mpi_release(&hook_log_below, o);
-	if (o->cancel)
+	if (o->cancel) {
 		cancelling(*o->request);
-	else
-		freeing(*o->request);
+	} else if (keep_open(o->request)) {
+		hook_log_error(log, MPI_SUCCESS);
+		return MPI_SUCCESS;
+	}
 	log->inside++;
 	rc = hook_mpi_release(&hook_log_below, o);
 	log->inside--;
@@ -211,6 +235,7 @@ static int log_release(const struct hook_mpi_release *o)
 
 struct completing {
 	struct hook_log *log;
+	const MPI_Request *requests;
 	bool keep;
 	bool any; /* of them has completed */
 };
@@ -221,23 +246,27 @@ static void done(struct hook_batch *b, int i, int rc, MPI_Status *status, void *
 	struct completing *c = arg;
 	struct hook_want *w = hook_want_at(b->taken[i]);
 	uint32_t answer;
+	bool gone;
 
 	if (b->before[i] == MPI_REQUEST_NULL)
 		return;
+	gone = w && w->flags & HOOK_WANT_PERSISTENT && c->requests[i] == MPI_REQUEST_NULL;
 	c->any = true;
 	answer = hook_log_answer(c->log);
 	if (w && w->flags & HOOK_WANT_ACTIVE && w->flags & HOOK_WANT_MESSAGE) {
-		received(c->log, &w->block, rc, status);
+		received(c->log, &w->block, rc, gone, status);
 	} else if (rc != MPI_SUCCESS) {
-		hook_log_put(c->log, &(struct trace_log_rec){
-					     .kind = TRACE_LOG_SENT, .index = answer, .error = rc});
+		hook_log_put(c->log, &(struct trace_log_rec){.kind = TRACE_LOG_SENT,
+							     .index = answer,
+							     .error = rc,
+							     .gone = gone});
 	} else if (w && w->flags & HOOK_WANT_ACTIVE && w->flags & HOOK_WANT_RESULT) {
 		hook_result_write(c->log, &w->result);
 	}
 	if (!w || c->keep)
 		return;
 	w->flags &= ~(uint32_t)(HOOK_WANT_ACTIVE | HOOK_WANT_CANCEL);
-	if (w->flags & HOOK_WANT_PERSISTENT)
+	if (w->flags & HOOK_WANT_PERSISTENT && !gone)
 		return;
 	hook_wants_lock();
 	hook_want_drop(b->taken[i]);
@@ -268,7 +297,7 @@ static void put_back(struct hook_batch *b)
 static int log_complete(const struct hook_mpi_completion *o)
 {
 	struct hook_mpi_completion ours = *o;
-	struct completing c = {.log = hook_log_self(), .keep = o->keep};
+	struct completing c = {.log = hook_log_self(), .requests = o->requests, .keep = o->keep};
 	struct hook_batch b;
 	int rc;
 
@@ -285,7 +314,15 @@ static int log_complete(const struct hook_mpi_completion *o)
 	if (!c.any && rc != MPI_SUCCESS)
 		hook_log_error(c.log, rc);
 	put_back(&b);
+	if (c.any)
+		hook_orphans_look(c.log);
 	return rc;
+}
+
+static int log_Finalize(void)
+{
+	hook_orphans_free();
+	return hook_log_below.Finalize();
 }
 
 HOOK_MPI_LAYER_SEND(log, log_send)
@@ -314,6 +351,7 @@ void hook_log_open(struct hook_thread *t)
 	HOOK_MPI_INSTALL_START(log, &hook_mpi_top)
 	HOOK_MPI_INSTALL_RELEASE(log, &hook_mpi_top)
 	HOOK_MPI_INSTALL_COMPLETE(log, &hook_mpi_top)
+	hook_mpi_top.Finalize = log_Finalize;
 	hook_log_collectives(&hook_mpi_top);
 	hook_log_comms(&hook_mpi_top);
 }

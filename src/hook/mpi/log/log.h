@@ -4,7 +4,8 @@
  * another one that takes it from there (recover/). Since the replay above makes both see the same
  * calls in the same order, a thread's log is one sequence, and needs no keys.
  * stream.c: a thread's log. block.c: contents of memory. result.c: what a collective operation
- * gives. wants.c: requests, and what they will give. layer.c, collective.c, comm.c: the layer.
+ * gives. orphans.c: requests that were freed. wants.c: requests, and what they will give. layer.c,
+ * collective.c, comm.c: the layer.
  */
 #ifndef HOOK_MPI_LOG_H
 #define HOOK_MPI_LOG_H
@@ -22,6 +23,7 @@ struct hook_log {
 	bool opened;
 	uint64_t event;   /* that answers are counted in */
 	uint32_t answers; /* of the event so far */
+	bool gone;        /* recover: MPI had freed the persistent request that failed last */
 	int inside;       /* a call is being made: what MPI calls then is not the program's */
 };
 
@@ -111,6 +113,8 @@ void hook_wants_unlock(void);
 struct hook_want *hook_want_add(MPI_Request handle, uint32_t flags);
 struct hook_want *hook_want_find(MPI_Request handle);
 struct hook_want *hook_want_at(uint32_t index);
+/* Its place; the caller has to free the type. */
+struct hook_block hook_want_block(struct hook_want *w);
 /* Its index, and the handle does not lead to it any more; 0 if there is none. */
 uint32_t hook_want_take(MPI_Request handle);
 void hook_want_put_back(uint32_t index);
@@ -131,6 +135,13 @@ static inline uint32_t hook_want_flags(enum hook_mpi_post post)
 /* A request that is ours to complete; and the end of it: the handle becomes MPI_REQUEST_NULL. */
 void hook_stand_in(MPI_Request *request);
 void hook_stand_in_end(MPI_Request *request);
+
+/* Receives that were freed while they were open: log/orphans.c. Takes the block's type. */
+void hook_orphan_add(const struct hook_block *b, MPI_Request request);
+/* Before a call returns by which the program may have learnt of what they took. */
+void hook_orphans_look(struct hook_log *log);
+void hook_orphan_read(const struct trace_log_rec *rec);
+void hook_orphans_free(void);
 
 /* The logging layer: what the replay asks MPI for from now on is written down. */
 void hook_log_open(struct hook_thread *t);

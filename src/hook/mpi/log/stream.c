@@ -33,8 +33,7 @@ int hook_log_directory(void)
 
 	if (fd >= 0)
 		return fd;
-	snprintf(path, sizeof(path), "%s/log/rank-%04u",
-		 hook_process.recover ? hook_process.dir : hook_process.session, hook_process.rank);
+	snprintf(path, sizeof(path), "%s/log/rank-%04u", hook_process.session, hook_process.rank);
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		fail("the directory of the log: ", strerror(errno));
@@ -50,6 +49,10 @@ static void advance(struct hook_log *log)
 	if (rc < 0)
 		fail("the log makes no sense here", "");
 	log->more = rc == 1;
+	if (log->more && log->next.kind == TRACE_LOG_FREED && log->next.event == log->event) {
+		hook_orphan_read(&log->next);
+		advance(log);
+	}
 }
 
 static void open_log(struct hook_log *log, struct hook_thread *t)
@@ -96,6 +99,11 @@ struct hook_log *hook_log_self(void)
 	if (log->event != t->events) {
 		log->event = t->events;
 		log->answers = 0;
+		if (log->more && log->next.kind == TRACE_LOG_FREED &&
+		    log->next.event == log->event) {
+			hook_orphan_read(&log->next);
+			advance(log);
+		}
 	}
 	return log;
 }
@@ -174,6 +182,7 @@ bool hook_log_take_error(struct hook_log *log, uint32_t kind, int *rc)
 	    log->next.index != answer)
 		return false;
 	*rc = log->next.error;
+	log->gone = log->next.gone;
 	advance(log);
 	return true;
 }

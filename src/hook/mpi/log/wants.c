@@ -66,6 +66,16 @@ uint32_t hook_want_take(MPI_Request handle)
 	return w->entry.index;
 }
 
+struct hook_block hook_want_block(struct hook_want *w)
+{
+	struct hook_block b = w->block;
+
+	if (!(w->flags & HOOK_WANT_KEPT))
+		hook_mpi_real.Type_dup(b.type, &b.type);
+	w->flags &= ~(uint32_t)HOOK_WANT_KEPT;
+	return b;
+}
+
 void hook_want_put_back(uint32_t index)
 {
 	struct hook_want *w = hook_want_at(index);

@@ -60,7 +60,7 @@ static int complete_one(struct hook_log *log, MPI_Request *request, MPI_Status *
 	rc = give(log, w, status);
 	if (!keep)
 		w->flags &= ~(uint32_t)(HOOK_WANT_ACTIVE | HOOK_WANT_CANCEL);
-	stays = keep || w->flags & HOOK_WANT_PERSISTENT;
+	stays = keep || (w->flags & HOOK_WANT_PERSISTENT && !(rc && log->gone));
 	hook_wants_lock();
 	if (stays)
 		hook_want_put_back(index);
@@ -179,6 +179,24 @@ static int recover_start(const struct hook_mpi_start *o)
 	return rc;
 }
 
+/* As the log was written: one that was cancelled takes nothing. */
+static void keep_open(struct hook_want *w)
+{
+	uint32_t open = HOOK_WANT_ACTIVE | HOOK_WANT_MESSAGE;
+	struct hook_block b;
+
+	if ((w->flags & (open | HOOK_WANT_CANCEL)) != open)
+		return;
+	b = hook_want_block(w);
+	hook_orphan_add(&b, MPI_REQUEST_NULL);
+}
+
+static void cancel(uint32_t index)
+{
+	hook_want_at(index)->flags |= HOOK_WANT_CANCEL;
+	hook_want_put_back(index);
+}
+
 static int recover_release(const struct hook_mpi_release *o)
 {
 	struct hook_log *log = recover_self();
@@ -191,8 +209,10 @@ static int recover_release(const struct hook_mpi_release *o)
 		return rc;
 	hook_wants_lock();
 	index = hook_want_take(*o->request);
+	if (index && !o->cancel)
+		keep_open(hook_want_at(index));
 	if (index && o->cancel)
-		hook_want_put_back(index);
+		cancel(index);
 	else if (index)
 		hook_want_drop(index);
 	hook_wants_unlock();

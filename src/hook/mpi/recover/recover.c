@@ -63,6 +63,7 @@ int recover_message(struct hook_log *log, const struct hook_block *b, MPI_Status
 	struct hook_block part = hook_block_part(b, rec.count);
 
 	hook_log_answer(log);
+	log->gone = rec.gone;
 	if (hook_block_bytes(&part) != rec.bytes)
 		hook_failed(hook_self, "the log has a message that does not fit here");
 	hook_block_read(&part, rec.data, rec.bytes);
