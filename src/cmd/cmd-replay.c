@@ -11,6 +11,7 @@
 #include "launch/job.h"
 #include "replay/from.h"
 #include "replay/front.h"
+#include "replay/only.h"
 #include "replay/reduced.h"
 
 #define PATIENCE 30.0
@@ -18,6 +19,7 @@
 struct wanted {
 	bool arrival, force;
 	const char *from;
+	const char *only;
 	double patience;
 	struct cmd_noise noise;
 };
@@ -36,6 +38,11 @@ static const struct cmd_option options[] = {
 	 .help = "begin at the last image before RANK@EVENT, end or crash"},
 	CMD_OPTION_MAP,
 	CMD_OPTION_NOISE(struct wanted, noise),
+	{.name = "only",
+	 .value = "RANK",
+	 .kind = CMD_TEXT,
+	 .target = offsetof(struct wanted, only),
+	 .help = "this rank alone, as one process without a launcher, from where MPI_Init returns"},
 	CMD_OPTION_TRUST,
 	CMD_OPTION_PATIENCE(struct wanted, patience, "30"),
 	CMD_OPTION_END,
@@ -74,6 +81,8 @@ static int run(int argc, char **argv)
 		code = replay_check(&f);
 	if (!code && w.from)
 		code = replay_from_choose(&f, w.from);
+	if (!code && w.only)
+		code = replay_only_choose(&f, w.only);
 	if (!code)
 		code = replay_run(&f);
 	if (w.arrival)

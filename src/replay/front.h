@@ -47,6 +47,8 @@ struct replay_front {
 	void (*watching)(const struct replay_front *f); /* called now and then; may be NULL */
 
 	double every; /* checkpoint: seconds between images */
+	bool only;    /* one rank alone (only.h): */
+	size_t one;   /* that one */
 	char *image;  /* from which the rank goes on (from.h), or NULL */
 
 	char *session;

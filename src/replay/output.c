@@ -413,10 +413,13 @@ int replay_output_judge(const struct replay_front *f, int code)
 
 	if (!is_to_be_judged(f))
 		return code;
-	for (size_t i = 0; i < f->ranks && others <= SHOWN; i++)
-		others += judge_rank(f, i, !diverged && !others, &own);
+	for (size_t i = 0; i < f->ranks && others <= SHOWN; i++) {
+		if (!f->only || f->one == i)
+			others += judge_rank(f, i, !diverged && !others, &own);
+	}
+	/* Files may be the work of several ranks. */
 	if (!others)
-		return diverged ? code : judge_files(f, code);
+		return diverged || f->only ? code : judge_files(f, code);
 	if (!diverged && own)
 		say_why(f);
 	/* With --force another program may be replayed; its output may differ. */

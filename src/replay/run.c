@@ -178,6 +178,7 @@ static int start_alone(void *data)
 	struct launch_rank how = {
 		.trace = f->run->dir.path,
 		.session = f->session,
+		.rank = f->run->rank[f->one].rank,
 		.explore = f->explore,
 		.output = f->output,
 		.twin = f->twin,
@@ -185,7 +186,7 @@ static int start_alone(void *data)
 		.force = f->force,
 		.noisy = f->noisy,
 		.noise = f->noise,
-		.argv = f->command ? f->command : f->run->rank[0].start.argv,
+		.argv = f->command ? f->command : f->run->rank[f->one].start.argv,
 	};
 
 	discard_output(f);
@@ -220,15 +221,31 @@ int replay_start(struct replay_front *f, pid_t *pid)
 	bool alone;
 	int code = go_to_start(f);
 
-	if (!code)
+	if (!code && !f->only)
 		code = replay_plan(f, &start.words, &alone);
 	if (code)
 		return code;
-	*pid = alone ? launch_front_start(start_alone, f) : launch_front_start(start_words, &start);
+	*pid = f->only || alone ? launch_front_start(start_alone, f)
+				: launch_front_start(start_words, &start);
 	if (*pid >= 0)
 		return 0;
 	rp_say("cannot start a process: %s", strerror((int)-*pid));
 	return RP_EXIT_FAILURE;
+}
+
+/* The others count as if they had come to their ends. */
+static int leave_out_others(struct replay_front *f)
+{
+	for (size_t i = 0; i < f->ranks; i++) {
+		if (i == f->one)
+			continue;
+		f->word[i].why = rp_strdup(REPLAY_WHY_ABSENT);
+		f->word[i].call = rp_strdup("");
+		f->word[i].text = rp_strdup("");
+		f->word[i].thread = rp_strdup("0");
+		f->words++;
+	}
+	return replay_log_serve(f, f->one);
 }
 
 /* For tests: ranks that are all there are served from the log as if each were alone. */
@@ -253,7 +270,7 @@ int replay_run(struct replay_front *f)
 
 	if (code)
 		return code;
-	code = ask_to_recover(f);
+	code = f->only ? leave_out_others(f) : ask_to_recover(f);
 	if (!code)
 		code = replay_start(f, &pid);
 	if (!code)

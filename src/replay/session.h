@@ -136,7 +136,8 @@ struct replay_state_file {
 	uint64_t magic;
 	uint32_t ranks;
 	uint32_t pad;
-	char host[112]; /* the front's */
+	uint32_t met[4]; /* how many ranks have come to each meeting (hook_session_meet) */
+	char host[96];   /* the front's */
 	struct replay_slot slot[];
 };
 
@@ -147,6 +148,7 @@ struct replay_state_file {
 #define REPLAY_WHY_SIGNAL "signal"     /* value = signal: about to die of it, as recorded */
 #define REPLAY_WHY_ABORT "abort"       /* value = code: about to call MPI_Abort, as recorded */
 #define REPLAY_WHY_EXIT "exit"         /* value = status */
+#define REPLAY_WHY_ABSENT "absent"     /* by the front: the rank is not replayed */
 #define REPLAY_WHY_FAILURE "failure"   /* the hook cannot go on; text says why */
 
 /* How such a text, or S/refused, ends if the program or a library has changed. */

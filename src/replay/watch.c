@@ -457,7 +457,8 @@ static bool ended_as_recorded(const struct replay_front *f)
 
 		if (!w->why)
 			return false;
-		if (strcmp(w->why, REPLAY_WHY_END) == 0 && !todo(f, i))
+		if (strcmp(w->why, REPLAY_WHY_ABSENT) == 0 ||
+		    (strcmp(w->why, REPLAY_WHY_END) == 0 && !todo(f, i)))
 			continue;
 		if (!last || (uint64_t)w->value != last->end_value)
 			return false;

@@ -55,6 +55,9 @@ void hook_image_start(void);
  */
 bool hook_image_take(struct hook_thread *t);
 
+/* The same when MPI has just been opened: S/ckpt/rank-NNNN/init says which one it is. */
+bool hook_image_take_open(struct hook_thread *t);
+
 /* Waits until the last one is written: the process ends. */
 void hook_image_finish(void);
 

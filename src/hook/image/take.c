@@ -22,11 +22,13 @@
 #include <asm/prctl.h>
 
 #include "ckpt/raw.h"
+#include "hook/common/end.h"
 #include "hook/common/process.h"
 #include "hook/common/signal.h"
 #include "hook/kit/text.h"
 #include "hook/common/thread.h"
 #include "hook/image/image.h"
+#include "hook/session/session.h"
 
 #define SIGNAL 33
 #define PATIENCE_NS 500000000ull
@@ -307,21 +309,26 @@ bool hook_image_take(struct hook_thread *t)
 	return hook_image.note.restored;
 }
 
-/* For the front, once: why there are no images, or not as many as were wanted. */
-static void tell_why(const char *why)
+static void leave_word(const char *name, const char *text)
 {
 	char path[1100];
 	long fd;
 
-	if (images.told)
-		return;
-	images.told = true;
-	hook_image_path(path, sizeof(path), "refused");
+	hook_image_path(path, sizeof(path), name);
 	fd = raw(SYS_open, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return;
-	raw(SYS_write, fd, why, strlen(why));
+	raw(SYS_write, fd, text, strlen(text));
 	raw(SYS_close, fd);
+}
+
+/* For the front, once: why there are no images, or not as many as were wanted. */
+static void tell_why(const char *why)
+{
+	if (images.told)
+		return;
+	images.told = true;
+	leave_word("refused", why);
 }
 
 /* True if no child is at work any more. */
@@ -377,6 +384,44 @@ static void at_point(struct hook_thread *t)
 	at = now();
 	__atomic_store_n(&images.due, at + (hook_image.why[0] ? AGAIN_NS : images.every),
 			 __ATOMIC_RELEASE);
+}
+
+/*
+ * MPI shares memory with the other ranks, and that is written by the child: so none of them moves
+ * a message from the second meeting to the third.
+ */
+bool hook_image_take_open(struct hook_thread *t)
+{
+	char number[24];
+	struct hook_text text = hook_text_in(number, sizeof(number));
+	uint64_t due;
+
+	if (hook_process.process || !images.every)
+		return false;
+	if (!hook_session_is_local() || !hook_session_meet(0, hook_end_progress) ||
+	    !hook_session_meet(1, NULL)) {
+		tell_why("not all ranks came to MPI_Init on this host");
+		return false;
+	}
+	/* Another thread may be taking one. */
+	while (__atomic_load_n(&park.taker, __ATOMIC_ACQUIRE))
+		raw(SYS_sched_yield);
+	due = __atomic_exchange_n(&images.due, UINT64_MAX, __ATOMIC_ACQUIRE);
+	reap(true);
+	if (hook_image_take(t))
+		return true;
+	if (hook_image.why[0]) {
+		images.number--;
+		tell_why(hook_image.why);
+	} else {
+		hook_text_number(&text, images.number);
+		leave_word("init", number);
+	}
+	reap(true);
+	if (!hook_session_meet(2, NULL))
+		tell_why("not all ranks could take an image in time");
+	__atomic_store_n(&images.due, due, __ATOMIC_RELEASE);
+	return false;
 }
 
 /* S/checkpoint: lines "key=value". */

@@ -31,6 +31,7 @@
 #define RUNS_MOST (1ul << 26)
 #define PAGES_MOST (1ul << 28) /* 1 TiB */
 #define SPANS 512
+#define LARGE (64ul << 20) /* bytes of a file */
 #define CHUNK (1ul << 20)
 
 /* From linux/fs.h of Linux 6.7. */
@@ -305,11 +306,15 @@ static void take_file(struct ckpt_map *m, const char *path)
 		find_build_id(m);
 }
 
-/* What is shared with others, of a file that is not ours, becomes the process's own. */
+/*
+ * What is shared with others, of a file that is not ours, becomes the process's own: such files of
+ * MPI are gone with the job. Only what is large and read is likely to stay.
+ */
 static bool is_mapped_again(const struct raw_map *line)
 {
 	return line->inode && !raw_is_deleted(line->path) &&
-	       (hook_image_is_ours(line->path) || !(line->prot & PROT_WRITE));
+	       (hook_image_is_ours(line->path) ||
+		(!(line->prot & PROT_WRITE) && line->end - line->start > LARGE));
 }
 
 static void take_map(const struct raw_map *line)

@@ -23,6 +23,8 @@
 #include "hook/thread/life/stuck.h"
 
 #define NAPS_PER_LOOK 50
+#define MEETING_NAP_NS 100000
+#define MEETING_NAPS 100000 /* some ten seconds */
 
 static struct replay_slot no_slot = {.flags = REPLAY_CUT};
 static struct replay_state_file *state;
@@ -185,6 +187,23 @@ void hook_session_message_taken(const struct replay_want *message)
 {
 	__atomic_add_fetch(&hook_slot->received, 1, __ATOMIC_RELAXED);
 	count_kind(hook_slot, message, -1);
+}
+
+bool hook_session_meet(int number, void (*meanwhile)(void))
+{
+	struct timespec nap = {0, MEETING_NAP_NS};
+
+	if (!state)
+		return false;
+	__atomic_add_fetch(&state->met[number], 1, __ATOMIC_ACQ_REL);
+	for (int i = 0; i < MEETING_NAPS; i++) {
+		if (__atomic_load_n(&state->met[number], __ATOMIC_ACQUIRE) >= state->ranks)
+			return true;
+		if (meanwhile)
+			meanwhile();
+		nanosleep(&nap, NULL);
+	}
+	return false;
 }
 
 bool hook_session_is_local(void)

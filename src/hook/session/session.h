@@ -21,6 +21,12 @@ const struct replay_slot *hook_session_slot(uint32_t rank);
 void hook_session_message_to(uint32_t rank, const struct replay_want *message);
 void hook_session_message_taken(const struct replay_want *message);
 
+/*
+ * Waits for all ranks to come to the meeting of that number, which each has once; calls `meanwhile`
+ * if it is not NULL. False if they did not come in time.
+ */
+bool hook_session_meet(int number, void (*meanwhile)(void));
+
 /* Is this the host of the front? Only there is shared memory shared. */
 bool hook_session_is_local(void);
 

@@ -16,9 +16,11 @@
 
 #include "hook/common/end.h"
 #include "hook/common/process.h"
+#include "hook/image/image.h"
 #include "hook/input/value/input.h"
 #include "hook/kit/pages.h"
 #include "hook/mpi/log/log.h"
+#include "hook/mpi/replay/replay.h"
 #include "hook/program/lookup.h"
 #include "hook/program/modules.h"
 #include "trace/calls.h"
@@ -199,6 +201,16 @@ static void note_version(void)
 	hook_modules_note(text);
 }
 
+/* In a process that was restored here: no other rank is there. */
+static void go_on_alone(struct hook_thread *t)
+{
+	hook_process.recover = HOOK_RECOVER_ALONE;
+	hook_thread_closing = NULL;
+	hook_mpi_top = hook_mpi_real;
+	replay_alone(t);
+	hook_recover_open(t);
+}
+
 void hook_mpi_opened(struct hook_thread *t, int world, int level)
 {
 	hook_mpi_turns = level >= MPI_THREAD_SERIALIZED;
@@ -208,10 +220,13 @@ void hook_mpi_opened(struct hook_thread *t, int world, int level)
 		hook_end_progress = progress;
 	note_version();
 	hook_mpi_mode->opened(t, world, level);
-	if (hook_process.checkpoint)
+	if (hook_process.checkpoint) {
 		hook_log_open(t);
-	if (hook_process.recover)
+		if (hook_image_take_open(t))
+			go_on_alone(t);
+	} else if (hook_process.recover) {
 		hook_recover_open(t);
+	}
 	hook_end_watch_signals();
 }
 

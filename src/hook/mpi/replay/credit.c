@@ -88,6 +88,11 @@ void hook_credit_open(int world)
 	matrix = map_matrix(2 * (size_t)world * stride * sizeof(*matrix));
 }
 
+void hook_credit_close(void)
+{
+	matrix = NULL;
+}
+
 /* A locked instruction is a good part of what a short message costs. */
 static uint32_t count(uint32_t *counter)
 {

@@ -13,6 +13,8 @@
 
 /* Counts are kept for MPI_COMM_WORLD, among ranks on the front's host. */
 void hook_credit_open(int world);
+/* Nothing is counted any more. */
+void hook_credit_close(void);
 void hook_credit_sending(struct hook_thread *t, int dest, MPI_Comm comm);
 void hook_credit_received(int source, MPI_Comm comm);
 

@@ -217,6 +217,13 @@ static void opened(struct hook_thread *t, int world, int level)
 	t->calm = hook_thread_is_main(t) ? t->order_view.events : 0;
 }
 
+void replay_alone(struct hook_thread *t)
+{
+	(void)t;
+	hook_credit_close();
+	hook_held_on = hook_yields = hook_yields_in_waits = false;
+}
+
 static void closing(struct hook_thread *t)
 {
 	(void)t;

@@ -33,6 +33,9 @@ static inline void replay_show_end(const struct hook_thread *t)
 	hook_slot->events = t->events << 1;
 }
 
+/* From here on nothing is done for the sake of other ranks. */
+void replay_alone(struct hook_thread *t);
+
 /* Moves t->next on to the next record that is obeyed in its turn. */
 void replay_advance(struct hook_thread *t);
 
