@@ -554,11 +554,25 @@ served() {
 	serve
 }
 
-# serve: the same for a trace that has its log
+# serve: the same for a trace that has its log; first all at once, then each as the only process
 serve() {
+	local rank
+
 	REPRISE_FAULT=recover replay served
 	status_is served "$RECORDED_STATUS"
 	sort recorded.out >recorded.sorted.out
 	sort served.out >served.sorted.out
 	same recorded.sorted served.sorted
+	: >alone.all
+	for ((rank = 0; rank < RANKS; rank++)); do
+		replay alone --only "$rank"
+		status_is alone "$RECORDED_STATUS"
+		[[ ! -s alone.err ]] || {
+			show alone
+			fail "rank $rank alone has something to say"
+		}
+		cat alone.out >>alone.all
+	done
+	sort alone.all >alone.sorted.out
+	same recorded.sorted alone.sorted
 }
