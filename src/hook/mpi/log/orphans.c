@@ -4,11 +4,9 @@
  * only by what others tell it: so they are kept, and looked at before a call returns that may have
  * told it. Invariant: they are numbered in the order in which they were freed, here and there.
  */
-#include <string.h>
-#include <sys/mman.h>
-
+#include "hook/kit/lock.h"
+#include "hook/kit/pages.h"
 #include "hook/mpi/log/log.h"
-#include "hook/mpi/object/memory.h"
 
 #define FIRST 64
 
@@ -19,7 +17,7 @@ struct orphan {
 
 static struct orphan *orphans;
 static uint32_t count, room, waiting;
-static int locked;
+static struct hook_lock locked;
 
 static void fit(void)
 {
@@ -28,24 +26,20 @@ static void fit(void)
 
 	if (count < room)
 		return;
-	p = hook_mpi_pages(more * sizeof(*p));
+	p = hook_pages_widen(orphans, room * sizeof(*p), more * sizeof(*p));
 	if (!p)
 		hook_failed(hook_self, "out of memory for open requests");
-	if (room) {
-		memcpy(p, orphans, room * sizeof(*p));
-		munmap(orphans, room * sizeof(*p));
-	}
 	orphans = p;
 	room = more;
 }
 
 void hook_orphan_add(const struct hook_block *b, MPI_Request request)
 {
-	hook_mpi_lock(&locked);
+	hook_lock_take(&locked);
 	fit();
 	orphans[count++] = (struct orphan){*b, request};
 	waiting++;
-	hook_mpi_unlock(&locked);
+	hook_lock_give(&locked);
 }
 
 /* One of them has taken its message, or was cancelled by nobody. */
@@ -71,7 +65,7 @@ void hook_orphans_look(struct hook_log *log)
 {
 	if (__builtin_expect(!waiting, 1))
 		return;
-	hook_mpi_lock(&locked);
+	hook_lock_take(&locked);
 	log->inside++;
 	for (uint32_t i = 0; i < count; i++) {
 		int done = 0;
@@ -83,14 +77,14 @@ void hook_orphans_look(struct hook_log *log)
 			write_one(log, i);
 	}
 	log->inside--;
-	hook_mpi_unlock(&locked);
+	hook_lock_give(&locked);
 }
 
 void hook_orphan_read(const struct trace_log_rec *rec)
 {
 	struct hook_block part;
 
-	hook_mpi_lock(&locked);
+	hook_lock_take(&locked);
 	if (rec->index >= count)
 		hook_failed(hook_self, "the log makes no sense here");
 	part = orphans[rec->index].block;
@@ -98,7 +92,7 @@ void hook_orphan_read(const struct trace_log_rec *rec)
 	if (hook_block_bytes(&part) != rec->bytes)
 		hook_failed(hook_self, "the log has a message that does not fit here");
 	hook_block_read(&part, rec->data, rec->bytes);
-	hook_mpi_unlock(&locked);
+	hook_lock_give(&locked);
 }
 
 void hook_orphans_free(void)
