@@ -92,10 +92,16 @@ static char *last_before(const struct replay_front *f, uint64_t event)
 
 int replay_from_choose(struct replay_front *f, const char *position)
 {
+	const char *mpi = f->run->rank[0].start.mpi;
 	struct replay_checkpoints known;
 	uint64_t event;
 	int code = read_position(f, position, &event);
 
+	if (!code && (strcmp(mpi, "openmpi") == 0 || strcmp(mpi, "mpich") == 0)) {
+		rp_say("a run of MPI cannot begin in the middle yet: --from is for programs "
+		       "without it");
+		code = RP_EXIT_BAD_INPUT;
+	}
 	if (code)
 		return code;
 	if (!replay_checkpoints_read(f->run, &known)) {

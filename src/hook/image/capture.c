@@ -357,6 +357,18 @@ static bool has_children(void)
 	return raw(SYS_waitid, P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT, NULL) == 0;
 }
 
+/* The kernel looks at these when a thread dies, and would not know it by its number any more. */
+static bool holds_robust(void)
+{
+	for (uint32_t k = 0; k < hook_image.threads; k++) {
+		uint64_t list = hook_image.thread[k].robust;
+
+		if (list && *(const uint64_t *)list != list)
+			return true;
+	}
+	return false;
+}
+
 static void take_signals(void)
 {
 	struct ckpt_head *h = &hook_image.head;
@@ -405,6 +417,8 @@ bool hook_image_capture(void)
 		return refuse("a timer of the program runs", "");
 	if (has_children())
 		return refuse("a process that the program has started is there", "");
+	if (holds_robust())
+		return refuse("a robust mutex is held", "");
 	if (!take_layout() || !take_fds())
 		return false;
 	i->slot = *hook_slot;

@@ -36,6 +36,13 @@
 #define CHAIN 64             /* after so many images there is one with all pages */
 #define SECOND_NS 1000000000ull
 
+/* A rank of MPI can be restored where its log can serve it, and not at any time. */
+#ifdef HOOK_FLAVOUR_PLAIN
+#define BY_TIME true
+#else
+#define BY_TIME false
+#endif
+
 struct hook_image hook_image;
 
 static struct {
@@ -78,19 +85,19 @@ void hook_image_path(char *out, size_t size, const char *name)
 	hook_text_add(&text, name);
 }
 
-/* What the kernel knows of the calling thread. */
+/* What the kernel knows of the calling thread; its number comes last, and says that it is there. */
 static void note_thread(struct ckpt_thread *t, const ucontext_t *context, int tid)
 {
-	*t = (struct ckpt_thread){.frame = (uint64_t)context, .tid = tid};
+	t->frame = (uint64_t)context;
+	t->fs = t->gs = 0;
 	raw(SYS_arch_prctl, ARCH_GET_FS, &t->fs);
 	raw(SYS_arch_prctl, ARCH_GET_GS, &t->gs);
 	raw(SYS_prctl, PR_GET_TID_ADDRESS, &t->tid_address);
 	raw(SYS_get_robust_list, 0, &t->robust, &t->robust_bytes);
 	t->rseq = __rseq_size ? t->fs + (uint64_t)__rseq_offset : 0;
-	if (tid == hook_process.pid)
-		t->flags |= CKPT_THREAD_MAIN;
-	if (tid == park.taker)
-		t->flags |= CKPT_THREAD_TAKER;
+	t->flags = (tid == hook_process.pid ? CKPT_THREAD_MAIN : 0) |
+		   (tid == park.taker ? CKPT_THREAD_TAKER : 0);
+	__atomic_store_n(&t->tid, tid, __ATOMIC_RELEASE);
 }
 
 static bool has_come(int tid)
@@ -199,7 +206,6 @@ static void fill_head(void)
 	h->rseq_bytes = __rseq_size ? 32 : 0;
 	h->rseq_signature = RSEQ_SIG;
 	h->action[SIGNAL - 1] = hook_image.parking;
-	hook_image.threads = __atomic_load_n(&park.slots, __ATOMIC_ACQUIRE);
 }
 
 /* All stand still: the child has the memory as it is now. */
@@ -216,6 +222,7 @@ static void take_now(void)
 		give_up("it has more threads than an image can hold");
 		return;
 	}
+	hook_image.threads = park.slots;
 	if (hook_image_capture()) {
 		fill_head();
 		pid = raw(SYS_clone, 0, NULL, NULL, NULL, NULL);
@@ -331,6 +338,24 @@ static void tell_why(const char *why)
 	leave_word("refused", why);
 }
 
+/* What the child ended with. */
+static const char *why_not(int error)
+{
+	switch (error) {
+	case ENOSPC:
+	case EDQUOT:
+		return "the disk is full";
+	case ENOENT:
+		return "a file is mapped that has no name any more";
+	case EXDEV:
+		return "it has memory that is shared (MAP_SHARED)";
+	case ENOMEM:
+		return "there is not enough memory";
+	default:
+		return "its image could not be written";
+	}
+}
+
 /* True if no child is at work any more. */
 static bool reap(bool wait)
 {
@@ -348,9 +373,7 @@ static bool reap(bool wait)
 	if (rc > 0 && !status)
 		images.good = hook_image.head.number;
 	if (rc > 0 && status)
-		tell_why(WIFEXITED(status) && WEXITSTATUS(status) == ENOSPC
-				 ? "the disk is full"
-				 : "its image could not be written");
+		tell_why(why_not(WIFEXITED(status) ? WEXITSTATUS(status) : 0));
 	return true;
 }
 
@@ -447,7 +470,7 @@ void hook_image_start(void)
 	images.began = now();
 	hook_image_note_found();
 	images.every = wanted("every=");
-	if (!images.every || hook_process.process)
+	if (!images.every || hook_process.process || !BY_TIME)
 		return;
 	images.due = images.began + images.every;
 	hook_signal_image = at_point;

@@ -337,6 +337,9 @@ static void take_map(const struct raw_map *line)
 	} else if (line->inode && !line->shared) {
 		m->kind = CKPT_MAP_FILE;
 	}
+	/* A copy would not be shared with whoever is started later, or with the file. */
+	if (line->shared && m->kind != CKPT_MAP_SHARED && !hook_process.mpi_open)
+		check(-EXDEV);
 	if (m->kind == CKPT_MAP_FILE || m->kind == CKPT_MAP_SHARED)
 		take_file(m, line->path);
 	w.maps++;

@@ -6,8 +6,10 @@ tail_of() {
 	local stream
 
 	for stream in out err; do
-		tail -c "$(stat -c %s "$1.$stream")" "$2.$stream" | cmp - "$1.$stream" >&2 ||
+		tail -c "$(stat -c %s "$1.$stream")" "$2.$stream" | cmp - "$1.$stream" >&2 || {
+			show "$1"
 			fail "$1.$stream is not the end of $2.$stream"
+		}
 	done
 }
 
