@@ -5,8 +5,8 @@
  * (hook/restore/). The head comes first, the sections where it says; each has its own checksum
  * (XXH3, 64 bits), and so has the head. Only pages that the process has made its own are in it.
  *
- * An image may be based on earlier ones of its rank: a run of pages names the image it lies in.
- * Whoever changes a struct here raises CKPT_VERSION; images of other versions are refused.
+ * An image may be based on earlier ones of its rank: a run of pages names the image it lies in. A
+ * change of a struct here needs a new CKPT_VERSION; images of other versions are refused.
  */
 #ifndef CKPT_FORMAT_H
 #define CKPT_FORMAT_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How verbs show things: sizes, sets of ranks, text of unknown origin. Whoever gets
- * a char * frees it; none holds a control character, whatever went in.
+ * How verbs show things: sizes, sets of ranks, text of unknown origin. The caller frees
+ * a returned char *; none holds a control character, whatever went in.
  */
 #ifndef CMD_SHOW_H
 #define CMD_SHOW_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Threads and what they synchronise on, for people and for scripts. What stands for contention is
- * how often an object was handed over: it is known exactly, while who had to wait is not recorded.
+ * Threads and what they synchronise on, for people and for scripts. The measure of contention is
+ * how often an object was handed over. That is known exactly; how long a thread waited is not
+ * recorded.
  */
 #include "cmd/stats-threads.h"
 
@@ -20,7 +21,7 @@ static double percent(uint64_t part, uint64_t whole)
 	return whole ? 100.0 * (double)part / (double)whole : 0;
 }
 
-/* "2", "2/1" for the second process of the rank, "" if there is nothing to tell apart. */
+/* "2", "2/1" for the second process of the rank, "" if there is only one. */
 static char *process_text(const struct graph_objects *all, unsigned rank, uint32_t process)
 {
 	bool several = false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * First walk: races, and of every wildcard its communicator and number, which a race does not tell.
+ * First walk: races, and the communicator and number of every wildcard, which a race does not have.
  * Second walk: cuts. A process is cut before its first event that happened after the one by which
  * the receive is decided; the receiver itself before that event. Each of its threads is cut before
  * its own first event from there on.
@@ -70,7 +70,10 @@ bool graph_is_post(uint8_t kind, uint16_t call)
 
 static void note_comm(struct search *s, unsigned rank, const struct trace_event *e)
 {
-	/* A name is a hash: one that looks like no value is not worth a second map. */
+	/*
+	 * A name is a hash. That one equals the marker for none is too unlikely to need a second
+	 * map.
+	 */
 	rp_map_put(&s->names, rank, e->comm, as_value(e->id == UINT64_MAX ? 0 : e->id));
 	rp_map_put(&s->members, e->id, rank, as_value((uint32_t)e->peer));
 }
@@ -216,7 +219,7 @@ static void on_race(void *context, unsigned rank, const struct graph_racer *r,
 	};
 }
 
-/* Of requests only receives have a number that the hook knows, too. */
+/* Only receives have a number that the hook knows, too; other requests have none. */
 static void on_choice(void *context, unsigned rank, const struct graph_choice *choice,
 		      const struct graph_request *other)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Two walks. The first learns when each message was received; the second sees the same events with
- * other times, so that what is no send comes first, and of sends the one that is needed first, by
- * itself or by one behind it. What has been received when a message is sent in that order is what
- * its sender waits for.
+ * other times: everything but sends comes first, and then the send that is needed first, by itself
+ * or by one behind it. A sender waits for what has been received when its message is sent in that
+ * order.
  */
 #include "graph/arrival.h"
 

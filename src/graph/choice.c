@@ -113,7 +113,9 @@ static void pop(struct graph_choices *c, struct stack *s, unsigned rank,
 		c->race(c->context, rank, &s->choice[--s->n], q);
 }
 
-/* What returned several requests could have returned one: the others might have come later. */
+/*
+ * A call that returned several requests could have returned one: the others might have come later.
+ */
 static void returned(struct graph_choices *c, struct process *p, unsigned rank,
 		     const struct graph_request *q)
 {

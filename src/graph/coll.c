@@ -34,8 +34,9 @@ struct graph_coll {
 };
 
 /*
- * `gives`: who contributes no bytes gives nothing. `takes`: who names no bytes gets nothing. Which
- * pairs of an Alltoallv exchange nothing is not known, so it counts as none at all.
+ * `gives`: a process that contributes no bytes gives nothing. `takes`: a process that names no
+ * bytes gets nothing. Which pairs of an Alltoallv exchange nothing is not known, so it counts as
+ * none at all.
  */
 static const struct kind {
 	const char *name;

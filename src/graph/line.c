@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The line is found from above: all processes at the checkpoint before their breakpoint, then back
- * whoever must send again, until nobody must. Checkpoints form a lattice and each step only does
- * what any line must have: so the result is the latest line.
+ * The search begins with all processes at the checkpoint before their breakpoint. Then processes
+ * that must send again go back, until none must. Checkpoints form a lattice, and each step does
+ * only what any line must have, so the result is the latest line.
  */
 #include "graph/line.h"
 
@@ -12,7 +12,10 @@
 #include "base/map.h"
 #include "base/mem.h"
 
-/* Whoever p gets something unlogged from, behind its checkpoint, must not be restarted later. */
+/*
+ * A process from which p gets something unlogged, after p's checkpoint, must not be restarted
+ * later.
+ */
 static int pull_back(const struct graph_logging *logging, const uint32_t *stop,
 		     struct graph_line *line, unsigned p, bool *changed)
 {

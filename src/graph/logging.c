@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rule 2 is the same for all messages of a pair, so it is judged by pair. What is kept is a bit for
- * each pair that it exempts, and one for those of which a message is in fact not logged.
+ * Rule 2 is the same for all messages of a pair, so it is judged by pair. One bit is kept for each
+ * pair that it exempts, and one for each pair with a message that is in fact not logged.
  */
 #include "graph/logging.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Channels are lists. Invariant: of `unsent` and `unclaimed` at most one is not NULL: a receive
- * takes the first message that has none, a send serves the first receive that waits.
+ * Channels are lists. Invariant: at most one of `unsent` and `unclaimed` is not NULL. A receive
+ * takes the first message that has no receive; a send serves the first receive that waits.
  */
 #include "graph/match.h"
 

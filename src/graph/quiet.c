@@ -151,7 +151,7 @@ static bool advance(struct work *w, struct process *p)
 	return changed;
 }
 
-/* What it did since the checkpoint before: older messages that are in transit are left there. */
+/* What it did since the previous checkpoint. Older messages in transit are not considered. */
 static void drain(struct work *w, struct process *p)
 {
 	for (size_t i = p->place; i-- > 0 && p->end[i].index > p->before;)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One process after the other. What a posted wildcard got is told at the event by which it had to
- * be settled: where the program learns of it, or earlier, where it learns of a message that this
- * one would have taken, had it been free (see record_older in hook/mpi/record/complete.c). At that
- * moment its source may still be to come; so an outcome is put down first and filled in later.
- * Those that got nothing are in the trace, whatever it leaves out.
+ * One process after the other. The outcome of a posted wildcard is given at the event by which it
+ * had to be settled: where the program learns of it, or earlier, where the program learns of a
+ * message that the wildcard would have taken, had it been free (see record_older in
+ * hook/mpi/record/complete.c). Its source may not be known at that moment, so the outcome is put
+ * down first and filled in later. Wildcards that got nothing are always in the trace.
  */
 #include "graph/unreduced.h"
 
@@ -308,7 +308,7 @@ static int read_rank(struct graph_unreduced *whole, unsigned rank, const struct 
 	return rc;
 }
 
-/* Who is who in which communicator: processes tell it of themselves. */
+/* The ranks of processes in communicators: each process gives its own. */
 static int find_members(const struct graph_source *source, struct rp_map *members)
 {
 	const struct trace_event *e;
@@ -376,7 +376,7 @@ static int compare(const void *a, const void *b)
 	return x->post < y->post ? -1 : x->post > y->post;
 }
 
-/* Without those of which nobody came to know, in the order of events. */
+/* Removes outcomes that the program never learnt of, and sorts the rest in the order of events. */
 static void finish_thread(struct graph_unreduced_thread *t)
 {
 	size_t n = 0;

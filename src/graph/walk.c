@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Each process is walked until its next event needs one of another process that was not walked yet:
- * a message not sent, a collective operation not entered. Of those that can go on the one whose
- * next event was first in time goes on: so no more messages are in transit than were then.
+ * a message not sent, a collective operation not entered. Of the processes that can go on, the one
+ * whose next event was first in time goes on. So no more messages are in transit than in the run.
  *
  * Invariant: when an event is handed to the observer, all events that happened before it were.
  */
@@ -482,8 +482,9 @@ static int advance(struct graph_walk *w, struct process *p)
 }
 
 /*
- * Nobody can go on. A collective operation that somebody never enters, or enters only after others
- * have left it, as the standard allows where nothing is transferred: its causality is left out.
+ * No process can go on. There is a collective operation that some process never enters, or enters
+ * only after others have left it, as the standard allows where nothing is transferred. Its
+ * causality is left out.
  */
 static int unstick(struct graph_walk *w, bool *all)
 {

@@ -23,7 +23,7 @@ int launch_ended_code(const struct launch_ended *ended);
 int launch_front_run(int (*child)(void *data), void *data, struct launch_ended *ended)
 	__attribute__((warn_unused_result));
 
-/* The same in steps, for who has more to do meanwhile. */
+/* The same in steps, for callers that have more to do meanwhile. */
 pid_t launch_front_start(int (*child)(void *data), void *data);
 void launch_front_ended(pid_t pid, int wait_status, struct launch_ended *ended);
 

@@ -2,7 +2,7 @@
 /*
  * What changed between the recorded run and one with another outcome. How ranks ended comes first:
  * the worst end that the recorded run did not have is named. Then what they printed on standard
- * output, rank by rank: what launchers make of it depends on chance.
+ * output, rank by rank, because launchers mix it by chance.
  */
 #include "replay/explore.h"
 

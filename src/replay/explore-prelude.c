@@ -20,7 +20,7 @@
 
 #define PRELUDE "prelude"
 
-/* One record with the event it belongs to and, of a POST, its number. */
+/* One record with the event it belongs to and, for a POST, its number. */
 struct item {
 	struct trace_rec rec;
 	uint64_t event, post;

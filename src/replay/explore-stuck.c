@@ -2,8 +2,8 @@
 /*
  * Can anything still happen among ranks that are all inside MPI calls? Ranks count in their slots
  * the messages sent to each rank and received by it, by kind, and the collective operations that
- * they have entered on communicators of all ranks. From these it is proven, where it can be, that
- * no call at work will return:
+ * they have entered on communicators of all ranks. From these we prove, if possible, that no
+ * current call will return:
  *
  *   a receive, probe or wait   needs a message, and none is on its way to that rank, or none of
  * that source, tag and communicator (kinds are few: two may be taken for one) a send needs a
@@ -119,7 +119,7 @@ static bool may_come(const struct replay_front *f, const struct replay_slot *slo
 	return false;
 }
 
-/* It needs a message of a kind of which none is on its way. */
+/* It needs a message of a kind, and none of that kind is on its way. */
 static bool wants_in_vain(const struct replay_front *f, const struct replay_slot *slot)
 {
 	for (uint32_t i = 0; i < slot->wants && i < REPLAY_WANTS; i++) {
@@ -200,7 +200,7 @@ void replay_stuck_close(struct replay_stuck *s)
 	free(s->awake);
 }
 
-/* Something has happened: what each has had of the processor counts from here. */
+/* Something has happened: the processor time of each rank counts from here. */
 void replay_stuck_changed(struct replay_stuck *s)
 {
 	s->looked = 0;

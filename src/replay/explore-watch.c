@@ -3,8 +3,8 @@
  * Watches a job that records along a prelude. Its ranks count their events in the session's state,
  * and failed polls past the cut. It is a deadlock when all that have not ended are inside calls and
  * it is proven that none of these will return (explore-stuck.c), or at the latest when nothing has
- * changed for the user's patience. A rank that polls is not stuck, it runs; where nothing else
- * happens the run is ended all the same, and that is told.
+ * changed for the user's patience. A rank that polls is not stuck: it runs. If nothing else
+ * happens, the run is ended all the same, and the finding says so.
  */
 #include "replay/explore.h"
 

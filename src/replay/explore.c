@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The place of an exploration holds one trace per alternative, 0001 and so on. A trace is made
- * under a name with a dot and gets its own when it is complete: what has a number is whole, and
- * what has a dot is left by an exploration that was killed, for the lock is ours now.
+ * under a name with a dot and gets its own name when it is complete. So a number means that it is
+ * whole. A dot means that a killed exploration left it, because we hold the lock now.
  */
 #include "replay/explore.h"
 
@@ -108,7 +108,7 @@ static bool has_output(const struct trace_run *run, const char *path)
 	       access(path, R_OK | X_OK) == 0;
 }
 
-/* What a run prints is not in its trace otherwise: a replay tells. */
+/* Otherwise the output of a run by rank is not in its trace, and a replay finds it. */
 static int replay_base(struct replay_explore *x)
 {
 	struct replay_front f = {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Exploring: a recorded run is repeated up to a race, the other message is delivered, and the
- * program runs on by itself, recorded. What changes is told; the new run is an ordinary trace.
+ * program runs on by itself, recorded. The finding says what changed. The new run is an ordinary
+ * trace.
  *
  * explore.c: the place, the traces in it, one run after the other. explore-watch.c: waiting for a
  * job that may hang. explore-stuck.c: is it a deadlock? explore-compare.c: what changed.
@@ -58,15 +59,17 @@ int replay_explore_enter(struct replay_explore *x) __attribute__((warn_unused_re
 int replay_explore_open(struct replay_explore *x) __attribute__((warn_unused_result));
 void replay_explore_close(struct replay_explore *x);
 
-/* One alternative; `what` describes it, for the new trace. As above; 128 + signal if interrupted.
+/*
+ * Tries one alternative; `what` describes it, for the new trace. Returns as above, or 128 + signal
+ * if interrupted.
  */
 int replay_explore_one(struct replay_explore *x, const struct replay_cut *cut,
 		       const struct replay_force *force, const char *what,
 		       struct replay_finding *finding) __attribute__((warn_unused_result));
 
 /*
- * Waits for a job along a prelude. True if it ended by itself: *ended tells how; false if it was
- * ended: for a deadlock, for its time, for leaving the prelude (finding), or for a signal to us.
+ * Waits for a job along a prelude. True if it ended by itself: *ended says how. False if we ended
+ * it: for a deadlock, for its time, for leaving the prelude (finding), or for a signal to us.
  */
 struct launch_ended;
 bool replay_explore_watch(const struct replay_explore *x, struct replay_front *f, pid_t pid,

@@ -159,7 +159,7 @@ static char *look_at(struct symbol_process *p, const struct listed *l)
 	return text;
 }
 
-/* As the rank has told of them in its last word. */
+/* As the rank has reported them in its last word. */
 static void add_told(const struct replay_word *word, struct replay_kind_of_line **line,
 		     size_t *lines)
 {

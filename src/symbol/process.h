@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the threads of a living process are, by their stacks: each is stopped for as long as
- * that takes. It needs the right to trace the process, and nobody else who does.
+ * Finds where the threads of a living process are, by their stacks. Each thread is stopped for as
+ * long as that takes. It needs the right to trace the process, and no other tracer may be attached.
  */
 #ifndef SYMBOL_PROCESS_H
 #define SYMBOL_PROCESS_H

@@ -241,7 +241,7 @@ static void add_shelved(void *arg, uint32_t kind, const char *thread)
 	add(shelf->streams, stream);
 }
 
-/* What is wrong with those files is told by who opens them. */
+/* The code that opens these files says what is wrong with them. */
 static void add_all_shelved(int rankfd, struct trace_streams *streams)
 {
 	size_t files = streams->n;

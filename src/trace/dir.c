@@ -256,7 +256,7 @@ static bool read_key(const struct trace_dir *dir, char key[JOB_KEY_BYTES])
 	return true;
 }
 
-/* Whoever makes a directory for a launch writes into it at once. */
+/* A rank that makes a directory for a launch writes into it at once. */
 static bool is_old(const struct trace_dir *dir)
 {
 	struct stat st;

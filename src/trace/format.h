@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The on-disk format of a stream: the one contract between the code inside the user's program
- * and the tool. Whoever changes a line here raises TRACE_VERSION and adds a golden trace. Numbers
- * are append-only, here as in numbers.h; tools/trace-numbers compares them with what was published.
+ * The on-disk format of a stream: the one contract between the code inside the user's program and
+ * the tool. A change here needs a new TRACE_VERSION and a golden trace. Numbers are append-only,
+ * here as in numbers.h; tools/trace-numbers compares them with what was published.
  *
  * Version 2: operations of threads have other numbers than in version 1, and there are streams of
  * heaps, files, output and short threads.

@@ -2,7 +2,7 @@
 /*
  * Numbers that code inside the user's program puts into records and digests, beside those of
  * format.h. They are part of the format: append-only, none is given a new value or used for
- * something else. Whoever adds one raises TRACE_VERSION; tools/trace-numbers compares all of them
+ * something else. A new number needs a new TRACE_VERSION; tools/trace-numbers compares all of them
  * with those that the version was published with.
  */
 #ifndef TRACE_NUMBERS_H

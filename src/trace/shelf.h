@@ -3,13 +3,13 @@
  * Streams of threads, together in two files of their process. A program may make thousands of short
  * threads, and a file for each stream of each of them would cost more than the threads.
  *
- * While a thread runs, a stream of it has a page of "threads.live", which is as the header page of
- * a file of its own, with the first bytes of data behind it. What does not fit makes it a file.
- * When it is closed before, it goes to "threads", a stream of closed streams, and its page to the
- * next one. Nothing is ever in none of these places; where it is in two of them both have all of
- * it.
+ * While a thread runs, each of its streams has a page of "threads.live". The page is like the
+ * header page of a file, with the first bytes of data after the header. A stream that does not fit
+ * becomes a file. A stream that is closed before goes to "threads", a stream of closed streams, and
+ * its page goes to the next one. A stream is always in at least one of these places; if it is in
+ * two, both have all of it.
  *
- * No malloc, no stdio, and no locks but one that whoever finds it taken for long does without.
+ * No malloc, no stdio, and one lock only; a thread that finds it taken for long goes on without it.
  */
 #ifndef TRACE_SHELF_H
 #define TRACE_SHELF_H

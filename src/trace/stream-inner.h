@@ -9,8 +9,8 @@
 #include "trace/stream.h"
 
 /*
- * What is called here is a place to cancel a thread; but the thread is in the middle of a call of
- * the program's that may be none.
+ * The functions called here are cancellation points, but the program's call that we are in may not
+ * be one.
  */
 static inline int trace_no_cancel(void)
 {
@@ -32,7 +32,7 @@ static inline void trace_cancel_as_before(const int *before)
 /* fallocate, or zeros written by hand where the file system knows no better. 0 or -errno. */
 int trace_stream_allocate(int fd, uint64_t from, uint64_t to);
 
-/* All but the words that change; the check, which makes it one, last. */
+/* Writes all but the words that change. The check comes last: it makes the header valid. */
 void trace_stream_fill_header(struct trace_header *h, enum trace_stream_kind kind, uint32_t pid,
 			      uint32_t rank, uint32_t process, const char *thread);
 

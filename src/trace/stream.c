@@ -131,7 +131,10 @@ static int temporary_name(char *out, size_t size, const char *name)
 	return 0;
 }
 
-/* The file gets its name when its header is there: whoever dies before leaves no half stream. */
+/*
+ * The file gets its name when its header is there, so a process that dies before leaves no half
+ * stream.
+ */
 static int publish(int dirfd, const char *temporary, const char *name)
 {
 	if (linkat(dirfd, temporary, dirfd, name, 0) == 0) {

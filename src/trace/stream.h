@@ -50,13 +50,13 @@ void trace_stream_append(struct trace_stream *s, const void *bytes, size_t n);
 #define TRACE_STREAM_SPARE 64
 void trace_stream_append_spare(struct trace_stream *s, const void *bytes, size_t n);
 
-/* In somebody else's process: descriptors that would be missed there are not kept. */
+/* In somebody else's process: no descriptors are kept that the process might need itself. */
 extern bool trace_stream_lets_go;
 
-/* The process may not make the system calls any more that streams need: they stay as they are. */
+/* The process may no longer make the system calls that streams need: streams stay as they are. */
 extern bool trace_stream_frozen;
 
-/* Tests lower this to meet the answer to a full disk without one. */
+/* Tests lower this to test a full disk without one. */
 extern uint64_t trace_stream_limit;
 
 /* The words of the header that change: 48 bits and a check of them. */
@@ -103,7 +103,10 @@ void trace_stream_set_polls(struct trace_stream *s, uint32_t polls, uint32_t run
 /* Cuts the file to what counts and unmaps it. */
 void trace_stream_close(struct trace_stream *s);
 
-/* Cuts the file of a stream whose writer is gone; it is read as well if that fails. */
+/*
+ * Cuts the file of a stream whose writer is gone. If that fails, the stream can be read all the
+ * same.
+ */
 int trace_stream_cut(int dirfd, const char *name);
 
 /* Unmaps without touching the file: for a forked child. */
@@ -129,7 +132,10 @@ struct trace_view {
 int trace_view_open(struct trace_view *v, int dirfd, const char *name, const char **why)
 	__attribute__((warn_unused_result));
 
-/* The same for whoever wants to see what is left: damage is told in *why (NULL if none) only. */
+/*
+ * The same for callers that want to see what is left: damage is only reported in *why (NULL if
+ * none).
+ */
 int trace_view_open_damaged(struct trace_view *v, int dirfd, const char *name, const char **why)
 	__attribute__((warn_unused_result));
 void trace_view_close(struct trace_view *v);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Synchronisation records of one thread: in which order its operations came on each object.
- * Every object counts its acquisitions (its version) and has an id. A thread remembers, by id, the
- * version it saw last and by how much that was more than the one before, for waits by themselves:
- * an operation that does the same step again is predicted and costs no byte. Writer and reader keep
- * the same memory.
- * The number of operations is in the `events` word of the header, the encoding in format.h.
- * No malloc: this code runs inside the user's program.
+ * Synchronisation records of one thread: in which order its operations came on each object. Every
+ * object counts its acquisitions (its version) and has an id. A thread remembers, by id, the
+ * version it saw last and its distance from the one before, separately for waits. An operation that
+ * makes the same step again is predicted and costs no byte. Writer and reader keep the same memory.
+ * The number of operations is in the `events` word of the header, the encoding in format.h. No
+ * malloc: this code runs inside the user's program.
  */
 #ifndef TRACE_SYNC_H
 #define TRACE_SYNC_H
@@ -27,7 +26,9 @@ enum trace_sync_class {
 	TRACE_SYNC_VALUE = 4, /* has a code and takes nothing */
 };
 
-/* As small as can be: with many objects what an operation costs is the way of this to the cache. */
+/*
+ * As small as possible: with many objects, the cost of an operation is to get this into the cache.
+ */
 struct __attribute__((aligned(16))) trace_sync_slot {
 	uint64_t tag : 48;  /* of the object's id; most of the rest is its place */
 	uint64_t code : 16; /* of the last TRY, TIMED or VALUE */
@@ -107,7 +108,7 @@ void trace_sync_writer_init(struct trace_sync_writer *w);
 void trace_sync_writer_wipe(struct trace_sync_writer *w);
 void trace_sync_reader_wipe(struct trace_sync_reader *r);
 
-/* The thread ends. Also in a signal handler, whatever it has come between. */
+/* The thread ends. May be called in a signal handler, whatever it interrupted. */
 void trace_sync_close(struct trace_sync_writer *w);
 
 int trace_sync_put_check(struct trace_sync_writer *w) __attribute__((warn_unused_result, cold));
@@ -144,7 +145,9 @@ int trace_sync_put_new(struct trace_sync_writer *w, uint32_t op, enum trace_sync
 		       uint64_t id, const struct trace_sync_outcome *out)
 	__attribute__((warn_unused_result));
 
-/* Little room is left for records: it is made before an object is taken, not while others wait. */
+/*
+ * Little room is left for records. Room is made before an object is taken, not while others wait.
+ */
 static inline bool trace_sync_is_short(const struct trace_sync_writer *w)
 {
 	return w->pending > TRACE_SYNC_PENDING_BYTES / 4 * 3 && !w->no_room;
@@ -228,8 +231,9 @@ static inline uint32_t trace_sync_next_code(const struct trace_sync_reader *r)
 uint64_t trace_sync_calm(const struct trace_sync_reader *r);
 
 /*
- * For TRACE_SYNC_PLAIN, while there is such calm: the version that the next operation takes, on an
- * object that has an id; 0 if it must be found out in another way. Then that it was taken.
+ * For TRACE_SYNC_PLAIN, while operations are so predicted: the version that the next operation
+ * takes, on an object that has an id; 0 if it must be found out in another way. The second function
+ * notes that it was taken.
  */
 static inline uint32_t trace_sync_foresee(const struct trace_sync_reader *r, uint64_t id)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `rank-NNNN/unseen`: what of a rank's run is not in its recording, and since when. The file is
- * made when there is something to tell, mapped by every process of the rank and as long from the
- * start as it will ever be. A header page, then slots; a slot is taken by one compare-and-swap,
- * filled, and published by the check of its bytes; only its count changes afterwards. Two writers
- * may take two slots for one key: readers add them up.
+ * `rank-NNNN/unseen`: what a rank's recording does not hold, and since when. The file is made when
+ * there is something to say. Every process of the rank maps it, and it has its full length from the
+ * start. A header page, then slots; a slot is taken by one compare-and-swap, filled, and published
+ * by the check of its bytes; only its count changes afterwards. Two writers may take two slots for
+ * one key: readers add them up.
  */
 #ifndef TRACE_UNSEEN_H
 #define TRACE_UNSEEN_H

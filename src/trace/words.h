@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records in words, the same wherever the tool speaks of them. Whoever gets a char * frees it. */
+/*
+ * Records in words, the same wherever the tool speaks of them. The caller frees a returned char *.
+ */
 #ifndef TRACE_WORDS_H
 #define TRACE_WORDS_H
 

@@ -129,7 +129,9 @@ static size_t blocks_of(uint64_t size)
 	return (size_t)(((size < MOST_BYTES ? size : MOST_BYTES) + block - 1) / block);
 }
 
-/* The hash of what is there of a block; whoever writes meanwhile gets what he gets. */
+/*
+ * The hash of the existing part of a block. If somebody writes meanwhile, the result is undefined.
+ */
 static uint64_t hash_block(int fd, uint64_t at, size_t n)
 {
 	uint8_t *bytes = rp_alloc(n, 1);
