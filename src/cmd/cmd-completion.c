@@ -56,6 +56,7 @@ static void print_operands(const struct cmd_verb *verb)
 		[CMD_TAKES_TRACE_COMMAND] = "DIR", [CMD_TAKES_COMMAND] = "COMMAND",
 		[CMD_TAKES_VERB] = "VERB",         [CMD_TAKES_SHELL] = "bash",
 		[CMD_TAKES_TRACES] = "DIR",        [CMD_TAKES_PACKED] = "FILE",
+		[CMD_TAKES_RANK_TRACE] = "DIR",
 	};
 
 	printf("\t%s) values=\"%s\" ;;\n", verb->name, kind[verb->takes]);

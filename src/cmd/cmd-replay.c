@@ -11,6 +11,7 @@
 #include "launch/job.h"
 #include "replay/from.h"
 #include "replay/front.h"
+#include "replay/halt.h"
 #include "replay/only.h"
 #include "replay/reduced.h"
 
@@ -20,6 +21,7 @@ struct wanted {
 	bool arrival, force;
 	const char *from;
 	const char *only;
+	const char *to;
 	double patience;
 	struct cmd_noise noise;
 };
@@ -45,6 +47,12 @@ static const struct cmd_option options[] = {
 	 .help = "this rank alone, as one process without a launcher, from where MPI_Init returns"},
 	CMD_OPTION_TRUST,
 	CMD_OPTION_PATIENCE(struct wanted, patience, "30"),
+	{.name = "to",
+	 .value = "POINT",
+	 .kind = CMD_TEXT,
+	 .target = offsetof(struct wanted, to),
+	 .help = "stop there, all ranks, until Enter: RANK@EVENT, RANK.THREAD@EVENT, start, crash "
+		 "or end"},
 	CMD_OPTION_END,
 };
 
@@ -53,6 +61,7 @@ static int run(int argc, char **argv)
 	struct replay_front f = {.or_force = ", or use --force"};
 	struct wanted w = {.patience = PATIENCE};
 	struct cmd_operands operands;
+	struct replay_halt halt = {0};
 	struct trace_run trace;
 	unsigned rank;
 	int code = cmd_options_read(&cmd_replay, argc, argv, &w, &operands);
@@ -66,6 +75,18 @@ static int run(int argc, char **argv)
 	if (w.noise.given && !w.noise.seeded && getrandom(&f.noise, 4, 0) != 4)
 		f.noise = 1;
 	f.command = operands.command;
+	if (w.to && (w.from || w.only)) {
+		rp_say("--to does not go with --from and --only: a rank that runs alone runs to "
+		       "its "
+		       "end");
+		return RP_EXIT_BAD_INPUT;
+	}
+	if (w.to) {
+		code = replay_halt_read(&halt, w.to);
+		f.halt = &halt;
+	}
+	if (code)
+		return code;
 	if (launch_job_rank(&rank)) {
 		rp_say("replay starts the launcher itself: run 'reprise replay' without mpirun");
 		return RP_EXIT_BAD_INPUT;
@@ -83,6 +104,8 @@ static int run(int argc, char **argv)
 		code = replay_from_choose(&f, w.from);
 	if (!code && w.only)
 		code = replay_only_choose(&f, w.only);
+	if (!code && f.halt)
+		code = replay_halt_plan(&halt, &trace);
 	if (!code)
 		code = replay_run(&f);
 	if (w.arrival)

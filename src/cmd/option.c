@@ -232,13 +232,16 @@ static int take_operand(const struct cmd_verb *verb, const char *word,
 	if (verb->takes == CMD_TAKES_NOTHING)
 		rp_say("'%s' is one argument too many: %s takes none; see 'reprise help %s'", word,
 		       verb->name, verb->name);
+	else if (verb->takes == CMD_TAKES_RANK_TRACE && operands->first && !operands->trace)
+		return operands->trace = word, 0;
 	else if (operands->first)
 		rp_say("'%s' is one argument too many: %s takes one %s%s; see 'reprise help %s'",
 		       word, verb->name,
-		       verb->takes == CMD_TAKES_VERB     ? "verb"
-		       : verb->takes == CMD_TAKES_SHELL  ? "shell"
-		       : verb->takes == CMD_TAKES_PACKED ? "file"
-							 : "trace",
+		       verb->takes == CMD_TAKES_VERB         ? "verb"
+		       : verb->takes == CMD_TAKES_SHELL      ? "shell"
+		       : verb->takes == CMD_TAKES_PACKED     ? "file"
+		       : verb->takes == CMD_TAKES_RANK_TRACE ? "rank and one trace"
+							     : "trace",
 		       verb->takes == CMD_TAKES_TRACE_COMMAND ? ", and a command after --" : "",
 		       verb->name);
 	else
@@ -250,7 +253,8 @@ static int take_rest(const struct cmd_verb *verb, char **rest, struct cmd_operan
 {
 	int code = 0;
 
-	if (verb->takes == CMD_TAKES_COMMAND || verb->takes == CMD_TAKES_TRACE_COMMAND) {
+	if (verb->takes == CMD_TAKES_COMMAND || verb->takes == CMD_TAKES_TRACE_COMMAND ||
+	    verb->takes == CMD_TAKES_RANK_TRACE) {
 		operands->command = rest[0] ? rest : NULL;
 		return 0;
 	}

@@ -46,6 +46,7 @@ enum cmd_takes {
 	CMD_TAKES_NOTHING,
 	CMD_TAKES_TRACE,         /* or none: the latest */
 	CMD_TAKES_TRACE_COMMAND, /* the same, and a command behind "--" */
+	CMD_TAKES_RANK_TRACE,    /* a rank, perhaps a trace, and arguments behind "--" */
 	CMD_TAKES_COMMAND,       /* whose options are its own */
 	CMD_TAKES_VERB,          /* or none */
 	CMD_TAKES_SHELL,
@@ -56,6 +57,7 @@ enum cmd_takes {
 struct cmd_operands {
 	const char *first; /* trace, verb, shell or file, or NULL */
 	const char **all;  /* CMD_TAKES_TRACES: ended by NULL; the caller frees */
+	const char *trace; /* behind a rank, or NULL */
 	char **command;    /* or NULL */
 };
 

@@ -85,6 +85,8 @@ static const char *operands_text(enum cmd_takes takes)
 		return " [TRACE]";
 	case CMD_TAKES_TRACE_COMMAND:
 		return " [TRACE] [-- COMMAND [ARG …]]";
+	case CMD_TAKES_RANK_TRACE:
+		return " RANK [TRACE] [-- ARGUMENT...]";
 	case CMD_TAKES_COMMAND:
 		return " [--] COMMAND [ARG …]";
 	case CMD_TAKES_VERB:

@@ -10,6 +10,7 @@
 const struct cmd_verb *const cmd_verbs[] = {
 	&cmd_record,
 	&cmd_replay,
+	&cmd_gdb,
 	&cmd_races, &cmd_cc, &cmd_cxx,
 	&cmd_explore,
 	&cmd_stats,

@@ -33,18 +33,35 @@ static const struct {
 	{"time", PREFIX, "time"},
 };
 
-int launch_watcher_check(const char *word, enum launch_mpi mpi, bool has_launcher)
+static size_t find(const char *word)
 {
 	const char *slash = strrchr(word, '/');
 	size_t i = 0, n = sizeof(watchers) / sizeof(watchers[0]);
 
 	while (i < n && strcmp(watchers[i].name, slash ? slash + 1 : word) != 0)
 		i++;
+	return i;
+}
+
+bool launch_watcher_is_debugger(const char *word)
+{
+	size_t i = find(word);
+
+	return i < sizeof(watchers) / sizeof(watchers[0]) && watchers[i].kind == DEBUGGER;
+}
+
+int launch_watcher_check(const char *word, enum launch_mpi mpi, bool has_launcher)
+{
+	size_t i = find(word), n = sizeof(watchers) / sizeof(watchers[0]);
+
 	if (i == n || (watchers[i].kind == TRACER && has_launcher) ||
 	    (watchers[i].kind == PREFIX && (has_launcher || mpi != LAUNCH_MPI_NONE)))
 		return 0;
-	rp_say("%s would be recorded, and not the program that it starts: put it in front, '%s "
-	       "reprise record …'",
-	       watchers[i].name, watchers[i].instead);
+	rp_say("%s would be recorded, and not the program that it starts: %s'%s reprise record …'",
+	       watchers[i].name,
+	       watchers[i].kind == DEBUGGER ? "record without it and look into the recording with "
+					      "'reprise gdb RANK'; or put it in front, "
+					    : "put it in front, ",
+	       watchers[i].instead);
 	return RP_EXIT_BAD_INPUT;
 }

@@ -15,4 +15,7 @@
 int launch_watcher_check(const char *word, enum launch_mpi mpi, bool has_launcher)
 	__attribute__((warn_unused_result));
 
+/* Is this the name of a debugger? */
+bool launch_watcher_is_debugger(const char *word);
+
 #endif

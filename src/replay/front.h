@@ -2,9 +2,10 @@
 /*
  * The front of a replay: starts the recorded command, watches its ranks, and says how it ended.
  * run.c: the whole. session.c: the shared directory. plan.c: the command. watch.c: the waiting.
- * report.c: the words. pass.c: a replay that makes something of the run; evaluate.c: events;
- * checkpoint.c: images and logs; from.c: a replay that begins in the middle; races.c: data that
- * raced. explore*.c: runs with another outcome, and explore-prelude.c what they begin with.
+ * report.c: the words. halt*.c: stops on the way. pass.c: a replay that makes something of the run;
+ * evaluate.c: events; checkpoint.c: images and logs; from.c: a replay that begins in the middle;
+ * races.c: data that raced. explore*.c: runs with another outcome, and explore-prelude.c what they
+ * begin with.
  */
 #ifndef REPLAY_FRONT_H
 #define REPLAY_FRONT_H
@@ -44,6 +45,9 @@ struct replay_front {
 	bool explore;     /* along the prelude in the trace, recording into it */
 	char *output;     /* a directory for what the ranks and the launcher print, or NULL */
 	const struct replay_pass *pass; /* something is made of the run (pass.h), or NULL */
+	struct replay_halt *halt;       /* a point to stop at (replay/halt.h), or NULL */
+	char **env;                     /* the user's environment and directory, if there is one */
+	int here;
 	void (*watching)(const struct replay_front *f); /* called now and then; may be NULL */
 
 	double every; /* checkpoint: seconds between images */
@@ -133,5 +137,7 @@ void replay_report_other_status(const struct replay_front *f, int code);
 char *replay_wait_text(const struct replay_front *f, size_t rank);
 /* A rank's last word: "rank 1, event 7, MPI_Recv at …: …". */
 char *replay_word_text(const struct replay_front *f, size_t rank);
+/* Where the word was said: " at file.c:12 (function)", or "". */
+char *replay_place_text(const struct replay_word *w);
 
 #endif

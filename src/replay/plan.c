@@ -16,6 +16,7 @@
 #include "launch/flavour.h"
 #include "launch/moved.h"
 #include "launch/program.h"
+#include "launch/watcher.h"
 
 static char **rank_prefix(const struct replay_front *f)
 {
@@ -79,6 +80,12 @@ static int check_command(const struct replay_front *f, const struct launch_comma
 		for (size_t r = 0; r < f->ranks && !known; r++)
 			known = same_words(words, f->run->rank[r].start.argv);
 		free(words);
+		if (!known && launch_watcher_is_debugger(f->command[first])) {
+			rp_say("a debugger is not started by the launcher: 'reprise gdb RANK' "
+			       "starts gdb on a rank of the replay, and 'reprise replay --to "
+			       "POINT' waits for any debugger (-p)");
+			return RP_EXIT_BAD_INPUT;
+		}
 		if (!known && !f->force) {
 			rp_say("'%s …' is not what was recorded: no rank ran it with these "
 			       "arguments;"

@@ -22,7 +22,7 @@
 #define SHOWN 16 /* ranks named one by one */
 
 /* The innermost frame of the user's, or "" if there is none. */
-static char *place_of(const struct replay_word *w)
+char *replay_place_text(const struct replay_word *w)
 {
 	for (size_t i = 0; i < w->frames; i++) {
 		if (!symbol_is_foreign(w->where[i]))
@@ -91,7 +91,7 @@ static void report_words(const struct replay_front *f, const char *why, const ch
 
 		if (!w->why || strcmp(w->why, why) != 0)
 			continue;
-		place = place_of(w);
+		place = replay_place_text(w);
 		thread = thread_of(w);
 		rp_say(format, i, thread, (unsigned long)w->event, w->call, place, w->text);
 		others = replay_where_threads(&where, f, i, w->thread);
@@ -204,7 +204,7 @@ char *replay_wait_text(const struct replay_front *f, size_t rank)
 char *replay_word_text(const struct replay_front *f, size_t rank)
 {
 	const struct replay_word *w = &f->word[rank];
-	char *place = place_of(w), *thread = thread_of(w), *text;
+	char *place = replay_place_text(w), *thread = thread_of(w), *text;
 
 	text = rp_format("rank %zu%s, event %lu, %s%s: %s", rank, thread, (unsigned long)w->event,
 			 w->call, place, w->text);
@@ -306,7 +306,7 @@ static void report_stop(const struct replay_front *f)
 
 		if (!w->why || strcmp(w->why, REPLAY_WHY_STOP) != 0)
 			continue;
-		place = place_of(w);
+		place = replay_place_text(w);
 		why = stop ? trace_stop_words(stop->stop, stop->stop_value)
 			   : rp_strdup("its recording had stopped");
 		rp_say("replay ends at event %lu of rank %zu, %s%s: %s", (unsigned long)w->event, i,
@@ -333,7 +333,7 @@ static char *last_of(const struct replay_front *f, size_t rank)
 		free(place);
 		return text;
 	}
-	place = place_of(w);
+	place = replay_place_text(w);
 	thread =
 		strcmp(w->thread, "0") == 0 ? rp_strdup("") : rp_format(" of thread %s", w->thread);
 	text = rp_format("%s event %lu%s: %s%s", strcmp(w->text, "in") == 0 ? "in" : "after",

@@ -21,6 +21,7 @@
 #include "launch/moved.h"
 #include "launch/program.h"
 #include "launch/rank.h"
+#include "replay/halt.h"
 #include "replay/log.h"
 #include "replay/output.h"
 #include "replay/pass.h"
@@ -133,6 +134,16 @@ static void discard_output(const struct replay_front *f)
 	dup2(null, STDERR_FILENO);
 }
 
+/* Ctrl-C is gdb's, which is in the terminal's foreground with us: ranks and launcher are not. */
+static void leave_terminal(const struct replay_front *f)
+{
+	if (!f->halt || !f->halt->debug)
+		return;
+	setpgid(0, 0);
+	signal(SIGINT, SIG_DFL);
+	signal(SIGQUIT, SIG_DFL);
+}
+
 struct start {
 	const struct replay_front *front;
 	char **words;
@@ -166,6 +177,7 @@ static int start_words(void *data)
 		dup2(null, STDIN_FILENO);
 		close(null);
 	}
+	leave_terminal(start->front);
 	divert_output(start->front);
 	discard_output(start->front);
 	prctl(PR_SET_PDEATHSIG, SIGTERM); /* a launcher that is killed leaves its ranks behind */
@@ -189,6 +201,7 @@ static int start_alone(void *data)
 		.argv = f->command ? f->command : f->run->rank[f->one].start.argv,
 	};
 
+	leave_terminal(f);
 	discard_output(f);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	return launch_rank_run(&how);
@@ -270,11 +283,21 @@ int replay_run(struct replay_front *f)
 
 	if (code)
 		return code;
-	code = f->only ? leave_out_others(f) : ask_to_recover(f);
+	if (f->halt) {
+		f->env = environ;
+		f->here = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		code = replay_halt_tell(f);
+	}
+	if (f->halt && f->halt->debug) {
+		signal(SIGINT, SIG_IGN);
+		signal(SIGQUIT, SIG_IGN);
+	}
+	if (!code)
+		code = f->only ? leave_out_others(f) : ask_to_recover(f);
 	if (!code)
 		code = replay_start(f, &pid);
 	if (!code)
-		code = replay_output_judge(f, replay_watch(f, pid));
+		code = replay_halt_code(f, replay_output_judge(f, replay_watch(f, pid)));
 	replay_session_close(f);
 	return code;
 }

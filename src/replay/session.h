@@ -19,8 +19,10 @@
  * (hook/mpi/evaluate/evaluate.h); it holds the time of its start, nanoseconds of CLOCK_REALTIME.
  * S/checkpoint asks them to take images below S/ckpt and to log what they receive below S/log.
  * S/races asks checked programs for data that raced (race/log.h).
- * S/all is created by the front when every rank has said its last word.
- * S/refused is created by a rank that cannot be started and has said why.
+ * S/halt-NNNN says where threads of the rank halt, in lines "thread first second": before that
+ * event (without MPI, operation of threads), and, once the slot says so, before the second. S/all
+ * is created by the front when every rank has said its last word. S/refused is created by a rank
+ * that cannot be started and has said why.
  */
 #ifndef REPLAY_SESSION_H
 #define REPLAY_SESSION_H
@@ -55,6 +57,19 @@ enum replay_state {
 #define REPLAY_BY_HELPER 2
 /* Its recording stopped by itself. Set by the front. */
 #define REPLAY_STOPPED 4
+
+/* Before main; before what S/halt-NNNN names, events or operations; nowhere, but a debugger may
+   come; and before the process exits, until S/all. */
+#define REPLAY_HALT_START 1
+#define REPLAY_HALT_EVENTS 2
+#define REPLAY_HALT_OPERATIONS 4
+#define REPLAY_HALT_OPEN 8
+#define REPLAY_HALT_END 16
+#define REPLAY_HALT_BYTES 65536
+
+/* No place is left to halt at; and it need not wait for S/all to die as it did. */
+#define REPLAY_GO 1
+#define REPLAY_GO_TO_DEATH 2
 
 #define REPLAY_SYNC_UNIT 256
 #define REPLAY_COMMS 29 /* so that a slot is whole cache lines */
@@ -127,6 +142,14 @@ struct replay_slot {
 	/* receives without which the call at work does not return, as far as they are known */
 	struct replay_want want[REPLAY_WANTS];
 	uint32_t wants;
+	/* somebody wants to look at it, see hook/session/halt.h; set by the front but for the last
+	 * two */
+	uint32_t halt;    /* REPLAY_HALT_START and others */
+	uint32_t stage;   /* 1: on to the second places */
+	uint32_t go;      /* REPLAY_GO, REPLAY_GO_TO_DEATH */
+	uint32_t halted;  /* threads that are at their places */
+	uint64_t program; /* the address of main */
+	uint64_t pad[5];
 	/* collective operations entered, by communicator of all ranks, in the order of their birth
 	 */
 	uint32_t entered[REPLAY_COMMS];

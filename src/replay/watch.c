@@ -21,6 +21,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "launch/front.h"
+#include "replay/halt.h"
 
 #define NAP_NS 5000000
 #define GRACE 3.0   /* seconds a job gets to end by itself */
@@ -433,6 +434,9 @@ static int verdict(struct replay_front *f)
 		replay_report_stuck(f);
 		return RP_EXIT_DIVERGED;
 	}
+	if ((f->death_awaited || f->past_end || (f->words == f->ranks && is_all_done(f))) &&
+	    replay_halt_at_end(f))
+		return -1;
 	/* The others may wait for just that: some calls end when a partner has died. */
 	if (f->death_awaited && !f->released)
 		replay_session_release(f);
@@ -592,8 +596,15 @@ int replay_watch(struct replay_front *f, pid_t pid)
 	int status, code;
 
 	for (;;) {
-		if (waitpid(pid, &status, WNOHANG) == pid)
-			return code_at_end(f, status);
+		if (waitpid(pid, &status, WNOHANG) == pid) {
+			code = code_at_end(f, status);
+			replay_halt_finish(f);
+			return code;
+		}
+		if (replay_halt_is_over(f)) {
+			replay_end_job(f, pid, true);
+			return f->halt->gdb_status;
+		}
 		/* The user has had enough: what the ranks say now is about that. */
 		if (code_of_signal()) {
 			if (!wait_until(pid, &status, now() + GRACE))
@@ -608,9 +619,11 @@ int replay_watch(struct replay_front *f, pid_t pid)
 			last_change = now() - watch.stood;
 		}
 		at = stopwatch_now(&watch, f, last_change);
-		judge_silence(f, at - last_change, at - start);
+		if (!replay_halt_look(f, at - last_change))
+			judge_silence(f, at - last_change, at - start);
 		code = verdict(f);
 		if (code >= 0) {
+			replay_halt_finish(f);
 			replay_end_job(f, pid, code != RP_EXIT_BAD_INPUT);
 			return code;
 		}

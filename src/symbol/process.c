@@ -78,6 +78,7 @@ static int look_at_frame(Dwfl_Frame *frame, void *data)
 		char *where = rp_format("%s+0x%lx", path, (unsigned long)(pc + active - bias));
 
 		w->out->place = symbol_text(where);
+		w->out->pc = pc;
 		free(where);
 		return DWARF_CB_ABORT;
 	}

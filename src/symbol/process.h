@@ -7,12 +7,14 @@
 #define SYMBOL_PROCESS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct symbol_process;
 
 struct symbol_standing {
 	char *call;  /* of a library, that the program is in; NULL if it is in none */
 	bool sure;   /* that is its name, and not that of a function behind it */
+	uint64_t pc; /* of that frame: */
 	char *place; /* " at file.c:12 (function)": the innermost frame of the program's; or "" */
 };
 

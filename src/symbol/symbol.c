@@ -203,6 +203,22 @@ const char *symbol_variable(const char *module, uint64_t address, uint64_t *offs
 	return plain_name(m, name);
 }
 
+bool symbol_has(const char *module, const char *function)
+{
+	const struct module *m = find_module(module);
+	int n = m->dwfl_module ? dwfl_module_getsymtab(m->dwfl_module) : 0;
+
+	for (int i = 1; i < n; i++) {
+		GElf_Sym symbol;
+		const char *name = dwfl_module_getsym(m->dwfl_module, i, &symbol, NULL);
+
+		if (name && GELF_ST_TYPE(symbol.st_info) == STT_FUNC &&
+		    symbol.st_shndx != SHN_UNDEF && strcmp(name, function) == 0)
+			return true;
+	}
+	return false;
+}
+
 bool symbol_find_text(const char *text, bool returns, struct symbol_place *place)
 {
 	const char *plus = strrchr(text, '+');

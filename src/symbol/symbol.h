@@ -41,6 +41,9 @@ char *symbol_text(const char *where);
  */
 const char *symbol_variable(const char *module, uint64_t address, uint64_t *offset);
 
+/* Does the file define a function of that name? */
+bool symbol_has(const char *module, const char *function);
+
 /* Is this file ours, MPI's or libc's? Their frames are not where the user's mistake is. */
 bool symbol_is_foreign(const char *module);
 

@@ -108,7 +108,10 @@ struct hook_thread {
 	bool more;             /* there is one */
 	uint64_t calm; /* before this event a quick way may be taken, see hook/mpi/quick/quick.h */
 	bool todo;     /* it has yet to do what it did, see done.h */
-	bool final;    /* in the call the recording never saw return */
+	/* where it halts, of its events or of its operations, 0 for nowhere; and where after that:
+	 * see hook/session/halt.h */
+	uint64_t halt_at, halt_op, halt_then;
+	bool final;      /* in the call the recording never saw return */
 	uint64_t failed; /* polls since the last event; reset by who wants to know */
 	uint64_t events;
 	uint64_t checked; /* up to this event the digest was right */

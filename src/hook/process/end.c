@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/held.h"
 #include "base/log.h"
 #include "hook/common/done.h"
 #include "hook/common/process.h"
@@ -440,7 +441,7 @@ void hook_end_by_exit(int status)
 	hook_account_write_all();
 	hook_image_finish();
 	hook_session_last_word(t, REPLAY_WHY_EXIT, "", status, "", NULL, 0);
-	if (status != 0 || early)
+	if (status != 0 || early || hook_slot->halt & REPLAY_HALT_END)
 		wait_for_all(t, true);
 	hook_slot->state = REPLAY_GONE;
 }
@@ -655,11 +656,33 @@ static void say_end_by_signal(struct hook_thread *t, int sig, void *context, boo
 }
 
 /*
+ * A debugger has let the rank go on to its death, and stops at the signal before anybody else. If
+ * it went without a word, the front ends us: nobody is to be told of a death that is looked at.
+ */
+static void on_fatal_again(int sig, siginfo_t *info, void *context)
+{
+	const struct sigaction by_default = {.sa_handler = SIG_DFL};
+	int saved = errno;
+	bool traced;
+
+	(void)context;
+	hook_depth++;
+	while (!(traced = rp_traced(hook_process.pid)) && !hook_session_is_released())
+		nap();
+	REAL(sigaction)(sig, traced ? &by_default : &before[sig], NULL);
+	if (info->si_code <= 0)
+		syscall(SYS_tgkill, syscall(SYS_getpid), syscall(SYS_gettid), sig);
+	errno = saved;
+}
+
+/*
  * Notes the signal, puts the former handler back and lets the signal come once more.
  * The depth stays raised: what that handler calls is not the program's.
  */
 static void on_fatal(int sig, siginfo_t *info, void *context)
 {
+	const struct sigaction looked_at = {.sa_sigaction = on_fatal_again,
+					    .sa_flags = SA_SIGINFO | SA_ONSTACK};
 	struct hook_thread *t;
 	int saved = errno;
 
@@ -686,7 +709,10 @@ static void on_fatal(int sig, siginfo_t *info, void *context)
 			wait_for_all(t, outside);
 		}
 	}
-	REAL(sigaction)(sig, &before[sig], NULL);
+	if (hook_slot->go == REPLAY_GO_TO_DEATH)
+		REAL(sigaction)(sig, &looked_at, NULL);
+	else
+		REAL(sigaction)(sig, &before[sig], NULL);
 	if (info->si_code <= 0)
 		syscall(SYS_tgkill, syscall(SYS_getpid), syscall(SYS_gettid), sig);
 	errno = saved;

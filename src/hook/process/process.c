@@ -28,6 +28,7 @@
 #include "hook/output/output.h"
 #include "hook/program/sanitizer.h"
 #include "hook/session/moved.h"
+#include "hook/session/halt.h"
 #include "hook/session/session.h"
 #include "hook/session/unseen.h"
 #include "hook/thread/call/real.h"
@@ -341,6 +342,7 @@ HOOK_EXPORT int __libc_start_main(int (*main)(int, char **, char **), int argc, 
 		rtld_fini = before_libraries;
 		hook_thread_adopt_main();
 		hook_sanitizer_watch();
+		hook_halt_start(main);
 	}
 	errno = error;
 	return real(main, argc, argv, init, fini, rtld_fini, stack_end);

@@ -26,6 +26,7 @@
 #include "hook/output/output.h"
 #include "hook/program/modules.h"
 #include "hook/program/residue.h"
+#include "hook/session/halt.h"
 #include "hook/session/session.h"
 #include "hook/thread/evaluate/stacks.h"
 #include "trace/shelf.h"
@@ -178,10 +179,12 @@ void hook_thread_open(struct hook_thread *t)
 	if (t->opened)
 		return;
 	t->opened = true;
-	if (hook_process.mode == HOOK_REPLAY)
+	if (hook_process.mode == HOOK_REPLAY) {
 		view_open(t, hook_process.rank_fd);
-	else
+		hook_halt_open(t);
+	} else {
 		record_open(t);
+	}
 	if (hook_process.explore)
 		t->past = !view_open(t, hook_process.prelude_fd);
 }

@@ -352,10 +352,16 @@ void hook_session_last_word(const struct hook_thread *t, const char *why, const 
 	publish(buffer, (size_t)(out.at - buffer));
 }
 
-bool hook_session_all_ended(void)
+bool hook_session_is_released(void)
 {
 	char path[1100];
 
 	session_path(path, sizeof(path), "all");
 	return access(path, F_OK) == 0;
+}
+
+bool hook_session_all_ended(void)
+{
+	return __atomic_load_n(&hook_slot->go, __ATOMIC_ACQUIRE) == REPLAY_GO_TO_DEATH ||
+	       hook_session_is_released();
 }

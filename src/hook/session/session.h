@@ -46,7 +46,10 @@ void hook_session_last_word(const struct hook_thread *t, const char *why, const 
 /* "module+0xoffset" of an address, if it lies in a file. */
 void hook_session_place(const void *address, struct hook_text *out);
 
-/* True when the front has seen the last word of every rank. */
+/* True when the front has seen the last word of every rank, and lets them die as they did. */
+bool hook_session_is_released(void);
+
+/* The same, or a debugger wants to see this one die. */
 bool hook_session_all_ended(void);
 
 #endif

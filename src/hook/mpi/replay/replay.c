@@ -17,6 +17,7 @@
 #include "hook/mpi/replay/credit.h"
 #include "hook/mpi/replay/held.h"
 #include "hook/mpi/replay/yield.h"
+#include "hook/session/halt.h"
 #include "hook/session/session.h"
 
 #define NOISY_POLLS 1000
@@ -128,6 +129,8 @@ static void begin(struct hook_thread *t)
 	t->events++;
 	if (hook_thread_is_main(t))
 		replay_show_begin(t, t->peer, t->tag);
+	if (__builtin_expect(t->events == t->halt_at, 0))
+		hook_halt(t, t->events);
 	if (t->events >= t->order_view.events)
 		at_limit(t);
 	if (t->more && t->next_event <= t->events) {
@@ -215,6 +218,8 @@ static void opened(struct hook_thread *t, int world, int level)
 	replay_quick = hook_mpi_mode == &hook_mpi_replay && !replay_is_partial() &&
 		       !hook_mpi_turns && !hook_held_on && !hook_process.noise;
 	t->calm = hook_thread_is_main(t) ? t->order_view.events : 0;
+	if (t->halt_at && t->halt_at < t->calm)
+		t->calm = t->halt_at;
 }
 
 void replay_alone(struct hook_thread *t)

@@ -25,6 +25,7 @@
 #include "hook/kit/lock.h"
 #include "hook/kit/proc.h"
 #include "hook/kit/text.h"
+#include "hook/session/halt.h"
 #include "hook/session/session.h"
 #include "hook/thread/call/real.h"
 #include "hook/thread/sync/objects.h"
@@ -303,7 +304,7 @@ static void look_at_running(struct hook_thread *t, const struct overview *all)
 		return;
 	t->looks_in_vain = 0;
 	/* Whoever steps through a program has all the time that it takes. */
-	if (rp_traced(hook_process.pid))
+	if (hook_halt_is_on() || rp_traced(hook_process.pid))
 		return;
 	if (is_at_end(all))
 		hook_end_speak(t, t->waits_in);
@@ -329,7 +330,7 @@ void hook_sync_look(struct hook_thread *t)
 	 * A thread that was woken still counts as one that waits until it has a processor, and one
 	 * that a debugger holds may be on its way out of what it waits in.
 	 */
-	if (all.running || before != all.ops || all.speaker != t || rp_held(hook_process.pid))
+	if (all.running || before != all.ops || all.speaker != t || hook_halt_is_on())
 		t->looks_alike = 0;
 	else
 		t->looks_alike++;
@@ -372,7 +373,7 @@ bool hook_sync_await_others(struct hook_thread *t)
 		silence = all.ops == before && all.running <= (t->state == HOOK_THREAD_RUNS)
 				  ? silence + 1
 				  : 0;
-		if (silence % NAPS_PER_LOOK == 0 && silence && rp_held(hook_process.pid))
+		if (silence % NAPS_PER_LOOK == 0 && silence && hook_halt_is_on())
 			silence = 0;
 		before = all.ops;
 		hook_end_nap(t);

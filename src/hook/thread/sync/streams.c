@@ -10,6 +10,7 @@
 
 #include "hook/common/done.h"
 #include "hook/kit/text.h"
+#include "hook/session/halt.h"
 #include "hook/thread/call/real.h"
 #include "hook/thread/evaluate/account.h"
 #include "hook/thread/serial/baton.h"
@@ -156,6 +157,8 @@ void hook_sync_expect(struct hook_thread *t, const struct hook_sync_call *c, uin
 	struct trace_sync_rec rec;
 	bool predicted;
 
+	if (__builtin_expect(t->sync_reader.ops + 1 == t->halt_op, 0))
+		hook_halt(t, t->halt_op);
 	while (c->op != SYNC_BATON && hook_baton_on && hook_baton_parks_next(t)) {
 		hook_baton_park(t);
 		hook_baton_give(t);
@@ -190,6 +193,8 @@ static void foresee(struct hook_thread *t)
 	uint64_t unit = REPLAY_SYNC_UNIT - 1 - ops % REPLAY_SYNC_UNIT;
 
 	t->quick_until = ops + (calm < unit ? calm : unit);
+	if (t->halt_op > ops && t->halt_op <= t->quick_until)
+		t->quick_until = t->halt_op - 1;
 }
 
 void hook_sync_done(struct hook_thread *t, const struct hook_sync_call *c, uint64_t id,

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where a replay that stops is to stop: what the user says, and the places of all ranks. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "graph/cut.h"
+#include "replay/evaluate.h"
+#include "replay/halt.h"
+
+static int read_position(struct replay_halt *h, const char *text)
+{
+	const char *at = strchr(text, '@'), *dot = strchr(text, '.');
+	char *end;
+
+	errno = 0;
+	h->kind = REPLAY_TO_POSITION;
+	h->rank = (unsigned)strtoul(text, &end, 10);
+	if (!at || end == text || text[0] < '0' || text[0] > '9' || end != (dot ? dot : at))
+		return -EINVAL;
+	h->thread = dot ? rp_format("%.*s", (int)(at - dot - 1), dot + 1) : rp_strdup("0");
+	h->event = strtoull(at + 1, &end, 10);
+	if (errno || at[1] < '0' || at[1] > '9' || *end || !h->event || !h->thread[0])
+		return -EINVAL;
+	return 0;
+}
+
+int replay_halt_read(struct replay_halt *h, const char *text)
+{
+	static const struct {
+		const char *word;
+		enum replay_halt_kind kind;
+	} words[] = {
+		{"start", REPLAY_TO_START},
+		{"crash", REPLAY_TO_CRASH},
+		{"end", REPLAY_TO_END},
+	};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (strcmp(text, words[i].word) == 0) {
+			h->kind = words[i].kind;
+			return 0;
+		}
+	}
+	if (read_position(h, text) == 0)
+		return 0;
+	rp_say("'%s' is no point of a run: it is RANK@EVENT as in 3@1042, RANK.THREAD@EVENT, "
+	       "start, crash or end",
+	       text);
+	return RP_EXIT_BAD_INPUT;
+}
+
+/* What a position counts: calls of MPI, or operations of threads where there is no MPI. */
+static bool counts_calls(const struct trace_run *run)
+{
+	for (size_t i = 0; i < run->ranks; i++) {
+		if (run->rank[i].events)
+			return true;
+	}
+	return false;
+}
+
+/* How many there are of the thread; -1: there is no such thread. */
+static int64_t events_of(const struct trace_run_rank *rank, const char *thread, bool calls)
+{
+	int64_t found = -1;
+
+	for (size_t k = 0; k < rank->streams; k++) {
+		const struct trace_run_stream *s = &rank->stream[k];
+
+		if (strcmp(s->thread, thread) != 0)
+			continue;
+		found = found < 0 ? 0 : found;
+		if (s->kind == TRACE_STREAM_ORDER && calls && (int64_t)s->events > found)
+			found = (int64_t)s->events;
+		if (s->kind == TRACE_STREAM_SYNC && !calls && (int64_t)s->syncs > found)
+			found = (int64_t)s->syncs;
+	}
+	return found;
+}
+
+static int check_position(const struct replay_halt *h, const struct trace_run *run)
+{
+	bool calls = counts_calls(run);
+	char *whose;
+	int64_t n;
+
+	if (h->rank >= run->ranks) {
+		rp_say("there is no rank %u in %s: its ranks are 0 to %zu", h->rank, run->dir.show,
+		       run->ranks - 1);
+		return RP_EXIT_BAD_INPUT;
+	}
+	n = events_of(&run->rank[h->rank], h->thread, calls);
+	if (n < 0) {
+		rp_say("rank %u has no thread %s", h->rank, h->thread);
+		return RP_EXIT_BAD_INPUT;
+	}
+	if (h->event <= (uint64_t)n)
+		return 0;
+	whose = strcmp(h->thread, "0") == 0 ? rp_format("rank %u", h->rank)
+					    : rp_format("thread %s of rank %u", h->thread, h->rank);
+	rp_say("%s never came to %s %" PRIu64 ": it has %" PRId64 " of them%s", whose,
+	       calls ? "event" : "operation", h->event, n,
+	       calls ? "" : " (synchronisation of threads)");
+	free(whose);
+	return RP_EXIT_BAD_INPUT;
+}
+
+static void add_place(struct replay_halt *h, unsigned rank, const char *thread, uint64_t first,
+		      uint64_t second)
+{
+	char *before = h->places[rank];
+
+	h->places[rank] = rp_format("%s%s %" PRIu64 " %" PRIu64 "\n", before ? before : "", thread,
+				    first, second);
+	free(before);
+}
+
+/* The number of a thread of the rank, or -1. */
+static int64_t number_of(const struct graph_source *source, unsigned rank, const char *thread)
+{
+	for (uint32_t i = 0; i < graph_source_threads(source, rank); i++) {
+		if (strcmp(source->thread(source->context, rank, i), thread) == 0)
+			return i;
+	}
+	return -1;
+}
+
+/* By thread, the last event that is in the first `count` of the process. */
+static int last_events(const struct graph_source *source, unsigned rank, uint32_t count,
+		       uint64_t last[])
+{
+	const struct trace_event *e;
+	uint32_t thread;
+	int rc = 1;
+
+	source->rewind(source->context);
+	for (uint32_t i = 0; i < count; i++) {
+		rc = source->next(source->context, rank, &e, &thread);
+		if (rc <= 0)
+			break;
+		if (e->number > last[thread])
+			last[thread] = e->number;
+	}
+	return rc < 0 ? rc : 0;
+}
+
+/*
+ * Behind the last event that counts: a call may be several events, and only some in the cut. All
+ * come out of MPI_Init together.
+ */
+static int place_rank(struct replay_halt *h, const struct graph_source *source, unsigned rank,
+		      uint32_t past, uint32_t frontier)
+{
+	uint32_t threads = graph_source_threads(source, rank);
+	uint64_t *first = rp_alloc(threads + 1, sizeof(*first));
+	uint64_t *second = rp_alloc(threads + 1, sizeof(*second));
+	int rc = last_events(source, rank, past, first);
+
+	if (!rc)
+		rc = last_events(source, rank, frontier, second);
+	for (uint32_t i = 0; i < threads && !rc; i++) {
+		const char *name = source->thread(source->context, rank, i);
+		uint64_t least = strcmp(name, "0") == 0 ? 2 : 1;
+
+		first[i] = first[i] + 1 < least ? least : first[i] + 1;
+		second[i] = second[i] + 1 < first[i] ? first[i] : second[i] + 1;
+		if (rank == h->rank && strcmp(name, h->thread) == 0)
+			first[i] = second[i] = h->event;
+		add_place(h, rank, name, first[i], second[i]);
+	}
+	free(first);
+	free(second);
+	return rc;
+}
+
+static int place_all(struct replay_halt *h, const struct graph_source *source)
+{
+	int64_t thread = number_of(source, h->rank, h->thread);
+	struct graph_position position = {(uint32_t)thread, h->event};
+	struct graph_cut past, frontier;
+	int rc = 0;
+
+	if (thread < 0) {
+		add_place(h, h->rank, h->thread, h->event, h->event);
+		return 0;
+	}
+	graph_cut_init(&past, source->ranks);
+	graph_cut_init(&frontier, source->ranks);
+	rc = graph_cut_past(source, h->rank, &position, &past);
+	if (!rc)
+		rc = graph_cut_frontier(source, h->rank, &position, &frontier);
+	for (unsigned q = 0; q < source->ranks && !rc; q++)
+		rc = place_rank(h, source, q, past.count[q], frontier.count[q]);
+	graph_cut_free(&past);
+	graph_cut_free(&frontier);
+	return rc;
+}
+
+static int plan_cut(struct replay_halt *h, const struct trace_run *run)
+{
+	struct graph_source source;
+	int code = replay_evaluate(run->dir.path, NULL);
+
+	if (!code)
+		code = graph_source_open(&source, &run->dir);
+	if (code)
+		return code;
+	code = place_all(h, &source) == 0 ? 0 : RP_EXIT_BAD_INPUT;
+	graph_source_close(&source);
+	return code;
+}
+
+/* Did a rank die by itself? */
+static bool has_crashed(const struct trace_run *run)
+{
+	for (size_t i = 0; i < run->ranks; i++) {
+		const struct trace_run_stream *last = run->rank[i].last;
+
+		if (last && (last->end == TRACE_END_SIGNAL || last->end == TRACE_END_ABORT))
+			return true;
+	}
+	return false;
+}
+
+enum replay_halt_kind replay_halt_usual(const struct trace_run *run)
+{
+	return has_crashed(run) ? REPLAY_TO_CRASH : REPLAY_TO_START;
+}
+
+int replay_halt_plan(struct replay_halt *h, const struct trace_run *run)
+{
+	int code = 0;
+
+	h->places = rp_alloc(run->ranks, sizeof(*h->places));
+	if (h->debug && h->debugged >= run->ranks) {
+		rp_say("there is no rank %u in %s: its ranks are 0 to %zu", h->debugged,
+		       run->dir.show, run->ranks - 1);
+		return RP_EXIT_BAD_INPUT;
+	}
+	switch (h->kind) {
+	case REPLAY_TO_START:
+		h->flags = REPLAY_HALT_START;
+		return 0;
+	case REPLAY_TO_CRASH:
+		h->flags = REPLAY_HALT_OPEN;
+		if (has_crashed(run))
+			return 0;
+		rp_say("no rank of %s crashed; 'end' is where the recording ends", run->dir.show);
+		return RP_EXIT_BAD_INPUT;
+	case REPLAY_TO_END:
+		h->flags = REPLAY_HALT_END;
+		return 0;
+	case REPLAY_TO_POSITION:
+		code = check_position(h, run);
+	}
+	if (code)
+		return code;
+	h->flags = counts_calls(run) ? REPLAY_HALT_EVENTS : REPLAY_HALT_OPERATIONS;
+	/* Nobody else is looked at, or there is nobody else. */
+	if (run->ranks == 1 || (h->debug && h->debugged == h->rank)) {
+		add_place(h, h->rank, h->thread, h->event, h->event);
+		return 0;
+	}
+	return plan_cut(h, run);
+}

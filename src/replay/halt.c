@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The front's part of a halt: has everybody come to his place, and then the pause. */
+#include "replay/halt.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/held.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "launch/front.h"
+#include "replay/output.h"
+#include "replay/pass.h"
+#include "replay/where.h"
+
+#define SETTLED 0.1 /* seconds in which nothing moves, when all are at their places */
+#define SILENT 1.0  /* and when some are not */
+
+int replay_halt_tell(const struct replay_front *f)
+{
+	const struct replay_halt *h = f->halt;
+	int rc = 0;
+
+	for (size_t i = 0; i < f->ranks && !rc; i++) {
+		char *name = rp_format("halt-%04zu", i);
+		bool wanted = h->kind != REPLAY_TO_START || !h->debug || i == h->debugged;
+
+		if (h->places[i])
+			rc = replay_pass_write(f->session_fd, name, h->places[i]);
+		f->state->slot[i].halt = wanted ? h->flags : REPLAY_HALT_OPEN;
+		free(name);
+	}
+	if (rc)
+		rp_say("cannot write into the session: %s", strerror(-rc));
+	return rc ? RP_EXIT_FAILURE : 0;
+}
+
+static const struct replay_slot *slot_of(const struct replay_front *f, size_t rank)
+{
+	return &f->state->slot[rank];
+}
+
+static bool is_halted(const struct replay_front *f, size_t rank)
+{
+	return __atomic_load_n(&slot_of(f, rank)->halted, __ATOMIC_ACQUIRE);
+}
+
+static bool is_target_there(const struct replay_front *f)
+{
+	const struct replay_halt *h = f->halt;
+	unsigned rank = h->debug && h->kind == REPLAY_TO_START ? h->debugged : h->rank;
+
+	if (!is_halted(f, rank))
+		return false;
+	return h->kind == REPLAY_TO_START || strcmp(h->thread, "0") != 0 ||
+	       h->flags & REPLAY_HALT_OPERATIONS || slot_of(f, rank)->events >> 1 == h->event;
+}
+
+/* Others of which nothing more is to be expected. */
+static bool is_quiet(const struct replay_front *f, size_t rank)
+{
+	return is_halted(f, rank) || f->word[rank].why || slot_of(f, rank)->events & 1;
+}
+
+static bool all_are(const struct replay_front *f,
+		    bool (*so)(const struct replay_front *f, size_t rank))
+{
+	for (size_t i = 0; i < f->ranks; i++) {
+		if (!so(f, i))
+			return false;
+	}
+	return true;
+}
+
+static bool is_at_place(const struct replay_front *f, size_t rank)
+{
+	return is_halted(f, rank) || f->word[rank].why;
+}
+
+/* Who has no place of his own goes on beside. */
+static bool needs_only_target(const struct replay_halt *h)
+{
+	return h->debug && (h->kind == REPLAY_TO_START || h->debugged == h->rank);
+}
+
+static bool has_arrived(struct replay_front *f, double silent)
+{
+	struct replay_halt *h = f->halt;
+	bool there = is_target_there(f);
+
+	if (there && (needs_only_target(h) || all_are(f, is_at_place)))
+		return silent > SETTLED;
+	if (silent < SILENT || !all_are(f, is_quiet))
+		return false;
+	if (h->stage)
+		return there;
+	h->stage = 1;
+	for (size_t i = 0; i < f->ranks; i++)
+		__atomic_store_n(&f->state->slot[i].stage, 1, __ATOMIC_RELEASE);
+	return false;
+}
+
+static void let_go(const struct replay_front *f)
+{
+	for (size_t i = 0; i < f->ranks; i++)
+		__atomic_store_n(&f->state->slot[i].go, REPLAY_GO, __ATOMIC_RELEASE);
+}
+
+/* What the rank is about; the caller frees. */
+static char *state_of(const struct replay_front *f, size_t rank)
+{
+	const struct replay_slot *slot = slot_of(f, rank);
+	const struct replay_word *w = &f->word[rank];
+	unsigned long event = (unsigned long)(slot->events >> 1);
+	char *place, *text;
+
+	if (w->why && strcmp(w->why, REPLAY_WHY_EXIT) == 0)
+		return rp_format("ends with status %d", (int)w->value);
+	if (w->why && strcmp(w->why, REPLAY_WHY_SIGNAL) == 0) {
+		place = replay_place_text(w);
+		text = rp_format("dies of signal %d%s", (int)w->value, place);
+	} else if (slot->events & 1) {
+		place = replay_wait_text(f, rank);
+		text = rp_format("%s %zu@%lu, %s", is_halted(f, rank) ? "at" : "waits in", rank,
+				 event, place);
+	} else {
+		place = replay_where_main(f, rank);
+		text = event ? rp_format("behind %zu@%lu%s", rank, event, place)
+			     : rp_format("runs%s", place);
+	}
+	free(place);
+	return text;
+}
+
+static void say_rank(const struct replay_front *f, struct replay_where *where, size_t rank)
+{
+	char *text = state_of(f, rank), *others = replay_where_threads(where, f, rank, "0");
+
+	rp_say("  rank %zu, pid %d, %s", rank, slot_of(f, rank)->pid, text);
+	replay_where_say_lines(others);
+	free(others);
+	free(text);
+}
+
+static void say_where(const struct replay_front *f)
+{
+	static const char *const words[] = {
+		[REPLAY_TO_START] = "before main",
+		[REPLAY_TO_CRASH] = "at the crash",
+		[REPLAY_TO_END] = "at the end",
+	};
+	const struct replay_halt *h = f->halt;
+	struct replay_where where = {0};
+
+	replay_output_end_line(f);
+	if (h->kind == REPLAY_TO_POSITION && strcmp(h->thread, "0") == 0)
+		rp_say("stopped at %u@%lu", h->rank, (unsigned long)h->event);
+	else if (h->kind == REPLAY_TO_POSITION)
+		rp_say("stopped at %u.%s@%lu", h->rank, h->thread, (unsigned long)h->event);
+	else
+		rp_say("stopped %s", words[h->kind]);
+	for (size_t i = 0; i < f->ranks; i++)
+		say_rank(f, &where, i);
+	rp_say("look with 'gdb -p PID'; %s goes on, ctrl-C ends it",
+	       isatty(STDIN_FILENO) ? "Enter" : "a line on standard input");
+}
+
+/* True once a line has come. */
+static bool is_told_to_go(void)
+{
+	static bool at_end;
+	struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};
+	char bytes[256];
+	ssize_t n;
+
+	if (at_end || poll(&p, 1, 0) <= 0)
+		return false;
+	n = read(STDIN_FILENO, bytes, sizeof(bytes));
+	at_end = n <= 0;
+	return n > 0 && memchr(bytes, '\n', (size_t)n);
+}
+
+static void arrive(struct replay_front *f)
+{
+	f->halt->arrived = true;
+	if (f->halt->debug)
+		replay_halt_debug(f);
+	else
+		say_where(f);
+}
+
+/* gdb is attached: nobody has to be stopped by us any more. */
+static void look_at_gdb(struct replay_front *f)
+{
+	struct replay_halt *h = f->halt;
+	struct replay_slot *slot = &f->state->slot[h->debugged];
+	const struct replay_word *w = &f->word[h->debugged];
+	bool at_end = h->kind == REPLAY_TO_CRASH || h->kind == REPLAY_TO_END;
+
+	if (!h->attached && rp_traced(slot->pid)) {
+		h->attached = true;
+		if (!at_end)
+			let_go(f);
+		else if (w->why && strcmp(w->why, REPLAY_WHY_SIGNAL) == 0)
+			__atomic_store_n(&slot->go, REPLAY_GO_TO_DEATH, __ATOMIC_RELEASE);
+	}
+	if (!h->attached)
+		return;
+	h->over = !at_end || kill(slot->pid, 0) != 0;
+}
+
+bool replay_halt_is_over(struct replay_front *f)
+{
+	struct replay_halt *h = f->halt;
+	int status;
+
+	if (!h || !h->gdb || waitpid(h->gdb, &status, WNOHANG) != h->gdb)
+		return h && h->debug && h->arrived && !h->gdb;
+	h->gdb = 0;
+	h->gdb_status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+	return true;
+}
+
+bool replay_halt_look(struct replay_front *f, double silent)
+{
+	struct replay_halt *h = f->halt;
+
+	if (!h || h->over)
+		return false;
+	if (!h->arrived && (h->kind == REPLAY_TO_CRASH || h->kind == REPLAY_TO_END))
+		return false;
+	if (!h->arrived && has_arrived(f, silent))
+		arrive(f);
+	if (!h->arrived)
+		return all_are(f, is_quiet) && silent < f->patience;
+	if (h->debug)
+		look_at_gdb(f);
+	else if (is_told_to_go())
+		h->over = true;
+	if (h->over)
+		let_go(f);
+	return !h->over;
+}
+
+bool replay_halt_at_end(struct replay_front *f)
+{
+	struct replay_halt *h = f->halt;
+
+	if (!h || h->over || (h->kind != REPLAY_TO_CRASH && h->kind != REPLAY_TO_END))
+		return false;
+	if (!h->arrived)
+		arrive(f);
+	return true;
+}
+
+void replay_halt_finish(struct replay_front *f)
+{
+	struct timespec nap = {0, 20000000};
+
+	while (f->halt && f->halt->gdb && !replay_halt_is_over(f))
+		nanosleep(&nap, NULL);
+}
+
+int replay_halt_code(const struct replay_front *f, int code)
+{
+	if (!f->halt || !f->halt->debug || !f->halt->arrived || code == RP_EXIT_DIVERGED)
+		return code;
+	return f->halt->gdb_status;
+}
