@@ -3,7 +3,7 @@
  * reprise cc: compiles as the compiler does, and then once more for the checked twin: x.o-checked
  * beside x.o, app-checked beside app. What is recorded is the program itself, at its own speed; the
  * twin is only replayed. Invariant: the first compilation is exactly what was asked for, and its
- * status is ours; a twin that cannot be made is told of, and breaks no build.
+ * status is ours; if the twin cannot be made, a message says so, and the build goes on.
  */
 #include "cmd/cmd.h"
 
@@ -283,7 +283,7 @@ static int run_cxx(int argc, char **argv)
 #define NOTES                                                                                      \
 	"For example: make CC=\"reprise cc gcc\", or CC=\"reprise cc clang\" ./configure. The "    \
 	"exit "                                                                                    \
-	"status is that of the compiler; a twin that cannot be made is told of.\n"
+	"status is that of the compiler; if the twin cannot be made, a message says so.\n"
 
 const struct cmd_verb cmd_cc = {
 	.name = "cc",
