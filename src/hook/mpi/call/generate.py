@@ -63,6 +63,7 @@ HANDLES = {
     "MPI_COMM_SELF": ("MPI_Comm", "ompi_mpi_comm_self"),
     "MPI_COMM_NULL": ("MPI_Comm", "ompi_mpi_comm_null"),
     "MPI_REQUEST_NULL": ("MPI_Request", "ompi_request_null"),
+    "MPI_MESSAGE_NULL": ("MPI_Message", "ompi_message_null"),
     "MPI_PACKED": ("MPI_Datatype", "ompi_mpi_packed"),
     "MPI_BYTE": ("MPI_Datatype", "ompi_mpi_byte"),
     "MPI_DATATYPE_NULL": ("MPI_Datatype", "ompi_mpi_datatype_null"),
