@@ -34,6 +34,7 @@ extern const struct cmd_verb cmd_gdb;
 extern const struct cmd_verb cmd_explore;
 extern const struct cmd_verb cmd_evaluate;
 extern const struct cmd_verb cmd_checkpoint;
+extern const struct cmd_verb cmd_lines;
 extern const struct cmd_verb cmd_reduce;
 extern const struct cmd_verb cmd_info;
 extern const struct cmd_verb cmd_ls;

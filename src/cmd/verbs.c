@@ -16,6 +16,7 @@ const struct cmd_verb *const cmd_verbs[] = {
 	&cmd_stats,
 	&cmd_evaluate,
 	&cmd_checkpoint,
+	&cmd_lines,
 	&cmd_reduce,
 	&cmd_info,
 	&cmd_ls,
