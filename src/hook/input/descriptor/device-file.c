@@ -148,6 +148,8 @@ HOOK_EXPORT FILE *fopen(const char *path, const char *mode)
 		hook_output_opened(fileno(f), path);
 		if (hook_io_is_programs(SITE))
 			hook_channel_opened_from(fileno(f), path, flags);
+		if (mode[0] != 'r' || strchr(mode, '+'))
+			hook_output_child_writes(fileno(f));
 		if (mode[0] == 'w')
 			hook_output_writes(path);
 		else if (mode[0] == 'a')
