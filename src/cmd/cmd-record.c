@@ -24,6 +24,7 @@
 #include "base/mem.h"
 #include "cmd/show.h"
 #include "launch/command.h"
+#include "launch/environ.h"
 #include "launch/flavour.h"
 #include "launch/front.h"
 #include "launch/job.h"
@@ -603,7 +604,7 @@ static int run(int argc, char **argv)
 		code = launch_command_parse(&command, o.argv);
 	if (code)
 		return code;
-	if (getenv("REPRISE_MODE")) {
+	if (launch_environ_is_inside()) {
 		rp_say("this command runs inside a program that is itself being recorded or "
 		       "replayed: record only one of the two");
 		launch_command_free(&command);

@@ -7,6 +7,7 @@
 #include "launch/environ.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -57,18 +58,36 @@ static char *moved(const char *variable)
 	return rp_strdup(variable);
 }
 
-/* Replaces environ: recorded values, but current ones for variables that `current` names. */
+/* The same variable in another list, or NULL. */
+static char *find(char *const *list, const char *variable)
+{
+	size_t n = strcspn(variable, "=") + 1;
+
+	for (; *list; list++) {
+		if (strncmp(*list, variable, n) == 0)
+			return *list;
+	}
+	return NULL;
+}
+
+/*
+ * Replaces environ: recorded values in their order, but current ones for variables that `current`
+ * names.
+ */
 static void mix(char *const *recorded, bool (*current)(const char *variable))
 {
 	size_t n = 0, now = rp_strings_count(environ);
 	char **list = rp_alloc(now + rp_strings_count(recorded) + 1, sizeof(*list));
 
 	for (size_t i = 0; recorded[i]; i++) {
-		if (!current(recorded[i]))
-			list[n++] = moved(recorded[i]);
+		char *variable =
+			current(recorded[i]) ? find(environ, recorded[i]) : moved(recorded[i]);
+
+		if (variable)
+			list[n++] = variable;
 	}
 	for (size_t i = 0; i < now; i++) {
-		if (current(environ[i]))
+		if (current(environ[i]) && !find(recorded, environ[i]))
 			list[n++] = environ[i];
 	}
 	environ = list;
@@ -83,6 +102,21 @@ void launch_environ_of_front(char *const *recorded)
 {
 	if (recorded)
 		mix(recorded, is_of_session);
+}
+
+bool launch_environ_is_inside(void)
+{
+	FILE *f = fopen("/proc/self/environ", "r");
+	char *variable = NULL;
+	size_t room = 0;
+	bool found = getenv("REPRISE_MODE") != NULL;
+
+	while (f && !found && getdelim(&variable, &room, '\0', f) > 0)
+		found = strncmp(variable, "REPRISE_MODE=", strlen("REPRISE_MODE=")) == 0;
+	free(variable);
+	if (f)
+		fclose(f);
+	return found;
 }
 
 static void prepend(const char *name, const char *value)

@@ -3,6 +3,7 @@
 #ifndef LAUNCH_ENVIRON_H
 #define LAUNCH_ENVIRON_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Replaces environ: the recorded variables, but the launcher's and ours as they are now. */
@@ -13,6 +14,9 @@ void launch_environ_restore(char *const *recorded);
  * variables of the user's session or of the batch system. Does nothing if recorded is NULL.
  */
 void launch_environ_of_front(char *const *recorded);
+
+/* Was this process started by one that is recorded or replayed? Its hooks do not show that. */
+bool launch_environ_is_inside(void);
 
 /* Puts the hook library before whatever is preloaded. 0, or the exit code after saying why not. */
 int launch_environ_preload(const char *library) __attribute__((warn_unused_result));

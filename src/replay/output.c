@@ -7,6 +7,9 @@
  */
 #include "replay/output.h"
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -19,6 +22,7 @@
 #include "base/mem.h"
 #include "launch/front.h"
 #include "trace/output.h"
+#include "trace/theirs.h"
 #include "trace/written.h"
 
 #define SHOWN 4       /* ranks whose lines are shown */
@@ -351,29 +355,48 @@ static bool start_of(const void *ctx, const char *path, uint64_t *start)
 	return found;
 }
 
-/* Did children that are not recorded have files that the run wrote? */
-static bool children_may_write(const struct replay_front *f)
+static bool has_bit(int dir, const char *name, const char *path)
 {
-	uint64_t flags = 0;
+	struct trace_theirs theirs = {0};
+	int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
+	unsigned word;
+	uint64_t bit = trace_theirs_bit(XXH3_64bits(path, strlen(path)), &word);
+	bool is = fd >= 0 && pread(fd, &theirs, sizeof(theirs), 0) == sizeof(theirs) &&
+		  (theirs.version > TRACE_THEIRS_VERSION || theirs.word[word] & bit);
 
-	for (size_t i = 0; i < f->ranks; i++) {
-		for (size_t k = 0; k < f->run->rank[i].streams; k++) {
-			const struct trace_run_stream *s = &f->run->rank[i].stream[k];
-			struct trace_output o;
+	if (fd >= 0)
+		close(fd);
+	return is;
+}
 
-			if (s->kind != TRACE_STREAM_OUTPUT || !read_recorded(f, i, s->name, &o))
-				continue;
-			flags |= o.flags;
-			trace_output_free(&o);
-		}
+/* May children, which are not recorded, have written the file, then or now? */
+static bool is_theirs(const void *ctx, const char *path)
+{
+	const struct replay_front *f = ctx;
+	char *whole = realpath(path, NULL);
+	bool theirs = false;
+
+	for (size_t i = 0; i < f->ranks && !theirs; i++) {
+		char dir[TRACE_RANK_NAME_BYTES], name[48];
+		int fd;
+
+		trace_dir_rank_name(f->run->rank[i].rank, dir);
+		snprintf(name, sizeof(name), REPLAY_THEIRS "%04zu", i);
+		fd = openat(f->run->dir.fd, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		theirs = has_bit(fd, TRACE_THEIRS, whole ? whole : path) ||
+			 has_bit(f->session_fd, name, whole ? whole : path);
+		if (fd >= 0)
+			close(fd);
 	}
-	return flags & TRACE_OUTPUT_INHERITED;
+	free(whole);
+	return theirs;
 }
 
 /* While another replay of the run is at work, the files are unfinished. */
 static int judge_files(const struct replay_front *f, int code)
 {
 	struct stat moved;
+	bool theirs;
 	char *text;
 
 	/* Where directories lie elsewhere now, so do the files. */
@@ -383,7 +406,7 @@ static int judge_files(const struct replay_front *f, int code)
 		if (!is_reproduced(f, i))
 			return code;
 	}
-	text = trace_written_difference(&f->run->dir, start_of, f);
+	text = trace_written_difference(&f->run->dir, start_of, is_theirs, f, &theirs);
 	if (!text || f->force || !replay_session_is_alone(f)) {
 		free(text);
 		return code;
@@ -391,7 +414,7 @@ static int judge_files(const struct replay_front *f, int code)
 	for (char *p = text; *p; p++)
 		*p = (unsigned char)*p < ' ' || *p == 0x7f ? '?' : *p;
 	replay_output_end_line(f);
-	if (children_may_write(f)) {
+	if (theirs) {
 		rp_say("a file that the run wrote differs from the recorded one: %s; child "
 		       "processes had it open, too, and these run again, not replayed",
 		       text);

@@ -40,6 +40,7 @@ static inline size_t replay_credit_row(size_t ranks)
 }
 
 #define REPLAY_PRINTED "output-"
+#define REPLAY_THEIRS "theirs-" /* and the rank, four digits: files its children may write */
 
 #define REPLAY_STATE_MAGIC 0x5245504c41593031ull
 

@@ -257,12 +257,13 @@ static char *differs(const struct kept *k, const char *path, int fd, uint64_t si
 	return NULL;
 }
 
-static char *difference(const struct kept *k, trace_written_start_fn *start_of, const void *ctx)
+static char *difference(const struct kept *k, const char *path, trace_written_start_fn *start_of,
+			const void *ctx)
 {
-	char *path = rp_format("%.*s", (int)k->length, (const char *)k->path), *text;
 	bool appended = k->length && !k->path[k->length - 1];
 	uint64_t size, start = 0;
 	int fd = open_file(path, &size);
+	char *text;
 
 	if (fd < 0)
 		text = rp_format("%s is not there", path);
@@ -272,17 +273,16 @@ static char *difference(const struct kept *k, trace_written_start_fn *start_of, 
 		text = differs(k, path, fd, size, start);
 	if (fd >= 0)
 		close(fd);
-	free(path);
 	return text;
 }
 
 char *trace_written_difference(const struct trace_dir *dir, trace_written_start_fn *start_of,
-			       const void *ctx)
+			       trace_written_theirs_fn *is_theirs, const void *ctx, bool *theirs)
 {
+	char *text = NULL, *other = NULL, *path;
 	struct trace_view view;
 	struct kept kept;
 	const char *why;
-	char *text = NULL;
 	uint64_t at = 0;
 	size_t n;
 
@@ -290,9 +290,21 @@ char *trace_written_difference(const struct trace_dir *dir, trace_written_start_
 		return NULL;
 	while (!text && view.header->kind == TRACE_STREAM_WRITTEN &&
 	       (n = read_kept(view.bytes + at, view.bytes + view.length, &kept))) {
-		text = difference(&kept, start_of, ctx);
+		path = rp_format("%.*s", (int)kept.length, (const char *)kept.path);
+		text = difference(&kept, path, start_of, ctx);
+		if (text && is_theirs(ctx, path)) {
+			if (other)
+				free(text);
+			else
+				other = text;
+			text = NULL;
+		}
+		free(path);
 		at += n;
 	}
 	trace_view_close(&view);
-	return text;
+	*theirs = !text;
+	if (text)
+		free(other);
+	return text ? text : other;
 }

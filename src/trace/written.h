@@ -18,12 +18,15 @@ int trace_written_keep(const struct trace_dir *dir) __attribute__((warn_unused_r
 /* Where the replay began to append to a file; false: it did not open it so. */
 typedef bool trace_written_start_fn(const void *ctx, const char *path, uint64_t *start);
 
+/* May processes that are not recorded have written the file? */
+typedef bool trace_written_theirs_fn(const void *ctx, const char *path);
+
 /*
  * After a replay: NULL if the files are as they were, or nothing is known of them; otherwise a
- * sentence part about the first that is not: "/tmp/out differs from byte 65536 on". The caller
- * frees.
+ * sentence part about the first that is not: "/tmp/out differs from byte 65536 on". One that others
+ * may have written is named only if there is no other: *theirs. The caller frees.
  */
 char *trace_written_difference(const struct trace_dir *dir, trace_written_start_fn *start_of,
-			       const void *ctx);
+			       trace_written_theirs_fn *is_theirs, const void *ctx, bool *theirs);
 
 #endif

@@ -70,7 +70,7 @@ int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout, co
 
 /* clang-format off */
 #define HOOK_REALS(X) \
-	X(fork) X(_Fork) X(clone) X(posix_spawn) X(posix_spawnp) \
+	X(fork) X(_Fork) X(clone) X(posix_spawn) X(posix_spawnp) X(execve) X(execvpe) X(fexecve) X(execveat) \
 	X(wait) X(waitpid) X(wait3) X(wait4) X(waitid) X(system) X(pclose) \
 	X(clock_gettime) X(gettimeofday) X(time) X(clock) X(times) X(timespec_get) X(getrusage) \
 	X(getpid) X(getppid) X(gettid) X(kill) X(killpg) X(tgkill) X(sigqueue) X(getpgid) X(getpgrp) X(getsid) X(setsid) X(setpgid) X(tcsetpgrp) \

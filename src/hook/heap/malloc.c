@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hook/common/environ.h"
 #include "hook/common/thread.h"
 #include "hook/heap/core.h"
 #include "hook/heap/note.h"
@@ -365,7 +366,7 @@ static void leave_it(const char *whose, const void *base)
 
 void hook_heap_start(void)
 {
-	const char *heap = getenv("REPRISE_HEAP"), *stranger;
+	const char *heap = hook_environ_get("REPRISE_HEAP"), *stranger;
 	const void *base;
 
 	if (!heap_system.malloc)

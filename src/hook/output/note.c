@@ -21,7 +21,9 @@
 #include "hook/kit/lock.h"
 #include "hook/kit/text.h"
 #include "hook/output/output.h"
+#include "hook/output/page.h"
 #include "hook/output/tags.h"
+#include "hook/output/theirs.h"
 #include "hook/program/residue.h"
 #include "replay/session.h"
 #include "trace/output.h"
@@ -51,37 +53,10 @@ static bool lost;
 static uint64_t files[FILES_KNOWN]; /* hashes of the paths noted last */
 static size_t files_noted;
 
-static void store(uint64_t *word, uint64_t value)
-{
-	__atomic_store_n(word, trace_word_pack(value), __ATOMIC_RELEASE);
-}
-
-/* Changes a word that other processes may change, too, by what it is and `x`. */
-static void change(uint64_t *word, uint64_t (*how)(uint64_t, uint64_t), uint64_t x)
-{
-	uint64_t before = __atomic_load_n(word, __ATOMIC_RELAXED), value;
-
-	do {
-		if (!trace_word_unpack(before, &value))
-			return;
-	} while (!__atomic_compare_exchange_n(word, &before, trace_word_pack(how(value, x)), true,
-					      __ATOMIC_RELEASE, __ATOMIC_RELAXED));
-}
-
-static uint64_t with(uint64_t flags, uint64_t flag)
-{
-	return flags | flag;
-}
-
-static uint64_t plus(uint64_t sum, uint64_t x)
-{
-	return sum + x;
-}
-
 static void raise_flag(uint64_t flag)
 {
 	if (page)
-		change(&page->flags, with, flag);
+		hook_page_change(&page->flags, hook_page_with, flag);
 }
 
 static void cannot_keep(void)
@@ -144,7 +119,7 @@ static void put_hashes(struct chain *c, unsigned i, const uint8_t *p, size_t n)
 		XXH3_64bits_reset(&c->state);
 		c->in_block = 0;
 	}
-	store(&page->hash[i], c->in_block ? XXH3_64bits_digest(&c->state) >> 16 : 0);
+	hook_page_store(&page->hash[i], c->in_block ? XXH3_64bits_digest(&c->state) >> 16 : 0);
 }
 
 static void note_own(unsigned i, const uint8_t *p, size_t n)
@@ -158,7 +133,7 @@ static void note_own(unsigned i, const uint8_t *p, size_t n)
 	if (done < n && !lost)
 		put_hashes(c, i, p + done, n - done);
 	c->length += lost ? done : n;
-	store(&page->length[i], c->length << 1 | (p[n - 1] != '\n'));
+	hook_page_store(&page->length[i], c->length << 1 | (p[n - 1] != '\n'));
 }
 
 /* Children end in any order: what they print is a sum. */
@@ -169,7 +144,7 @@ static void note_child(unsigned i, const uint8_t *p, size_t n)
 
 	XXH3_64bits_update(&c->state, p, n);
 	hash = XXH3_64bits_digest(&c->state) >> 16;
-	change(&page->children, plus, hash - c->hash);
+	hook_page_change(&page->children, hook_page_plus, hash - c->hash);
 	c->hash = hash;
 }
 
@@ -340,6 +315,12 @@ void hook_output_appends(const char *path, int fd)
 		note_opened(path, st.st_size);
 }
 
+void hook_output_child_writes(int fd)
+{
+	if (role == ROLE_CHILD)
+		hook_output_theirs_by_descriptor(fd);
+}
+
 /* One that was written gets another name, often that by which people know it. */
 void hook_output_renamed(const char *from, const char *to)
 {
@@ -347,6 +328,8 @@ void hook_output_renamed(const char *from, const char *to)
 	int error = errno;
 	size_t n;
 
+	if (role == ROLE_CHILD)
+		hook_output_theirs_by_path(to);
 	if (!files_noted || !keeps_files())
 		return;
 	hook_depth = HOOK_CLOSED;
@@ -434,7 +417,7 @@ static struct trace_output_page *map_first(void)
 static void describe(const struct stat st[3], const bool open[3])
 {
 	for (int i = 0; i < 3; i++)
-		store(&page->was[i], hook_output_kind(i, &st[i], open[i]));
+		hook_page_store(&page->was[i], hook_output_kind(i, &st[i], open[i]));
 	for (int i = 0; i < 2; i++) {
 		const struct stat *s = &st[i + 1];
 
@@ -505,6 +488,7 @@ void hook_output_attach(void)
 	page = map_first();
 	if (page) {
 		hook_output_tag_alike(page);
+		hook_output_theirs_inherited();
 		reset_chains();
 		role = ROLE_CHILD;
 		hook_output_watch_stdio();
@@ -519,7 +503,7 @@ void hook_output_is_child(void)
 	lock = (struct hook_lock){0};
 	busy = false;
 	if (role == ROLE_OWN && files_noted)
-		raise_flag(TRACE_OUTPUT_INHERITED);
+		hook_output_theirs_inherited();
 	reset_chains();
 	hook_output_tag_owner();
 	role = ROLE_CHILD;

@@ -87,6 +87,9 @@ void hook_output_writes(const char *path);
 void hook_output_appends(const char *path, int fd);
 void hook_output_renamed(const char *from, const char *to);
 
+/* The same of a child process, by whatever way it may write. */
+void hook_output_child_writes(int fd);
+
 /* Descriptors come and go. */
 void hook_output_duplicated(int from, int to);
 void hook_output_opened(int fd, const char *path);

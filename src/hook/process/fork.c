@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 
 #include "hook/common/child.h"
+#include "hook/common/environ.h"
 #include "hook/common/process.h"
 #include "hook/common/real.h"
 #include "hook/common/signal.h"
@@ -101,6 +102,8 @@ HOOK_EXPORT int clone(int (*begin)(void *), void *stack, int flags, void *arg, .
 	return flags & CLONE_THREAD || hook_depth ? pid : hook_child_made("clone", pid);
 }
 
+#define WHOLE(env) hook_environ_whole(env, __builtin_alloca(hook_environ_room(env)))
+
 /* These return an error number. */
 #define DEFINE_SPAWN(name)                                                                         \
 	HOOK_EXPORT int name(                                                                      \
@@ -111,10 +114,10 @@ HOOK_EXPORT int clone(int (*begin)(void *), void *stack, int flags, void *arg, .
 		pid_t made;                                                                        \
                                                                                                    \
 		if (hook_depth)                                                                    \
-			return REAL(name)(pid, file, actions, attributes, argv, envp);             \
+			return REAL(name)(pid, file, actions, attributes, argv, WHOLE(envp));      \
 		hook_signal_pass();                                                                \
 		hook_depth = HOOK_CLOSED;                                                          \
-		rc = REAL(name)(&made, file, actions, attributes, argv, envp);                     \
+		rc = REAL(name)(&made, file, actions, attributes, argv, WHOLE(envp));              \
 		errno = rc;                                                                        \
 		hook_depth = hook_self ? hook_self->passive : 0;                                   \
 		made = hook_child_made(#name, rc ? -1 : made);                                     \

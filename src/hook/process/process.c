@@ -19,6 +19,7 @@
 
 #include "base/fd.h"
 #include "hook/common/end.h"
+#include "hook/common/environ.h"
 #include "hook/common/thread.h"
 #include "hook/heap/system.h"
 #include "hook/input/file/infile.h"
@@ -68,7 +69,7 @@ void hook_stream_name(const struct hook_thread *t, const char *what, char *out, 
 
 static bool copy_env(const char *name, char *out, size_t size)
 {
-	const char *value = getenv(name);
+	const char *value = hook_environ_get(name);
 
 	if (!value || strlen(value) >= size)
 		return false;
@@ -126,14 +127,14 @@ static bool is_told(const char *name)
 
 static bool read_environment(void)
 {
-	const char *mode = getenv("REPRISE_MODE");
-	const char *rank = getenv("REPRISE_RANK");
-	const char *noise = getenv("REPRISE_NOISE");
-	const char *fault = getenv("REPRISE_FAULT");
-	const char *discard = getenv("REPRISE_DISCARD");
-	const char *trace = getenv("REPRISE_TRACE");
-	const char *threads = getenv("REPRISE_THREADS");
-	const char *snapshot = getenv("REPRISE_SNAPSHOT");
+	const char *mode = hook_environ_get("REPRISE_MODE");
+	const char *rank = hook_environ_get("REPRISE_RANK");
+	const char *noise = hook_environ_get("REPRISE_NOISE");
+	const char *fault = hook_environ_get("REPRISE_FAULT");
+	const char *discard = hook_environ_get("REPRISE_DISCARD");
+	const char *trace = hook_environ_get("REPRISE_TRACE");
+	const char *threads = hook_environ_get("REPRISE_THREADS");
+	const char *snapshot = hook_environ_get("REPRISE_SNAPSHOT");
 	char path[1100];
 	int fd;
 
@@ -189,7 +190,7 @@ static bool mpi_is_linked(void)
  */
 static bool is_of_another_launch(void)
 {
-	const char *launched = getenv("REPRISE_LAUNCHED");
+	const char *launched = hook_environ_get("REPRISE_LAUNCHED");
 
 	if (!launched || strcmp(launched, "0") != 0)
 		return false;
@@ -304,6 +305,8 @@ __attribute__((constructor)) static void start(void)
 	int error = errno;
 
 	begin();
+	if (hook_environ_get("REPRISE_MODE"))
+		hook_environ_hide();
 	errno = error;
 }
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hook/common/environ.h"
 #include "hook/common/hook.h"
 #include "hook/input/value/input.h"
 #include "hook/kit/text.h"
@@ -136,7 +137,7 @@ static void check_all(void)
 	struct trace_input_reader reader;
 	struct trace_input_rec rec;
 
-	const char *force = getenv("REPRISE_FORCE");
+	const char *force = hook_environ_get("REPRISE_FORCE");
 
 	if (force && strcmp(force, "1") == 0)
 		return;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "hook/common/child.h"
+#include "hook/common/environ.h"
 #include "hook/common/real.h"
 #include "hook/input/channel/channel.h"
 #include "hook/input/descriptor/device.h"
@@ -148,6 +149,8 @@ HOOK_EXPORT FILE *fopen(const char *path, const char *mode)
 		hook_output_opened(fileno(f), path);
 		if (hook_io_is_programs(SITE))
 			hook_channel_opened_from(fileno(f), path, flags);
+		if (mode[0] != 'r' || strchr(mode, '+'))
+			hook_output_child_writes(fileno(f));
 		if (mode[0] == 'w')
 			hook_output_writes(path);
 		else if (mode[0] == 'a')
@@ -172,8 +175,11 @@ HOOK_EXPORT FILE *tmpfile64(void) __attribute__((alias("tmpfile")));
 HOOK_EXPORT FILE *popen(const char *command, const char *mode)
 {
 	bool numbers = hook_file_opens(SITE);
-	FILE *f = REAL(popen)(command, mode);
+	FILE *f;
 
+	hook_environ_show();
+	f = REAL(popen)(command, mode);
+	hook_environ_unshow();
 	if (numbers)
 		f = numbered(f, "popen");
 	if (!f || !hook_channel_may_make(SITE))

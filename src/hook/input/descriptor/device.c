@@ -157,6 +157,8 @@ static bool has_mode(int flags)
 
 static void written(int fd, int dir, const char *path, int flags)
 {
+	if ((flags & O_ACCMODE) != O_RDONLY)
+		hook_output_child_writes(fd);
 	if ((flags & O_ACCMODE) == O_RDONLY || (dir != AT_FDCWD && path[0] != '/'))
 		return;
 	if (flags & O_TRUNC)

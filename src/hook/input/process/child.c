@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 
 #include "base/held.h"
+#include "hook/common/environ.h"
 #include "hook/common/real.h"
 #include "hook/common/signal.h"
 #include "hook/input/channel/channel.h"
@@ -414,18 +415,28 @@ HOOK_EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 }
 
 /* Its child is made and waited for by libc, in replay, too. */
+static int run(const char *command)
+{
+	int rc;
+
+	hook_environ_show();
+	rc = REAL(system)(command);
+	hook_environ_unshow();
+	return rc;
+}
+
 HOOK_EXPORT int system(const char *command)
 {
 	if (!hook_io_is_programs(SITE))
-		return REAL(system)(command);
+		return run(command);
 	HOOK_IO(io, "system", HOOK_IO_GETS);
 	if (io.live) {
-		hook_io_did(&io, REAL(system)(command));
+		hook_io_did(&io, run(command));
 		if (command)
 			hook_child_note();
 	} else {
 		hook_sync_let_go(io.t);
-		compare("system", io.result < 0 ? -1 : (int)io.result, REAL(system)(command));
+		compare("system", io.result < 0 ? -1 : (int)io.result, run(command));
 	}
 	return (int)hook_io_result(&io);
 }

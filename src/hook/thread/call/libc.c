@@ -12,6 +12,7 @@
 #include <syslog.h>
 #include <time.h>
 
+#include "hook/common/environ.h"
 #include "hook/program/runtime.h"
 #include "hook/thread/call/statics.h"
 #include "hook/thread/stdio/wrap.h"
@@ -92,11 +93,23 @@ HOOK_EXPORT char *getenv(const char *name)
 	return secure_getenv(name);
 }
 
-SHARED(SYNC_SETTINGS, int, setenv, (const char *name, const char *value, int replaces),
-       (name, value, replaces))
-SHARED(SYNC_SETTINGS, int, unsetenv, (const char *name), (name))
-SHARED(SYNC_SETTINGS, int, putenv, (char *setting), (setting))
-SHARED(SYNC_SETTINGS, int, clearenv, (void), ())
+/* What is executed meanwhile gets another array (common/environ.h). */
+#define CHANGES(name, parameters, arguments)                                                       \
+	HOOK_EXPORT int name parameters                                                            \
+	{                                                                                          \
+		USE_STATE(SYNC_SETTINGS);                                                          \
+		int rc;                                                                            \
+                                                                                                   \
+		hook_environ_begin();                                                              \
+		rc = REAL(name) arguments;                                                         \
+		hook_environ_end();                                                                \
+		return rc;                                                                         \
+	}
+
+CHANGES(setenv, (const char *name, const char *value, int replaces), (name, value, replaces))
+CHANGES(unsetenv, (const char *name), (name))
+CHANGES(putenv, (char *setting), (setting))
+CHANGES(clearenv, (void), ())
 SHARED(SYNC_SETTINGS, char *, setlocale, (int category, const char *name), (category, name))
 SHARED(SYNC_SETTINGS, struct lconv *, localeconv, (void), ())
 SHARED(SYNC_SETTINGS, void, tzset, (void), ())

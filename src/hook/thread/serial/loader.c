@@ -44,11 +44,20 @@ static void await_loader(const void *site)
 	}
 }
 
-void *hook_loader_enter(int which, const void *site, const char *file, int mode)
+struct entry {
+	void *real;
+	long mode; /* what may stay of the mode */
+};
+
+struct entry hook_loader_enter(int which, const void *site, const char *file, int mode)
 	__attribute__((used));
 
-/* The real function, which is then to be called. Of dlmopen the file is not known. */
-void *hook_loader_enter(int which, const void *site, const char *file, int mode)
+/*
+ * The real function, which is then to be called. Of dlmopen the file is not known. A library that
+ * is bound to libc before all others (RTLD_DEEPBIND) would free with libc what the program has
+ * from our malloc, and ask libc for what is recorded.
+ */
+struct entry hook_loader_enter(int which, const void *site, const char *file, int mode)
 {
 	static const char *const names[] = {"dlopen", "dlmopen"};
 	static void *real[2];
@@ -59,11 +68,12 @@ void *hook_loader_enter(int which, const void *site, const char *file, int mode)
 		await_loader(site);
 	if (which == 0 && file && hook_lookup_opening && hook_depth == 0)
 		hook_lookup_opening(file, mode, site);
-	return real[which];
+	return (struct entry){real[which],
+			      hook_process.mode == HOOK_INERT ? -1 : ~(long)RTLD_DEEPBIND};
 }
 
 /* The loader looks where the file says from which it is called: so it must be as if it were. */
-#define ENTER(which)                                                                               \
+#define ENTER(which, change)                                                                       \
 	__asm__("push %rdi\n\t"                                                                    \
 		"push %rsi\n\t"                                                                    \
 		"push %rdx\n\t"                                                                    \
@@ -73,23 +83,23 @@ void *hook_loader_enter(int which, const void *site, const char *file, int mode)
 		"mov $" #which ", %edi\n\t"                                                        \
 		"mov 24(%rsp), %rsi\n\t"                                                           \
 		"call hook_loader_enter\n\t"                                                       \
+		"mov %rdx, %rcx\n\t"                                                               \
 		"pop %rdx\n\t"                                                                     \
 		"pop %rsi\n\t"                                                                     \
 		"pop %rdi\n\t"                                                                     \
-		".cfi_adjust_cfa_offset -24\n\t"                                                   \
-		"jmp *%rax")
+		".cfi_adjust_cfa_offset -24\n\t" change "jmp *%rax")
 
 HOOK_EXPORT __attribute__((naked)) void *dlopen(__attribute__((unused)) const char *file,
 						__attribute__((unused)) int mode)
 {
-	ENTER(0);
+	ENTER(0, "and %ecx, %esi\n\t");
 }
 
 HOOK_EXPORT __attribute__((naked)) void *dlmopen(__attribute__((unused)) Lmid_t space,
 						 __attribute__((unused)) const char *file,
 						 __attribute__((unused)) int mode)
 {
-	ENTER(1);
+	ENTER(1, "");
 }
 
 HOOK_EXPORT int dlclose(void *handle)
