@@ -144,12 +144,19 @@ static bool start_of(const void *ctx, const char *path, uint64_t *start)
 	return path[0] != 0;
 }
 
+static bool is_theirs(const void *ctx, const char *path)
+{
+	(void)ctx;
+	return strlen(path) & 1;
+}
+
 static void read_written(const struct trace_view *v)
 {
 	const struct trace_dir dir = {.fd = -1};
+	bool theirs;
 
 	(void)v;
-	free(trace_written_difference(&dir, start_of, NULL));
+	free(trace_written_difference(&dir, start_of, is_theirs, NULL, &theirs));
 }
 
 /* The words of `dump`, of whatever comes. */

@@ -55,7 +55,7 @@ static int write_one(struct dl_phdr_info *info, size_t size, void *data)
 void hook_mapped_write(int dirfd)
 {
 	struct list list = {.fd = -1};
-	char name[32], draft[32];
+	char name[32], draft[64];
 	uint64_t loaded = 0;
 	ssize_t n;
 
