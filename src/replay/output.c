@@ -429,6 +429,16 @@ static int judge_files(const struct replay_front *f, int code)
 	return code;
 }
 
+/* A process that begins at an image writes to copies of the files that it had open there. */
+static void say_not_compared(const struct replay_front *f)
+{
+	if (faccessat(f->run->dir.fd, TRACE_WRITTEN, F_OK, 0) != 0)
+		return;
+	replay_output_end_line(f);
+	rp_say("files that the program writes were not compared: this replay %s",
+	       f->only ? "is of one rank alone" : "began in the middle of the run");
+}
+
 int replay_output_judge(const struct replay_front *f, int code)
 {
 	bool diverged = f->stuck || replay_front_any(f, REPLAY_WHY_DIVERGED), own = false;
@@ -441,8 +451,12 @@ int replay_output_judge(const struct replay_front *f, int code)
 			others += judge_rank(f, i, !diverged && !others, &own);
 	}
 	/* Files may be the work of several ranks. */
+	if (!others && !diverged && (f->only || f->image))
+		say_not_compared(f);
+	else if (!others && !diverged)
+		code = judge_files(f, code);
 	if (!others)
-		return diverged || f->only ? code : judge_files(f, code);
+		return code;
 	if (!diverged && own)
 		say_why(f);
 	/* With --force another program may be replayed; its output may differ. */

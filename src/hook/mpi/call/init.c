@@ -332,7 +332,7 @@ HOOK_EXPORT int MPI_Abort(MPI_Comm comm, int code)
 		t->call = CALL_Abort;
 		hook_end_by_abort(t, code);
 	}
-	return hook_mpi_real.Abort(comm, code);
+	return hook_mpi_top.Abort(comm, code);
 }
 
 static int fetch_wtime(void *unused, uint64_t *bits)

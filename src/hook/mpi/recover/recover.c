@@ -6,6 +6,9 @@
  */
 #include "hook/mpi/recover/recover.h"
 
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include "hook/common/end.h"
 
 #define SELF_TAG 1
@@ -211,6 +214,15 @@ static int recover_Finalize(void)
 	return MPI_SUCCESS;
 }
 
+/* MPI would tell the launcher, which is not there, and wait for its answer. */
+static int recover_Abort(MPI_Comm comm, int code)
+{
+	if (hook_process.recover == HOOK_RECOVER_AMONG)
+		return hook_mpi_real.Abort(comm, code);
+	syscall(SYS_exit_group, code);
+	return MPI_ERR_OTHER;
+}
+
 HOOK_EXPORT int MPI_Finalized(int *flag)
 {
 	int rc = MPI_SUCCESS;
@@ -239,6 +251,7 @@ void hook_recover_open(struct hook_thread *t)
 	HOOK_MPI_INSTALL_EXCHANGE(recover, &hook_mpi_top)
 	HOOK_MPI_INSTALL_PROBE(recover, &hook_mpi_top)
 	hook_mpi_top.Finalize = recover_Finalize;
+	hook_mpi_top.Abort = recover_Abort;
 	recover_install_complete(&hook_mpi_top);
 	recover_install_collectives(&hook_mpi_top);
 	recover_install_comms(&hook_mpi_top);
