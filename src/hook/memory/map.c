@@ -16,6 +16,7 @@
 
 #include "hook/input/process/told.h"
 #include "hook/memory/area.h"
+#include "hook/program/sanitizer.h"
 #include "hook/thread/call/real.h"
 #include "hook/thread/serial/baton.h"
 
@@ -52,11 +53,17 @@ int memory_real_munmap(void *at, size_t n)
 	return real.munmap ? real.munmap(at, n) : (int)syscall(SYS_munmap, at, n);
 }
 
-/* What an allocator has is the program's, whoever it does it for. */
+/*
+ * What an allocator has is the program's, whoever it does it for. What a sanitizer maps is not: for
+ * its report it reads the lines of all functions on the stack, ours among them, and these are not
+ * the same in recording and replay.
+ */
 bool memory_is_on(const void *site)
 {
-	if (!on || !hook_runtime_is_allocator(site))
-		return on && hook_depth == 0;
+	if (!on || hook_sanitizer_calls(site))
+		return false;
+	if (!hook_runtime_is_allocator(site))
+		return hook_depth == 0;
 	return !hook_sync_mode || hook_baton_on;
 }
 
