@@ -18,6 +18,9 @@
 #include "base/fd.h"
 #include "base/mem.h"
 
+#define HOLES_FROM (1l << 30)
+#define HOLES_SHARE 64 /* more than compression would spare */
+
 static const size_t sizes[CKPT_SECTIONS] = {
 	[CKPT_THREADS] = sizeof(struct ckpt_thread),
 	[CKPT_MAPS] = sizeof(struct ckpt_map),
@@ -145,11 +148,17 @@ static bool are_tables_good(const struct ckpt_image *image)
 {
 	uint64_t text = image->head->section[CKPT_TEXT].bytes;
 
-	return text && ckpt_image_text(image, (uint32_t)text - 1)[0] == 0 &&
+	return text && text <= UINT32_MAX && ckpt_image_text(image, (uint32_t)text - 1)[0] == 0 &&
 	       is_text(image, image->head->cwd) && is_text(image, image->head->program) &&
 	       image->head->mm.auxv_bytes <= sizeof(image->head->auxv) &&
 	       memchr(image->head->kernel, 0, sizeof(image->head->kernel)) &&
 	       are_threads_good(image) && are_maps_good(image) && are_fds_good(image);
+}
+
+/* Much larger than what is stored of it: reading it would take far longer than writing it did. */
+static bool has_holes(const struct stat *st)
+{
+	return st->st_size > HOLES_FROM && st->st_size / HOLES_SHARE > st->st_blocks * 512;
 }
 
 void ckpt_image_open(struct ckpt_image *image, const char *path)
@@ -168,7 +177,9 @@ void ckpt_image_open(struct ckpt_image *image, const char *path)
 			p = mmap(NULL, image->bytes, PROT_READ, MAP_PRIVATE, fd, 0);
 		if (p != MAP_FAILED)
 			image->head = p;
-		why = image->head ? look_at_head(image) : "is empty";
+		why = !image->head     ? "is empty"
+		      : has_holes(&st) ? "has holes"
+				       : look_at_head(image);
 		if (!why && !are_tables_good(image))
 			why = "makes no sense";
 	}

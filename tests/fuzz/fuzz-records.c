@@ -12,6 +12,7 @@
 #include "trace/events.h"
 #include "trace/files.h"
 #include "trace/input.h"
+#include "trace/log.h"
 #include "trace/objects.h"
 #include "trace/order.h"
 #include "trace/output.h"
@@ -159,6 +160,21 @@ static void read_written(const struct trace_view *v)
 	free(trace_written_difference(&dir, start_of, is_theirs, NULL, &theirs));
 }
 
+static void read_log(const struct trace_view *v)
+{
+	struct trace_log_reader r;
+	struct trace_log_rec rec;
+	const char *why;
+
+	if (trace_log_open(&r, -1, "", &why))
+		return;
+	while (trace_log_next(&r, &rec) == 1)
+		require(rec.kind && rec.kind < TRACE_LOG_KINDS &&
+			(!rec.bytes ||
+			 (rec.data >= v->bytes && rec.data + rec.bytes <= v->bytes + v->length)));
+	trace_log_close(&r);
+}
+
 /* The words of `dump`, of whatever comes. */
 static void read_words(const struct trace_view *v)
 {
@@ -175,11 +191,17 @@ static const struct {
 	enum trace_stream_kind kind;
 	void (*read)(const struct trace_view *v);
 } readers[] = {
-	{TRACE_STREAM_ORDER, read_order},   {TRACE_STREAM_INPUT, read_input},
-	{TRACE_STREAM_SYNC, read_sync},     {TRACE_STREAM_FILES, read_files},
-	{TRACE_STREAM_EVENTS, read_events}, {TRACE_STREAM_OUTPUT, read_output},
-	{TRACE_STREAM_SITES, read_sites},   {TRACE_STREAM_OBJECTS, read_objects},
-	{TRACE_STREAM_ORDER, read_words},   {TRACE_STREAM_WRITTEN, read_written},
+	{TRACE_STREAM_ORDER, read_order},
+	{TRACE_STREAM_INPUT, read_input},
+	{TRACE_STREAM_SYNC, read_sync},
+	{TRACE_STREAM_FILES, read_files},
+	{TRACE_STREAM_EVENTS, read_events},
+	{TRACE_STREAM_OUTPUT, read_output},
+	{TRACE_STREAM_SITES, read_sites},
+	{TRACE_STREAM_OBJECTS, read_objects},
+	{TRACE_STREAM_ORDER, read_words},
+	{TRACE_STREAM_WRITTEN, read_written},
+	{(enum trace_stream_kind)TRACE_LOG_STREAM, read_log},
 };
 
 static uint32_t counter(const uint8_t *head)

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 #include <xxhash.h>
 
 #include "scratch.h"
@@ -125,6 +126,23 @@ static void test_cut(void **state)
 		must_be_bad(dir, &f, n);
 }
 
+/* A terabyte of nothing is not read through. */
+static void test_holes(void **state)
+{
+	const struct scratch *dir = *state;
+	struct ckpt_image image;
+	char path[4200];
+	struct file f;
+
+	make(&f);
+	assert_null(judge(dir, &f, sizeof(f)));
+	snprintf(path, sizeof(path), "%s/1.image", dir->path);
+	assert_int_equal(truncate(path, 1l << 40), 0);
+	ckpt_image_open(&image, path);
+	assert_string_equal(image.damage, "has holes");
+	ckpt_image_close(&image);
+}
+
 /* But for the padding, which means nothing. */
 static void test_changed(void **state)
 {
@@ -184,10 +202,8 @@ static void test_lies(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		scratch_test(test_good),
-		scratch_test(test_cut),
-		scratch_test(test_changed),
-		scratch_test(test_lies),
+		scratch_test(test_good),    scratch_test(test_cut),  scratch_test(test_holes),
+		scratch_test(test_changed), scratch_test(test_lies),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
