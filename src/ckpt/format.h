@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #define CKPT_MAGIC "RPRIMAGE"
-#define CKPT_VERSION 1
+#define CKPT_VERSION 2
 #define CKPT_PAGE 4096ul
 #define CKPT_SUFFIX ".image"
 
@@ -101,6 +101,9 @@ struct ckpt_thread {
 	uint64_t frame; /* of a signal, on its stack: how it goes on */
 	int32_t tid;
 	uint32_t flags;
+	uint64_t event; /* of MPI, of this thread: it is taken before this one */
+	uint32_t name;  /* of the thread; empty for one that is not the program's */
+	uint32_t pad;
 };
 
 struct ckpt_action {

@@ -81,6 +81,8 @@ static bool are_threads_good(const struct ckpt_image *image)
 	size_t n = count(image, CKPT_THREADS), mains = 0, takers = 0;
 
 	for (size_t i = 0; i < n; i++) {
+		if (!is_text(image, t[i].name))
+			return false;
 		mains += (t[i].flags & CKPT_THREAD_MAIN) != 0;
 		takers += (t[i].flags & CKPT_THREAD_TAKER) != 0;
 	}

@@ -12,15 +12,13 @@
 #include "replay/from.h"
 #include "replay/front.h"
 #include "replay/halt.h"
-#include "replay/only.h"
 #include "replay/reduced.h"
 
 #define PATIENCE 30.0
 
 struct wanted {
 	bool arrival, force;
-	const char *from;
-	const char *only;
+	struct replay_from from;
 	const char *to;
 	double patience;
 	struct cmd_noise noise;
@@ -36,25 +34,42 @@ static const struct cmd_option options[] = {
 	{.name = "from",
 	 .value = "POSITION",
 	 .kind = CMD_TEXT,
-	 .target = offsetof(struct wanted, from),
-	 .help = "begin at the last image before RANK@EVENT, end or crash"},
+	 .target = offsetof(struct wanted, from.position),
+	 .help = "begin at the last images before RANK@EVENT, RANK.THREAD@EVENT, end or crash; "
+		 "with "
+		 "MPI each rank runs alone"},
 	CMD_OPTION_MAP,
 	CMD_OPTION_NOISE(struct wanted, noise),
 	{.name = "only",
 	 .value = "RANK",
 	 .kind = CMD_TEXT,
-	 .target = offsetof(struct wanted, only),
-	 .help = "this rank alone, as one process without a launcher, from where MPI_Init returns"},
-	CMD_OPTION_TRUST,
+	 .target = offsetof(struct wanted, from.only),
+	 .help = "this rank alone, as one process without a launcher, from where MPI_Init returns "
+		 "or where --from says"},
 	CMD_OPTION_PATIENCE(struct wanted, patience, "30"),
+	{.name = "ranks",
+	 .value = "LIST",
+	 .kind = CMD_TEXT,
+	 .target = offsetof(struct wanted, from.ranks),
+	 .help = "with --from: these ranks alone, as in 0-3,7"},
+	{.name = "stop",
+	 .kind = CMD_FLAG,
+	 .target = offsetof(struct wanted, from.stop),
+	 .help = "with --from: stop there, until Enter"},
 	{.name = "to",
 	 .value = "POINT",
 	 .kind = CMD_TEXT,
 	 .target = offsetof(struct wanted, to),
 	 .help = "stop there, all ranks, until Enter: RANK@EVENT, RANK.THREAD@EVENT, start, crash "
 		 "or end"},
+	CMD_OPTION_TRUST,
 	CMD_OPTION_END,
 };
+
+static bool begins_in_the_middle(const struct replay_from *from)
+{
+	return from->position || from->only || from->ranks || from->stop;
+}
 
 static int run(int argc, char **argv)
 {
@@ -75,10 +90,8 @@ static int run(int argc, char **argv)
 	if (w.noise.given && !w.noise.seeded && getrandom(&f.noise, 4, 0) != 4)
 		f.noise = 1;
 	f.command = operands.command;
-	if (w.to && (w.from || w.only)) {
-		rp_say("--to does not go with --from and --only: a rank that runs alone runs to "
-		       "its "
-		       "end");
+	if (w.to && begins_in_the_middle(&w.from)) {
+		rp_say("--to does not go with --from and --only: --from stops with --stop");
 		return RP_EXIT_BAD_INPUT;
 	}
 	if (w.to) {
@@ -100,11 +113,9 @@ static int run(int argc, char **argv)
 	f.ranks = trace.ranks;
 	if (!code)
 		code = replay_check(&f);
-	if (!code && w.from)
-		code = replay_from_choose(&f, w.from);
-	if (!code && w.only)
-		code = replay_only_choose(&f, w.only);
-	if (!code && f.halt)
+	if (!code && begins_in_the_middle(&w.from))
+		code = replay_from_choose(&f, &w.from);
+	if (!code && w.to)
 		code = replay_halt_plan(&halt, &trace);
 	if (!code)
 		code = replay_run(&f);

@@ -15,6 +15,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "replay/images.h"
 #include "replay/log.h"
 #include "replay/pass.h"
 
@@ -67,25 +68,6 @@ static int prepare(const struct replay_front *f)
 	return rc ? rc : replay_pass_directories(f, "log");
 }
 
-/* A rank that could not take an image, once or always, has left word. */
-static void say_refused(const struct replay_front *f)
-{
-	for (size_t i = 0; i < f->ranks; i++) {
-		char *path = rp_format("ckpt/rank-%04u/refused", f->run->rank[i].rank);
-		int fd = rp_fd_open_file(f->session_fd, path);
-		char text[512];
-		ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
-
-		if (n > 0) {
-			text[n] = 0;
-			rp_say("rank %u: images are missing: %s", f->run->rank[i].rank, text);
-		}
-		if (fd >= 0)
-			close(fd);
-		free(path);
-	}
-}
-
 static int keep(const struct replay_front *f, uint64_t started)
 {
 	char *text = rp_format("checkpoints 1 check %" PRIx64 " made %" PRIu64 " seconds %.3f\n",
@@ -97,7 +79,7 @@ static int keep(const struct replay_front *f, uint64_t started)
 		free(text);
 		return code;
 	}
-	say_refused(f);
+	replay_images_say_refused(f);
 	rc = replay_pass_write(f->session_fd, "log/made", text);
 	if (!rc)
 		rc = replay_pass_write(f->session_fd, "ckpt/made", text);
@@ -134,6 +116,8 @@ int replay_checkpoint(const char *trace, const struct replay_checkpoint *how)
 		code = replay_check(&f);
 		if (!code)
 			code = replay_pass_run(&f, &pass);
+		if (!code)
+			code = replay_images_take(&f);
 	}
 	trace_run_close(&run);
 	return code;

@@ -6,11 +6,15 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/fd.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "ckpt/image.h"
 #include "replay/checkpoint.h"
+#include "replay/log.h"
+#include "replay/ranks.h"
 
 static int bad_position(const char *text)
 {
@@ -18,15 +22,15 @@ static int bad_position(const char *text)
 	return RP_EXIT_BAD_INPUT;
 }
 
-static int crash_position(const struct replay_front *f, uint64_t *event)
+static int crash_position(const struct replay_front *f)
 {
-	*event = UINT64_MAX;
 	if (f->run->meta.ended == TRACE_ENDED_SIGNAL)
 		return 0;
 	rp_say("%s did not crash; 'reprise info' says how it ended", f->run->dir.show);
 	return RP_EXIT_BAD_INPUT;
 }
 
+/* Without MPI: calls of the main thread are counted. */
 static int read_position(const struct replay_front *f, const char *text, uint64_t *event)
 {
 	unsigned long rank;
@@ -36,7 +40,7 @@ static int read_position(const struct replay_front *f, const char *text, uint64_
 	if (strcmp(text, "end") == 0)
 		return 0;
 	if (strcmp(text, "crash") == 0)
-		return crash_position(f, event);
+		return crash_position(f);
 	errno = 0;
 	rank = strtoul(text, &end, 10);
 	if (end == text || *end != '@' || errno || *text == '-')
@@ -45,21 +49,52 @@ static int read_position(const struct replay_front *f, const char *text, uint64_
 	*event = strtoull(text, &end, 10);
 	if (end == text || *end || errno || *text == '-' || !*event)
 		return bad_position(text);
-	if (rank >= f->ranks) {
-		rp_say("%s has no rank %lu", f->run->dir.show, rank);
-		return RP_EXIT_BAD_INPUT;
-	}
-	return 0;
+	if (rank < f->ranks)
+		return 0;
+	rp_say("%s has no rank %lu", f->run->dir.show, rank);
+	return RP_EXIT_BAD_INPUT;
 }
 
-/* True if it is to be taken. */
-static bool is_of_use(const char *path, uint64_t event)
+/* What an image must not be behind of. */
+struct limit {
+	uint64_t event;     /* of the main thread */
+	const char *places; /* of all threads: lines "thread event …"; or NULL */
+};
+
+static uint64_t limit_of(const char *places, const char *thread)
+{
+	size_t n = strlen(thread);
+
+	for (const char *p = places; *p; p += strcspn(p, "\n"), p += *p == '\n') {
+		if (strncmp(p, thread, n) == 0 && p[n] == ' ')
+			return strtoull(p + n, NULL, 10);
+	}
+	return UINT64_MAX;
+}
+
+static bool is_before(const struct ckpt_image *image, const struct limit *limit)
+{
+	const struct ckpt_thread *t = ckpt_image_section(image, CKPT_THREADS);
+	size_t n = image->head->section[CKPT_THREADS].bytes / sizeof(*t);
+
+	if (image->head->event > limit->event)
+		return false;
+	for (size_t i = 0; i < n && limit->places; i++) {
+		const char *name = ckpt_image_text(image, t[i].name);
+
+		if (*name && t[i].event > limit_of(limit->places, name))
+			return false;
+	}
+	return true;
+}
+
+static bool is_of_use(const char *path, const struct limit *limit)
 {
 	struct ckpt_image image;
 	bool use;
 
 	ckpt_image_open(&image, path);
-	use = !image.damage && image.head->event <= event;
+	use = !image.damage && is_before(&image, limit);
 	if (use) {
 		ckpt_image_check_place(&image);
 		ckpt_image_check_pages(&image);
@@ -71,16 +106,16 @@ static bool is_of_use(const char *path, uint64_t event)
 	return use;
 }
 
-static char *last_before(const struct replay_front *f, uint64_t event)
+static char *last_before(const struct replay_front *f, size_t rank, const struct limit *limit)
 {
-	char *dir = rp_format("%s/ckpt/rank-%04u", f->run->dir.path, f->run->rank[0].rank);
+	char *dir = rp_format("%s/ckpt/rank-%04u", f->run->dir.path, f->run->rank[rank].rank);
 	char *found = NULL;
 	size_t n;
 	uint32_t *list = ckpt_image_list(dir, &n);
 
 	for (size_t i = n; i > 0 && !found; i--) {
 		found = ckpt_image_path(dir, list[i - 1]);
-		if (is_of_use(found, event))
+		if (is_of_use(found, limit))
 			break;
 		free(found);
 		found = NULL;
@@ -90,29 +125,210 @@ static char *last_before(const struct replay_front *f, uint64_t event)
 	return found;
 }
 
-int replay_from_choose(struct replay_front *f, const char *position)
+/* What the rank has left in its directory of images; the caller frees, or NULL. */
+static char *word_of(const struct replay_front *f, size_t rank, const char *name)
+{
+	char *path = rp_format("ckpt/rank-%04u/%s", f->run->rank[rank].rank, name);
+	int fd = rp_fd_open_file(f->run->dir.fd, path);
+	char text[256];
+	ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+
+	if (fd >= 0)
+		close(fd);
+	free(path);
+	text[n > 0 ? n : 0] = 0;
+	return n > 0 ? rp_strdup(text) : NULL;
+}
+
+char *replay_from_first(const struct replay_front *f, size_t rank)
+{
+	char *number = word_of(f, rank, "init"), *dir, *path;
+	struct ckpt_image image;
+
+	if (!number)
+		return NULL;
+	dir = rp_format("%s/ckpt/rank-%04u", f->run->dir.path, f->run->rank[rank].rank);
+	path = ckpt_image_path(dir, (uint32_t)strtoul(number, NULL, 10));
+	ckpt_image_open(&image, path);
+	ckpt_image_check_place(&image);
+	ckpt_image_check_pages(&image);
+	if (image.damage) {
+		rp_say("%s %s; 'reprise checkpoint --again' makes it anew", path, image.damage);
+		free(path);
+		path = NULL;
+	}
+	ckpt_image_close(&image);
+	free(number);
+	free(dir);
+	return path;
+}
+
+/* Why the rank cannot be restored; the caller frees. */
+static char *reason_of(const struct replay_front *f, size_t rank)
+{
+	char *why = replay_log_refusal(f, rank), *text;
+
+	if (why) {
+		text = rp_format("it uses %s", why);
+	} else {
+		why = word_of(f, rank, "refused");
+		text = rp_format("there is no image of it%s%s", why ? ": " : "", why ? why : "");
+	}
+	free(why);
+	return text;
+}
+
+static int say_none(const struct replay_front *f, size_t rank)
+{
+	char *why = reason_of(f, rank);
+
+	rp_say("rank %u cannot be replayed alone: %s", f->run->rank[rank].rank, why);
+	free(why);
+	return RP_EXIT_BAD_INPUT;
+}
+
+static bool is_of_mpi(const struct replay_front *f)
 {
 	const char *mpi = f->run->rank[0].start.mpi;
-	struct replay_checkpoints known;
-	uint64_t event;
-	int code = read_position(f, position, &event);
 
-	if (!code && (strcmp(mpi, "openmpi") == 0 || strcmp(mpi, "mpich") == 0)) {
-		rp_say("a run of MPI cannot begin in the middle yet: --from is for programs "
-		       "without it");
+	return strcmp(mpi, "openmpi") == 0 || strcmp(mpi, "mpich") == 0;
+}
+
+/* What is wanted is all the same had, only later. */
+static int begin_at_start(struct replay_front *f, const char *position, const char *why)
+{
+	rp_say("there is no image before %s%s: the replay begins at the start", position, why);
+	free(f->image);
+	f->image = NULL;
+	f->alone = false;
+	return 0;
+}
+
+static int make_checkpoints(const struct replay_front *f)
+{
+	struct replay_checkpoint how = {.force = f->force};
+	struct replay_checkpoints known;
+
+	if (replay_checkpoints_read(f->run, &known))
+		return 0;
+	return replay_checkpoint(f->run->dir.path, &how);
+}
+
+static int choose_plain(struct replay_front *f, const struct replay_from *from)
+{
+	struct limit limit = {0};
+	int code;
+
+	if (from->only || from->ranks || from->stop) {
+		rp_say("%s is not a run of MPI: --only, --ranks and --stop are for those",
+		       f->run->dir.show);
+		return RP_EXIT_BAD_INPUT;
+	}
+	code = read_position(f, from->position, &limit.event);
+	if (!code)
+		code = make_checkpoints(f);
+	if (code)
+		return code;
+	f->image = rp_alloc(f->ranks, sizeof(*f->image));
+	f->image[0] = last_before(f, 0, &limit);
+	return f->image[0] ? 0 : begin_at_start(f, from->position, "");
+}
+
+static char *choose_image(const struct replay_front *f, const struct replay_from *from, size_t rank)
+{
+	struct limit limit = {.event = UINT64_MAX};
+	char *refused = replay_log_refusal(f, rank);
+
+	free(refused);
+	if (refused || from->halt.kind == REPLAY_TO_START)
+		return NULL;
+	if (!from->position)
+		return replay_from_first(f, rank);
+	limit.places = from->halt.places[rank];
+	return last_before(f, rank, &limit);
+}
+
+/* All of those that are wanted, or none. */
+static int choose_images(struct replay_front *f, const struct replay_from *from,
+			 const bool chosen[], bool all)
+{
+	char *why, *words;
+
+	f->alone = true;
+	f->image = rp_alloc(f->ranks, sizeof(*f->image));
+	for (size_t i = 0; i < f->ranks; i++) {
+		if (!chosen[i])
+			continue;
+		f->image[i] = choose_image(f, from, i);
+		if (f->image[i])
+			continue;
+		if (!all || !from->position)
+			return say_none(f, i);
+		why = reason_of(f, i);
+		words = rp_format(" (rank %u: %s)", f->run->rank[i].rank, why);
+		begin_at_start(f, from->position, words);
+		free(words);
+		free(why);
+		return 0;
+	}
+	return 0;
+}
+
+static int read_ranks(const struct replay_front *f, const struct replay_from *from, bool chosen[],
+		      bool *all)
+{
+	const char *text = from->only ? from->only : from->ranks;
+	int code = 0;
+
+	*all = true;
+	if (text && from->only && strspn(text, "0123456789") != strlen(text)) {
+		rp_say("'%s' is no rank", text);
+		return RP_EXIT_BAD_INPUT;
+	}
+	if (text)
+		code = replay_ranks_read(f->run, text, chosen);
+	for (size_t i = 0; i < f->ranks && !code; i++) {
+		if (!text)
+			chosen[i] = true;
+		*all = *all && chosen[i];
+	}
+	return code;
+}
+
+static int choose_mpi(struct replay_front *f, struct replay_from *from)
+{
+	bool *chosen = rp_alloc(f->ranks, sizeof(*chosen)), all;
+	int code = read_ranks(f, from, chosen, &all);
+
+	if (!code && f->command) {
+		rp_say("a rank alone is not started by a command");
 		code = RP_EXIT_BAD_INPUT;
 	}
-	if (code)
-		return code;
-	if (!replay_checkpoints_read(f->run, &known)) {
-		struct replay_checkpoint how = {.force = f->force};
+	if (!code && from->position)
+		code = replay_halt_read(&from->halt, from->position);
+	else
+		from->halt.kind = REPLAY_TO_END;
+	if (!code && from->position)
+		code = replay_halt_plan(&from->halt, f->run);
+	if (!code)
+		code = make_checkpoints(f);
+	if (!code)
+		code = choose_images(f, from, chosen, all);
+	if (!code && from->stop)
+		f->halt = &from->halt;
+	free(chosen);
+	return code;
+}
 
-		code = replay_checkpoint(f->run->dir.path, &how);
+int replay_from_choose(struct replay_front *f, struct replay_from *from)
+{
+	if (from->stop && !from->position) {
+		rp_say("--stop needs --from, which says where");
+		return RP_EXIT_BAD_INPUT;
 	}
-	if (code)
-		return code;
-	f->image = last_before(f, event);
-	if (!f->image)
-		rp_say("there is no image before %s: the replay begins at the start", position);
-	return 0;
+	if (from->only && from->ranks) {
+		rp_say("--only is one rank, --ranks are several: give one of the two");
+		return RP_EXIT_BAD_INPUT;
+	}
+	return is_of_mpi(f) ? choose_mpi(f, from) : choose_plain(f, from);
 }

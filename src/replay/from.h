@@ -1,16 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a replay begins that does not begin at the start: the image before a position. */
+/*
+ * Where a replay begins that does not begin at the start, and who takes part in it. A program
+ * without MPI goes on from its last image before a position. Of a run of MPI each rank goes on from
+ * its own last image before the causal cut of the position, alone (replay/alone.h): what it needs
+ * of the others is in its log. So any cut would do; the causal one is what the user can make sense
+ * of.
+ */
 #ifndef REPLAY_FROM_H
 #define REPLAY_FROM_H
 
 #include "replay/front.h"
+#include "replay/halt.h"
+
+struct replay_from {
+	const char *position; /* "R@E", "R.T@E", "end" or "crash"; NULL: where MPI_Init returned */
+	const char *only;     /* a rank; or NULL */
+	const char *ranks;    /* "0-3,7"; or NULL: all */
+	bool stop;            /* at the position */
+	struct replay_halt halt;
+};
 
 /*
- * Sets f->image to the last good image before that position: "R@E", "end" or "crash"; it stays NULL
- * if there is none, which is said. Checkpoints are made first if the trace has none. 0, or the exit
- * code after saying what is wrong.
+ * Chooses the images; where there is none that is of any use the replay begins at the start, which
+ * is said, or is refused if it is not of all ranks. Checkpoints are made first if the trace has
+ * none. 0, or the exit code after saying what is wrong.
  */
-int replay_from_choose(struct replay_front *f, const char *position)
+int replay_from_choose(struct replay_front *f, struct replay_from *from)
 	__attribute__((warn_unused_result));
+
+/* The image of where MPI_Init returned; NULL if it is not there, or damaged, which is said. */
+char *replay_from_first(const struct replay_front *f, size_t rank);
 
 #endif

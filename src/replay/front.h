@@ -4,8 +4,8 @@
  * run.c: the whole. session.c: the shared directory. plan.c: the command. watch.c: the waiting.
  * report.c: the words. halt*.c: stops on the way. pass.c: a replay that makes something of the run;
  * evaluate.c: events; checkpoint.c: images and logs; from.c: a replay that begins in the middle;
- * races.c: data that raced. explore*.c: runs with another outcome, and explore-prelude.c what they
- * begin with.
+ * alone.c: ranks without the others; races.c: data that raced. explore*.c: runs with another
+ * outcome, and explore-prelude.c what they begin with.
  */
 #ifndef REPLAY_FRONT_H
 #define REPLAY_FRONT_H
@@ -51,9 +51,9 @@ struct replay_front {
 	void (*watching)(const struct replay_front *f); /* called now and then; may be NULL */
 
 	double every; /* checkpoint: seconds between images */
-	bool only;    /* one rank alone (only.h): */
-	size_t one;   /* that one */
-	char *image;  /* from which the rank goes on (from.h), or NULL */
+	bool alone;   /* ranks are served from their logs, without a launcher (alone.h) */
+	char **image; /* by rank: from which it goes on (from.h), or NULL; NULL: all from the start;
+			 alone, a rank without one is left out */
 
 	char *session;
 	int session_fd;
@@ -94,6 +94,9 @@ int replay_check(const struct replay_front *f) __attribute__((warn_unused_result
 
 /* Starts the recorded command in an open session. */
 int replay_start(struct replay_front *f, pid_t *pid) __attribute__((warn_unused_result));
+
+/* Becomes the rank; returns an exit code if it cannot. */
+int replay_become(const struct replay_front *f, size_t rank);
 
 /* All of it: session, command, waiting; the exit code. */
 int replay_run(struct replay_front *f);

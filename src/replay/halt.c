@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "launch/front.h"
+#include "replay/alone.h"
 #include "replay/output.h"
 #include "replay/pass.h"
 #include "replay/where.h"
@@ -57,6 +58,8 @@ static bool is_target_there(const struct replay_front *f)
 	const struct replay_halt *h = f->halt;
 	unsigned rank = h->debug && h->kind == REPLAY_TO_START ? h->debugged : h->rank;
 
+	if (!replay_alone_is_in(f, rank))
+		return true;
 	if (!is_halted(f, rank))
 		return false;
 	return h->kind == REPLAY_TO_START || strcmp(h->thread, "0") != 0 ||
@@ -166,8 +169,10 @@ static void say_where(const struct replay_front *f)
 		rp_say("stopped at %u.%s@%lu", h->rank, h->thread, (unsigned long)h->event);
 	else
 		rp_say("stopped %s", words[h->kind]);
-	for (size_t i = 0; i < f->ranks; i++)
-		say_rank(f, &where, i);
+	for (size_t i = 0; i < f->ranks; i++) {
+		if (replay_alone_is_in(f, i))
+			say_rank(f, &where, i);
+	}
 	rp_say("look with 'gdb -p PID'; %s goes on, ctrl-C ends it",
 	       isatty(STDIN_FILENO) ? "Enter" : "a line on standard input");
 }

@@ -249,6 +249,16 @@ int replay_log_finish(const struct replay_front *f)
 	return RP_EXIT_FAILURE;
 }
 
+char *replay_log_refusal(const struct replay_front *f, size_t i)
+{
+	int fd = open_rank(f->run->dir.fd, f->run->rank[i].rank);
+	char *why = fd < 0 ? NULL : refusal(fd);
+
+	if (fd >= 0)
+		close(fd);
+	return why;
+}
+
 static int make_place(const struct replay_front *f, unsigned rank)
 {
 	char name[TRACE_RANK_NAME_BYTES], *path;

@@ -15,6 +15,9 @@
  */
 int replay_log_finish(const struct replay_front *f) __attribute__((warn_unused_result));
 
+/* Why the rank cannot be served from a log ("it uses …"); the caller frees. NULL: it can be. */
+char *replay_log_refusal(const struct replay_front *f, size_t i);
+
 /* Into S/log, for the rank with that index. 0, or the exit code after saying why not. */
 int replay_log_serve(const struct replay_front *f, size_t i) __attribute__((warn_unused_result));
 

@@ -21,6 +21,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "launch/front.h"
+#include "replay/alone.h"
 #include "trace/output.h"
 #include "trace/theirs.h"
 #include "trace/written.h"
@@ -436,7 +437,7 @@ static void say_not_compared(const struct replay_front *f)
 		return;
 	replay_output_end_line(f);
 	rp_say("files that the program writes were not compared: this replay %s",
-	       f->only ? "is of one rank alone" : "began in the middle of the run");
+	       f->alone ? "is of ranks alone" : "began in the middle of the run");
 }
 
 int replay_output_judge(const struct replay_front *f, int code)
@@ -447,11 +448,11 @@ int replay_output_judge(const struct replay_front *f, int code)
 	if (!is_to_be_judged(f))
 		return code;
 	for (size_t i = 0; i < f->ranks && others <= SHOWN; i++) {
-		if (!f->only || f->one == i)
+		if (replay_alone_is_in(f, i))
 			others += judge_rank(f, i, !diverged && !others, &own);
 	}
 	/* Files may be the work of several ranks. */
-	if (!others && !diverged && (f->only || f->image))
+	if (!others && !diverged && (f->alone || f->image))
 		say_not_compared(f);
 	else if (!others && !diverged)
 		code = judge_files(f, code);

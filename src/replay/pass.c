@@ -21,6 +21,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "launch/front.h"
+#include "replay/alone.h"
 
 #define REDRAW_NS 200000000u
 
@@ -199,7 +200,9 @@ int replay_pass_run(struct replay_front *f, const struct replay_pass *pass)
 	if (code)
 		goto close_here;
 	rc = f->elsewhere ? f->elsewhere : pass->prepare(f);
-	code = rc ? replay_pass_cannot(f, rc) : watch(f);
+	code = rc ? replay_pass_cannot(f, rc) : f->alone ? replay_alone_prepare(f) : 0;
+	if (!code)
+		code = watch(f);
 	replay_session_close(f);
 close_here:
 	environ = env;

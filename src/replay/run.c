@@ -21,6 +21,7 @@
 #include "launch/moved.h"
 #include "launch/program.h"
 #include "launch/rank.h"
+#include "replay/alone.h"
 #include "replay/halt.h"
 #include "replay/log.h"
 #include "replay/output.h"
@@ -184,27 +185,33 @@ static int start_words(void *data)
 	return launch_front_exec(start->words);
 }
 
-static int start_alone(void *data)
+int replay_become(const struct replay_front *f, size_t rank)
 {
-	const struct replay_front *f = data;
 	struct launch_rank how = {
 		.trace = f->run->dir.path,
 		.session = f->session,
-		.rank = f->run->rank[f->one].rank,
+		.rank = f->run->rank[rank].rank,
 		.explore = f->explore,
 		.output = f->output,
 		.twin = f->twin,
-		.restore = f->image,
+		.restore = f->image ? f->image[rank] : NULL,
 		.force = f->force,
 		.noisy = f->noisy,
 		.noise = f->noise,
-		.argv = f->command ? f->command : f->run->rank[f->one].start.argv,
+		.argv = f->command ? f->command : f->run->rank[rank].start.argv,
 	};
+
+	return launch_rank_run(&how);
+}
+
+static int start_alone(void *data)
+{
+	struct replay_front *f = data;
 
 	leave_terminal(f);
 	discard_output(f);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	return launch_rank_run(&how);
+	return f->alone ? replay_alone_run(f) : replay_become(f, 0);
 }
 
 /* In that place and environment the words of the command mean what they meant. */
@@ -234,31 +241,16 @@ int replay_start(struct replay_front *f, pid_t *pid)
 	bool alone;
 	int code = go_to_start(f);
 
-	if (!code && !f->only)
+	if (!code && !f->alone)
 		code = replay_plan(f, &start.words, &alone);
 	if (code)
 		return code;
-	*pid = f->only || alone ? launch_front_start(start_alone, f)
-				: launch_front_start(start_words, &start);
+	*pid = f->alone || alone ? launch_front_start(start_alone, f)
+				 : launch_front_start(start_words, &start);
 	if (*pid >= 0)
 		return 0;
 	rp_say("cannot start a process: %s", strerror((int)-*pid));
 	return RP_EXIT_FAILURE;
-}
-
-/* The others count as if they had come to their ends. */
-static int leave_out_others(struct replay_front *f)
-{
-	for (size_t i = 0; i < f->ranks; i++) {
-		if (i == f->one)
-			continue;
-		f->word[i].why = rp_strdup(REPLAY_WHY_ABSENT);
-		f->word[i].call = rp_strdup("");
-		f->word[i].text = rp_strdup("");
-		f->word[i].thread = rp_strdup("0");
-		f->words++;
-	}
-	return replay_log_serve(f, f->one);
 }
 
 /* For tests: ranks that are all there are served from the log as if each were alone. */
@@ -293,7 +285,7 @@ int replay_run(struct replay_front *f)
 		signal(SIGQUIT, SIG_IGN);
 	}
 	if (!code)
-		code = f->only ? leave_out_others(f) : ask_to_recover(f);
+		code = f->alone ? replay_alone_prepare(f) : ask_to_recover(f);
 	if (!code)
 		code = replay_start(f, &pid);
 	if (!code)

@@ -18,14 +18,16 @@ static bool same_text(const char *a, const char *b)
 
 /*
  * A run goes to a point of it, and a trace is reduced to a size; a run is looked at where it
- * crashed, and races are explored at a line. All are what people say.
+ * crashed, and races are explored at a line; some ranks are replayed, and counts are shown by
+ * ranks. All are what people say.
  */
 static bool is_said_of_both(const struct cmd_verb *v, const struct cmd_option *o,
 			    const struct cmd_verb *w)
 {
-	const struct cmd_verb *other = !strcmp(o->name, "to")   ? &cmd_reduce
-				       : !strcmp(o->name, "at") ? &cmd_explore
-								: NULL;
+	const struct cmd_verb *other = !strcmp(o->name, "to")      ? &cmd_reduce
+				       : !strcmp(o->name, "at")    ? &cmd_explore
+				       : !strcmp(o->name, "ranks") ? &cmd_stats
+								   : NULL;
 
 	return v != w && (v == other || w == other);
 }

@@ -24,6 +24,7 @@
 
 #define PATH 4096
 #define FOUND 64
+#define COPY "copy-" /* how such files of a session begin */
 
 /* Descriptors that the process was given, by whoever started it. */
 static struct {
@@ -154,7 +155,7 @@ static bool copy_contents(struct ckpt_fd *f, const char *link, const struct stat
 		raw(SYS_close, fd);
 	if (fd < 0 || hook_image.copies_fd < 0 || left)
 		return false;
-	hook_text_add(&text, "copy-");
+	hook_text_add(&text, COPY);
 	hook_text_padded(&text, hook_process.rank, 4);
 	hook_text_add(&text, "-");
 	hook_text_number(&text, f->fd);
@@ -170,6 +171,14 @@ static bool is_writable(const struct ckpt_fd *f)
 	return (f->flags & O_ACCMODE) != O_RDONLY;
 }
 
+/* The process may itself have been restored: a copy that it writes to changes on. */
+static bool is_changed(const struct ckpt_fd *f, const struct stat *st)
+{
+	return S_ISREG(st->st_mode) && is_writable(f) &&
+	       (f->base == CKPT_BASE_NONE ||
+		(f->base == CKPT_BASE_SESSION && raw_behind(hook_image.text + f->path, COPY)));
+}
+
 /* A file that can be found by its name, and will be. */
 static bool take_file(struct ckpt_fd *f, const char *link, const char *path, const struct stat *st)
 {
@@ -179,8 +188,7 @@ static bool take_file(struct ckpt_fd *f, const char *link, const char *path, con
 		return refuse("a file is open that has no name any more: ", path);
 	f->path = hook_image_keep_path(path, &f->base);
 	f->kind = CKPT_FD_FILE;
-	if (S_ISREG(st->st_mode) && is_writable(f) && f->base == CKPT_BASE_NONE &&
-	    !copy_contents(f, link, st))
+	if (is_changed(f, st) && !copy_contents(f, link, st))
 		return refuse("a file that is written cannot be copied: ", path);
 	return f->path || refuse("there are too many paths", "");
 }

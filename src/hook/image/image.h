@@ -58,6 +58,9 @@ bool hook_image_take(struct hook_thread *t);
 /* The same when MPI has just been opened: S/ckpt/rank-NNNN/init says which one it is. */
 bool hook_image_take_open(struct hook_thread *t);
 
+/* In a process that was restored: more of them, if its session wants that (S/checkpoint). */
+void hook_image_go_on(void);
+
 /* Waits until the last one is written: the process ends. */
 void hook_image_finish(void);
 

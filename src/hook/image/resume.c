@@ -5,12 +5,14 @@
  * puts that right while all others wait. Kernel numbers of threads are new, but libc's stay the old
  * ones, since mutexes that are held have them as their owners.
  */
+#include <errno.h>
 #include <linux/futex.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "ckpt/raw.h"
 #include "hook/common/process.h"
+#include "hook/session/halt.h"
 #include "hook/session/session.h"
 #include "hook/common/signal.h"
 #include "hook/common/thread.h"
@@ -18,8 +20,12 @@
 #include "hook/input/value/input.h"
 #include "hook/output/output.h"
 
+/*
+ * Both are in the next image, too, if this process takes one: nobody has arrived there, and the
+ * number is not that of the next.
+ */
 static uint32_t arrived; /* threads, but for the taker */
-static int right;        /* everything is as it should be; a futex */
+static uint32_t right;   /* the image after which everything is as it should be; a futex */
 
 __attribute__((naked, used)) void hook_image_return(void)
 {
@@ -47,6 +53,10 @@ static void fill_slot(void)
 	hook_slot->flags = now.flags;
 	hook_slot->patience = now.patience;
 	hook_slot->recorded_ms = now.recorded_ms;
+	hook_slot->halt = now.halt;
+	hook_slot->stage = now.stage;
+	hook_slot->go = now.go;
+	hook_slot->halted = 0;
 	hook_slot->pid = hook_process.pid;
 }
 
@@ -65,18 +75,33 @@ static void tell_children(void)
 
 static void put_right(void)
 {
-	int before = hook_process.pid;
+	int before = hook_process.pid, depth = hook_depth, error = errno;
 
+	hook_depth = HOOK_CLOSED;
 	hook_process.pid = (int)raw(SYS_getpid);
 	strcpy(hook_process.dir, hook_image.note.dir);
 	strcpy(hook_process.session, hook_image.note.session);
 	hook_process.checkpoint = false;
-	hook_signal_image = NULL;
-	hook_points = hook_signals;
+	hook_image_go_on();
 	hook_input_pid_changed(before);
 	hook_output_resume();
 	fill_slot();
 	tell_children();
+	hook_halt_resume();
+	hook_depth = depth;
+	errno = error;
+}
+
+/* Somebody may want this thread to halt, who did not when the image was taken. */
+static void halt_anew(void)
+{
+	struct hook_thread *t = hook_self;
+
+	if (!t || !t->opened)
+		return;
+	hook_halt_open(t);
+	if (t->halt_at && t->halt_at < t->calm)
+		t->calm = t->halt_at;
 }
 
 void hook_image_resume(uint64_t index)
@@ -86,16 +111,21 @@ void hook_image_resume(uint64_t index)
 	if (hook_self)
 		hook_thread_renumber(hook_self);
 	if (!(t->flags & CKPT_THREAD_TAKER)) {
+		uint32_t before = __atomic_load_n(&right, __ATOMIC_ACQUIRE);
+
 		__atomic_add_fetch(&arrived, 1, __ATOMIC_ACQ_REL);
-		while (!__atomic_load_n(&right, __ATOMIC_ACQUIRE))
-			raw(SYS_futex, &right, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
+		while (__atomic_load_n(&right, __ATOMIC_ACQUIRE) == before)
+			raw(SYS_futex, &right, FUTEX_WAIT_PRIVATE, before, NULL, NULL, 0);
+		halt_anew();
 		return_from_handler(t->frame);
 	}
 	while (__atomic_load_n(&arrived, __ATOMIC_ACQUIRE) + 1 < hook_image.threads)
 		raw(SYS_sched_yield);
 	raw(SYS_munmap, hook_image.note.scratch, hook_image.note.scratch_bytes);
 	put_right();
-	__atomic_store_n(&right, 1, __ATOMIC_RELEASE);
+	arrived = 0;
+	__atomic_store_n(&right, hook_image.head.number, __ATOMIC_RELEASE);
 	raw(SYS_futex, &right, FUTEX_WAKE_PRIVATE, CKPT_MOST_THREADS);
+	halt_anew();
 	return_from_handler(t->frame);
 }

@@ -64,6 +64,7 @@ static struct {
 	int released;   /* how often; a futex */
 	int sent[CKPT_MOST_THREADS];
 	uint32_t sents;
+	const struct hook_thread *who[CKPT_MOST_THREADS]; /* by slot; NULL: none of the program's */
 } park;
 
 static uint64_t now(void)
@@ -186,6 +187,17 @@ static void give_up(const char *why)
 	hook_text_add(&out, why);
 }
 
+/* Where the threads of the program are; those that are not its own have no name. */
+static void fill_positions(void)
+{
+	for (uint32_t i = 0; i < hook_image.threads; i++) {
+		const struct hook_thread *t = park.who[i];
+
+		hook_image.thread[i].event = t ? t->events + 1 : 0;
+		hook_image.thread[i].name = t ? hook_image_text(t->name) : 0;
+	}
+}
+
 static void fill_head(void)
 {
 	struct ckpt_head *h = &hook_image.head;
@@ -225,6 +237,7 @@ static void take_now(void)
 	hook_image.threads = park.slots;
 	if (hook_image_capture()) {
 		fill_head();
+		fill_positions();
 		pid = raw(SYS_clone, 0, NULL, NULL, NULL, NULL);
 		if (pid == 0)
 			hook_image_write();
@@ -255,8 +268,10 @@ static void on_park(int sig, siginfo_t *info, void *context)
 		return; /* it came too late */
 	released = __atomic_load_n(&park.released, __ATOMIC_ACQUIRE);
 	i = __atomic_fetch_add(&park.slots, 1, __ATOMIC_ACQ_REL);
-	if (i < CKPT_MOST_THREADS)
+	if (i < CKPT_MOST_THREADS) {
+		park.who[i] = hook_self;
 		note_thread(&hook_image.thread[i], context, tid);
+	}
 	if (tid == park.taker) {
 		take_now();
 		park.taken = true;
@@ -379,7 +394,7 @@ static bool reap(bool wait)
 
 void hook_image_finish(void)
 {
-	if (hook_process.checkpoint && hook_process_is_this())
+	if (images.writer && hook_process_is_this())
 		reap(true);
 }
 
@@ -460,6 +475,24 @@ static uint64_t wanted(const char *key)
 		return 0;
 	p = strstr(text, key);
 	return p && (p == text || p[-1] == '\n') ? strtoull(p + strlen(key), NULL, 10) : 0;
+}
+
+/* The process is one of its own, and the image it began with is there to be based on. */
+void hook_image_go_on(void)
+{
+	uint64_t at = now();
+
+	images.every = hook_process.mpi_open ? wanted("every=") : 0;
+	images.due = UINT64_MAX;
+	images.good = hook_image.head.number;
+	images.began = at - hook_image.head.elapsed;
+	images.told = false;
+	hook_signal_image = NULL;
+	if (images.every) {
+		images.due = at + images.every;
+		hook_signal_image = at_point;
+	}
+	hook_points = hook_signals || images.every;
 }
 
 void hook_image_start(void)

@@ -514,6 +514,8 @@ void hook_image_write(void)
 	char part[1100], path[1100];
 	struct timespec ts;
 
+	/* In a process that was restored it is what another child had in the middle of its work. */
+	memset(&w, 0, sizeof(w));
 	raw(SYS_clock_gettime, CLOCK_MONOTONIC, &ts);
 	hook_image.head.stopped =
 		(uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec - hook_image.head.stopped;

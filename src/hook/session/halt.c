@@ -15,6 +15,9 @@
 #include "hook/kit/text.h"
 #include "hook/session/session.h"
 
+static char places[REPLAY_HALT_BYTES + 1]; /* S/halt-NNNN */
+static bool known;
+
 static uint32_t wanted(void)
 {
 	return hook_process.mode == HOOK_REPLAY
@@ -38,30 +41,40 @@ static void find(struct hook_thread *t, const char *text, uint64_t *where)
 	}
 }
 
-void hook_halt_open(struct hook_thread *t)
+static void read_places(void)
 {
-	static char text[REPLAY_HALT_BYTES + 1];
-	static bool known;
 	char path[1100];
 	struct hook_text out = hook_text_in(path, sizeof(path));
 	ssize_t n = 0;
 	int fd;
 
+	hook_text_add(&out, hook_process.session);
+	hook_text_add(&out, "/halt-");
+	hook_text_padded(&out, hook_process.rank, 4);
+	fd = rp_fd_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+	if (fd >= 0) {
+		n = read(fd, places, sizeof(places) - 1);
+		close(fd);
+	}
+	places[n > 0 ? n : 0] = '\0';
+	known = true;
+}
+
+void hook_halt_open(struct hook_thread *t)
+{
 	if (!(wanted() & (REPLAY_HALT_EVENTS | REPLAY_HALT_OPERATIONS)))
 		return;
-	if (!known) {
-		hook_text_add(&out, hook_process.session);
-		hook_text_add(&out, "/halt-");
-		hook_text_padded(&out, hook_process.rank, 4);
-		fd = rp_fd_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
-		if (fd >= 0) {
-			n = read(fd, text, sizeof(text) - 1);
-			close(fd);
-		}
-		text[n > 0 ? n : 0] = '\0';
-		known = true;
-	}
-	find(t, text, wanted() & REPLAY_HALT_EVENTS ? &t->halt_at : &t->halt_op);
+	if (!known)
+		read_places();
+	find(t, places, wanted() & REPLAY_HALT_EVENTS ? &t->halt_at : &t->halt_op);
+}
+
+void hook_halt_resume(void)
+{
+	if (!wanted())
+		return;
+	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+	read_places();
 }
 
 static bool may_go(struct hook_thread *t, uint64_t now)

@@ -12,6 +12,9 @@
 /* Reads where the thread is to halt. */
 void hook_halt_open(struct hook_thread *t);
 
+/* In a process that was restored: forgets what was read, and allows others to look at it. */
+void hook_halt_resume(void);
+
 /* It has begun this event or operation, where it is to halt; returns when it may go on. */
 void hook_halt(struct hook_thread *t, uint64_t now) __attribute__((cold));
 

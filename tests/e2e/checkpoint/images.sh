@@ -36,3 +36,23 @@ each_image() {
 	done
 	[[ $SHORTER -ge 1 ]] || fail "none of them printed less than the whole"
 }
+
+# ended_alike WHAT RANK...: `from` ended as recorded, and each of these ranks, and no other, printed the end of what it
+# did; SHORTER counts those that printed less than the whole
+SHORTER=0
+ended_alike() {
+	local what=$1 rank n
+	shift
+
+	status_is from "$RECORDED_STATUS"
+	! grep -Ev 'were not compared: this replay is of ranks alone' from.err || fail "$what: something is said"
+	for rank in "$@"; do
+		grep "^rank $rank " from.out >from.lines || true
+		grep "^rank $rank " recorded.out >recorded.lines || true
+		n=$(wc -l <from.lines)
+		tail -n "$n" recorded.lines | cmp - from.lines || fail "$what: rank $rank printed something else"
+		[[ $n == "$(wc -l <recorded.lines)" ]] || SHORTER=$((SHORTER + 1))
+	done
+	n=$(grep -c '^rank ' from.out || true)
+	[[ $n == "$(grep -cE "^rank ($(IFS='|' && echo "$*")) " from.out || true)" ]] || fail "$what: another rank printed"
+}

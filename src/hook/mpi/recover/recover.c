@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "hook/common/end.h"
+#include "hook/common/signal.h"
 
 #define SELF_TAG 1
 
@@ -20,6 +21,8 @@ struct hook_log *recover_self(void)
 {
 	struct hook_log *log = hook_log_self();
 
+	if (log && hook_signal_image)
+		hook_signal_image(hook_self);
 	if (log && hook_self->final)
 		hook_end_of_recording(hook_self, hook_mpi_call_name(hook_self->call));
 	return log;

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The ranks write into S/ckpt, where they find the image they began with; what they have taken is
+ * moved to the trace when all have come to their recorded ends. Images are moved in their order:
+ * whoever is interrupted leaves a chain that is whole.
+ */
+#include "replay/images.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "ckpt/image.h"
+#include "replay/alone.h"
+#include "replay/from.h"
+#include "replay/log.h"
+#include "replay/pass.h"
+
+static char *place_of(const struct replay_front *f, size_t rank, const char *name)
+{
+	return rp_format("ckpt/rank-%04u/%s", f->run->rank[rank].rank, name);
+}
+
+static int link_first(const struct replay_front *f, size_t rank)
+{
+	char *name = place_of(f, rank, strrchr(f->image[rank], '/') + 1);
+	int rc = linkat(AT_FDCWD, f->image[rank], f->session_fd, name, 0) == 0 ? 0 : -errno;
+
+	free(name);
+	return rc;
+}
+
+void replay_images_say_refused(const struct replay_front *f)
+{
+	for (size_t i = 0; i < f->ranks; i++) {
+		char *path = rp_format("ckpt/rank-%04u/refused", f->run->rank[i].rank);
+		int fd = rp_fd_open_file(f->session_fd, path);
+		char text[512];
+		ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+
+		if (n > 0) {
+			text[n] = 0;
+			rp_say("rank %u: images are missing: %s", f->run->rank[i].rank, text);
+		}
+		if (fd >= 0)
+			close(fd);
+		free(path);
+	}
+}
+
+static int prepare(const struct replay_front *f)
+{
+	char *text = rp_format("every=%" PRIu64 "\n", (uint64_t)(f->every * 1e9));
+	int rc = replay_pass_write(f->session_fd, "checkpoint", text);
+
+	free(text);
+	if (!rc)
+		rc = replay_pass_directories(f, "ckpt");
+	for (size_t i = 0; i < f->ranks && !rc; i++) {
+		if (replay_alone_is_in(f, i))
+			rc = link_first(f, i);
+	}
+	return rc;
+}
+
+static int move_images(const struct replay_front *f, size_t rank)
+{
+	char *dir = rp_format("%s/ckpt/rank-%04u", f->session, f->run->rank[rank].rank);
+	size_t n;
+	uint32_t *list = ckpt_image_list(dir, &n);
+	int rc = 0;
+
+	for (size_t i = 0; i < n && !rc; i++) {
+		char *number = rp_format("%" PRIu32 CKPT_SUFFIX, list[i]);
+		char *name = place_of(f, rank, number);
+
+		if (renameat(f->session_fd, name, f->run->dir.fd, name) != 0)
+			rc = -errno;
+		free(name);
+		free(number);
+	}
+	free(list);
+	free(dir);
+	return rc;
+}
+
+static int keep(const struct replay_front *f, uint64_t started)
+{
+	int rc = 0;
+
+	(void)started;
+	replay_images_say_refused(f);
+	for (size_t i = 0; i < f->ranks && !rc; i++) {
+		if (replay_alone_is_in(f, i))
+			rc = move_images(f, i);
+	}
+	return rc ? replay_pass_cannot(f, rc) : 0;
+}
+
+static const struct replay_pass pass = {
+	.verb = "checkpoint",
+	.doing = "taking images of",
+	.noun = "run of ranks alone",
+	.prepare = prepare,
+	.keep = keep,
+};
+
+int replay_images_take(const struct replay_front *whole)
+{
+	struct replay_front f = {
+		.run = whole->run,
+		.ranks = whole->ranks,
+		.force = whole->force,
+		.or_force = whole->or_force,
+		.patience = whole->patience,
+		.every = whole->every,
+		.alone = true,
+	};
+	size_t in = 0;
+	int code = 0;
+
+	f.image = rp_alloc(f.ranks, sizeof(*f.image));
+	for (size_t i = 0; i < f.ranks; i++) {
+		char *refused = replay_log_refusal(&f, i);
+
+		if (!refused)
+			f.image[i] = replay_from_first(&f, i);
+		free(refused);
+		in += f.image[i] != NULL;
+	}
+	if (in)
+		code = replay_pass_run(&f, &pass);
+	for (size_t i = 0; i < f.ranks; i++)
+		free(f.image[i]);
+	free(f.image);
+	return code;
+}

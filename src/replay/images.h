@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Images in the middle of a run of MPI: the second half of a checkpoint run. A rank that runs with
+ * the others has state in MPI that is theirs, too, and an image of that could never be put back. So
+ * the images are taken of ranks alone: each goes on from where MPI_Init returned and is served from
+ * its log, and what is in such a process is all there is of it.
+ */
+#ifndef REPLAY_IMAGES_H
+#define REPLAY_IMAGES_H
+
+#include "replay/front.h"
+
+/*
+ * Takes images of the ranks that can be replayed alone, every f->every seconds, into TRACE/ckpt,
+ * behind those that are there. Nothing to do without MPI. The exit code after saying why.
+ */
+int replay_images_take(const struct replay_front *f) __attribute__((warn_unused_result));
+
+/* A rank that could not take an image, once or always, has left word in the session. */
+void replay_images_say_refused(const struct replay_front *f);
+
+#endif
