@@ -42,6 +42,7 @@ extern const struct cmd_verb cmd_dump;
 extern const struct cmd_verb cmd_pack;
 extern const struct cmd_verb cmd_unpack;
 extern const struct cmd_verb cmd_rm;
+extern const struct cmd_verb cmd_hang;
 extern const struct cmd_verb cmd_races;
 extern const struct cmd_verb cmd_stats;
 extern const struct cmd_verb cmd_cc;

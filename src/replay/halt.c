@@ -110,7 +110,7 @@ static bool has_arrived(struct replay_front *f, double silent)
 	return false;
 }
 
-static void let_go(const struct replay_front *f)
+void replay_halt_let_go(const struct replay_front *f)
 {
 	for (size_t i = 0; i < f->ranks; i++)
 		__atomic_store_n(&f->state->slot[i].go, REPLAY_GO, __ATOMIC_RELEASE);
@@ -194,8 +194,12 @@ static bool is_told_to_go(void)
 
 static void arrive(struct replay_front *f)
 {
-	f->halt->arrived = true;
-	if (f->halt->debug)
+	struct replay_halt *h = f->halt;
+
+	h->arrived = true;
+	if (h->visit)
+		h->over = !h->visit(f, h->visitor);
+	else if (h->debug)
 		replay_halt_debug(f);
 	else
 		say_where(f);
@@ -212,7 +216,7 @@ static void look_at_gdb(struct replay_front *f)
 	if (!h->attached && rp_traced(slot->pid)) {
 		h->attached = true;
 		if (!at_end)
-			let_go(f);
+			replay_halt_let_go(f);
 		else if (w->why && strcmp(w->why, REPLAY_WHY_SIGNAL) == 0)
 			__atomic_store_n(&slot->go, REPLAY_GO_TO_DEATH, __ATOMIC_RELEASE);
 	}
@@ -245,12 +249,16 @@ bool replay_halt_look(struct replay_front *f, double silent)
 		arrive(f);
 	if (!h->arrived)
 		return all_are(f, is_quiet) && silent < f->patience;
-	if (h->debug)
+	if (h->over)
+		return false;
+	if (h->visit)
+		h->over = !h->visit(f, h->visitor);
+	else if (h->debug)
 		look_at_gdb(f);
 	else if (is_told_to_go())
 		h->over = true;
 	if (h->over)
-		let_go(f);
+		replay_halt_let_go(f);
 	return !h->over;
 }
 
@@ -258,7 +266,7 @@ bool replay_halt_at_end(struct replay_front *f)
 {
 	struct replay_halt *h = f->halt;
 
-	if (!h || h->over || (h->kind != REPLAY_TO_CRASH && h->kind != REPLAY_TO_END))
+	if (!h || h->over || (!h->visit && h->kind != REPLAY_TO_CRASH && h->kind != REPLAY_TO_END))
 		return false;
 	if (!h->arrived)
 		arrive(f);

@@ -27,6 +27,10 @@ struct replay_halt {
 	bool debug; /* gdb takes rank `debugged` */
 	unsigned debugged;
 	char **arguments; /* for gdb, or NULL */
+	/* Or somebody else looks: called when all are there, and at every look from then on, until
+	   it says that it has seen enough. May be NULL. */
+	bool (*visit)(struct replay_front *f, void *visitor);
+	void *visitor;
 
 	/* The replay at work. */
 	char **places; /* by rank: what S/halt-NNNN is to say, or NULL */
@@ -56,6 +60,9 @@ int replay_halt_tell(const struct replay_front *f) __attribute__((warn_unused_re
 
 /* At every look of the front. True: the ranks are to be left as they are. */
 bool replay_halt_look(struct replay_front *f, double silent);
+
+/* Nobody is kept where he halts any more. */
+void replay_halt_let_go(const struct replay_front *f);
 
 /* All have come to the recorded end, or wait for one that is to die: stop here? */
 bool replay_halt_at_end(struct replay_front *f);

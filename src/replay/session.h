@@ -105,6 +105,10 @@ struct replay_threads {
 	uint32_t name;  /* up to REPLAY_NAME_BYTES */
 	uint32_t tid;   /* int */
 	uint32_t call;  /* pointer to the name of its last call, or NULL */
+	/* pointer to the operation that it is in at the end of its recording, or NULL; and there,
+	   pointers to its object (of a join the handle) and to the condition */
+	uint32_t last, object, cond;
+	uint32_t handle; /* 8 bytes: its pthread_t */
 };
 
 #define REPLAY_NAME_BYTES 64
@@ -150,7 +154,7 @@ struct replay_slot {
 	uint32_t go;      /* REPLAY_GO, REPLAY_GO_TO_DEATH */
 	uint32_t halted;  /* threads that are at their places */
 	uint64_t program; /* the address of main */
-	uint64_t pad[5];
+	uint64_t pad[3];
 	/* collective operations entered, by communicator of all ranks, in the order of their birth
 	 */
 	uint32_t entered[REPLAY_COMMS];

@@ -3,17 +3,16 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "replay/threads.h"
 #include "symbol/process.h"
 #include "symbol/symbol.h"
 
 #define SHOWN 16      /* lines of ranks, and of threads of one rank */
 #define NAMED 12      /* names, or rows of names, in a line */
 #define LOOKED_AT 512 /* threads of all ranks; it takes milliseconds */
-#define LISTED 4096   /* threads of a rank */
 
 /* What is said of those with these names; `more` are further lines. */
 struct replay_kind_of_line {
@@ -97,63 +96,15 @@ static char *who(const char *what, const struct replay_kind_of_line *l)
 	return text;
 }
 
-static bool peek(int pid, uint64_t address, void *to, size_t n)
-{
-	struct iovec here = {to, n}, there = {(void *)(uintptr_t)address, n};
-
-	return process_vm_readv(pid, &here, 1, &there, 1, 0) == (ssize_t)n;
-}
-
-struct listed {
-	char name[REPLAY_NAME_BYTES + 1];
-	char call[64];
-	int tid;
-};
-
-/* The threads in the memory of the rank, the oldest last. */
-static size_t list_threads(const struct replay_slot *slot, struct listed **out)
-{
-	const struct replay_threads at = slot->threads;
-	struct listed *list = NULL;
-	uint64_t entry, call;
-	size_t n = 0;
-
-	if (!at.first || !peek(slot->pid, at.first, &entry, sizeof(entry)))
-		entry = 0;
-	while (entry && n < LISTED) {
-		struct listed l = {0};
-
-		if (!peek(slot->pid, entry + at.name, l.name, REPLAY_NAME_BYTES) ||
-		    !peek(slot->pid, entry + at.tid, &l.tid, sizeof(l.tid)) ||
-		    !peek(slot->pid, entry + at.call, &call, sizeof(call)) ||
-		    !peek(slot->pid, entry + at.next, &entry, sizeof(entry)))
-			break;
-		if (!call || !peek(slot->pid, call, l.call, sizeof(l.call) - 1))
-			l.call[0] = 0;
-		list = rp_widen(list, n, n + 1, sizeof(*list));
-		list[n++] = l;
-	}
-	*out = list;
-	return n;
-}
-
-/*
- * A wrapper may have jumped to the function that does the work; that one is then on the stack in
- * its place.
- */
-static const char *call_of(const struct listed *l, const struct symbol_standing *s)
-{
-	return !s->sure && l->call[0] ? l->call : s->call;
-}
-
-static char *look_at(struct symbol_process *p, const struct listed *l)
+static char *look_at(struct symbol_process *p, const struct replay_listed *l)
 {
 	struct symbol_standing s;
 	char *text;
 
 	if (!l->tid || symbol_process_look(p, l->tid, &s) != 0)
 		return rp_format("after %s", l->call[0] ? l->call : "its start");
-	text = s.call ? rp_format("%s%s", call_of(l, &s), s.place) : rp_format("runs%s", s.place);
+	text = s.call ? rp_format("%s%s", replay_threads_call(l, &s), s.place)
+		      : rp_format("runs%s", s.place);
 	free(s.call);
 	free(s.place);
 	return text;
@@ -178,8 +129,8 @@ static void add_told(const struct replay_word *word, struct replay_kind_of_line 
 static void add_seen(struct replay_where *w, const struct replay_slot *slot, const char *but,
 		     struct replay_kind_of_line **line, size_t *lines)
 {
-	struct listed *list = NULL;
-	size_t n = list_threads(slot, &list);
+	struct replay_listed *list = NULL;
+	size_t n = replay_threads_list(slot, &list);
 	struct symbol_process *p = n ? symbol_process_open(slot->pid) : NULL;
 
 	while (p && n-- > 0 && w->looked_at < LOOKED_AT) {

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -102,4 +103,38 @@ int symbol_process_look(struct symbol_process *p, int tid, struct symbol_standin
 		standing.place = rp_strdup("");
 	*out = standing;
 	return 0;
+}
+
+/* Data of a file lies behind its first page; old programs are linked to a fixed address. */
+#define FIXED 0x10000000
+
+char *symbol_process_variable(int pid, uint64_t address)
+{
+	char *path = rp_format("/proc/%d/maps", pid), *line = NULL, *file = NULL, *text = NULL;
+	FILE *maps = fopen(path, "re");
+	unsigned long start, offset, bias = 0;
+	const char *name = NULL;
+	uint64_t into = 0;
+	size_t room = 0;
+	int at;
+
+	free(path);
+	while (maps && getline(&line, &room, maps) > 0) {
+		line[strcspn(line, "\n")] = 0;
+		if (sscanf(line, "%lx-%*x %*s %lx %*s %*s %n", &start, &offset, &at) < 2 ||
+		    line[at] != '/' || offset || start > address)
+			continue;
+		free(file);
+		file = rp_strdup(line + at);
+		bias = start > FIXED ? start : 0;
+	}
+	if (maps)
+		fclose(maps);
+	if (file && address && !strstr(file, "/libreprise-"))
+		name = symbol_variable(file, address - bias, &into);
+	if (name)
+		text = into ? rp_format("%s+0x%lx", name, (unsigned long)into) : rp_strdup(name);
+	free(file);
+	free(line);
+	return text;
 }

@@ -26,4 +26,9 @@ void symbol_process_close(struct symbol_process *p);
 int symbol_process_look(struct symbol_process *p, int tid, struct symbol_standing *out)
 	__attribute__((warn_unused_result));
 
+/* The variable of the program or of a library at that address, "name+0x8", or NULL; the caller
+ * frees.
+ */
+char *symbol_process_variable(int pid, uint64_t address);
+
 #endif

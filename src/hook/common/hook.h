@@ -148,6 +148,7 @@ struct hook_thread {
 	uint64_t ops_seen_running; /* the same, if one ran */
 	uint64_t looks_in_vain;    /* since then */
 	const struct hook_sync_call *lost; /* at its end: perhaps done, see stuck.c */
+	const struct hook_sync_call *last; /* the operation that it is in, at its end */
 	uint64_t sync_digest;
 	int record_bytes; /* of the operation at work, -1 if it is a predicted one */
 	uint32_t baton;   /* its last turn to run */

@@ -56,6 +56,10 @@ static void show_list(void)
 			.name = offsetof(struct hook_thread, name),
 			.tid = offsetof(struct hook_thread, kernel_tid),
 			.call = offsetof(struct hook_thread, waits_in),
+			.last = offsetof(struct hook_thread, last),
+			.handle = offsetof(struct hook_thread, handle),
+			.object = offsetof(struct hook_sync_call, object),
+			.cond = offsetof(struct hook_sync_call, cond),
 		};
 }
 

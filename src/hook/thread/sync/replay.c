@@ -259,6 +259,7 @@ void hook_sync_at_end(struct hook_thread *t, const struct hook_sync_call *c)
 	if (c->op == SYNC_BARRIER_WAIT)
 		hook_barrier_at_end(c);
 	t->state = HOOK_THREAD_AT_END;
+	t->last = c;
 	if (c->op == SYNC_IO || (c->op >= SYNC_RDLOCK && c->op < SYNC_SEM_GETVALUE))
 		t->lost = c;
 	if (hook_end_is_own(t)) {
