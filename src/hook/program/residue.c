@@ -6,11 +6,10 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdint.h>
-#include <string.h>
 
 #include "hook/common/hook.h"
 
-#define DEPTH 12288 /* our functions with buffers for paths go about as deep */
+#define DEPTH 20480 /* our functions with buffers for paths, and libc's, go about as deep */
 
 bool hook_residue_matters;
 static __thread uintptr_t low, size;
@@ -24,7 +23,7 @@ void hook_residue_start(void)
 		hook_residue_matters |= dlsym(RTLD_DEFAULT, collectors[i]) != NULL;
 }
 
-static void find_stack(void)
+static void __attribute__((noinline)) find_stack(void)
 {
 	int depth = hook_depth;
 	pthread_attr_t attr;
@@ -43,22 +42,25 @@ static void find_stack(void)
 	hook_depth = depth;
 }
 
-static void __attribute__((noinline)) clear(void)
-{
-	char bytes[DEPTH];
-
-	memset(bytes, 0, sizeof(bytes));
-	__asm__ volatile("" : : "r"(bytes) : "memory");
-}
-
-void hook_residue_clear(void)
+bool hook_residue_has_room(void)
 {
 	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
 	int error = errno;
 
 	if (!size)
 		find_stack();
-	if (here - low < size && here - low > (uintptr_t)2 * DEPTH)
-		clear();
 	errno = error;
+	return here - low < size && here - low > (uintptr_t)2 * DEPTH;
+}
+
+/* Without a frame of its own, whose unused parts would stay as they are. */
+__attribute__((naked, noinline)) void hook_residue_clear(void)
+{
+	__asm__("lea -%c0(%%rsp), %%rdi\n\t"
+		"mov %1, %%ecx\n\t"
+		"xor %%eax, %%eax\n\t"
+		"rep stosq\n\t"
+		"ret"
+		:
+		: "i"(DEPTH), "i"(DEPTH / 8));
 }

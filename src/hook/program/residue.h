@@ -15,12 +15,24 @@ extern bool hook_residue_matters;
 /* Looks for such a collector; before the program begins. */
 void hook_residue_start(void);
 
+bool hook_residue_has_room(void);
 void hook_residue_clear(void);
 
 static inline void hook_residue_end(void)
 {
-	if (__builtin_expect(hook_residue_matters, 0))
+	if (__builtin_expect(hook_residue_matters, 0) && hook_residue_has_room())
 		hook_residue_clear();
 }
+
+/* Of a wrapper's function that has buffers, so that they are cleared, too. */
+#define HOOK_RESIDUE_BELOW __attribute__((noinline))
+
+/* The value of a call of such a function. */
+#define HOOK_RESIDUE_OF(call)                                                                      \
+	({                                                                                         \
+		__typeof__(call) value = (call);                                                   \
+		hook_residue_end();                                                                \
+		value;                                                                             \
+	})
 
 #endif

@@ -21,6 +21,7 @@
 #include "hook/kit/proc.h"
 #include "hook/kit/text.h"
 #include "hook/output/output.h"
+#include "hook/program/residue.h"
 
 #define SITE __builtin_return_address(0)
 #define PATH_ROOM 1100
@@ -67,7 +68,7 @@ static bool is_kept(int fd, const void *site)
 	return fd >= rp_fd_lowest && is_programs(site) && hook_close_is_ours(fd);
 }
 
-static int close_one(int fd, const void *site)
+static HOOK_RESIDUE_BELOW int close_one(int fd, const void *site)
 {
 	int error = errno;
 
@@ -95,7 +96,7 @@ HOOK_EXPORT int close(int fd)
 {
 	const void *site = SITE;
 
-	return is_kept(fd, site) ? close_ours(site) : close_one(fd, site);
+	return is_kept(fd, site) ? close_ours(site) : HOOK_RESIDUE_OF(close_one(fd, site));
 }
 
 struct entry {

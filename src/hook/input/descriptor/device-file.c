@@ -19,6 +19,7 @@
 #include "hook/input/file/names.h"
 #include "hook/input/value/input.h"
 #include "hook/output/output.h"
+#include "hook/program/residue.h"
 #include "hook/session/moved.h"
 
 #define SITE __builtin_return_address(0)
@@ -118,7 +119,7 @@ static FILE *make_new(const char *path, const char *mode, int flags, const void 
 	return opened(f, path, mode);
 }
 
-HOOK_EXPORT FILE *fopen(const char *path, const char *mode)
+static HOOK_RESIDUE_BELOW FILE *open_stream(const char *path, const char *mode, const void *site)
 {
 	char buffer[HOOK_INPUT_PATH], elsewhere[HOOK_MOVED_PATH];
 	int flags = hook_infile_flags(mode);
@@ -126,19 +127,19 @@ HOOK_EXPORT FILE *fopen(const char *path, const char *mode)
 	FILE *f;
 
 	path = hook_input_real_path(path, buffer);
-	if (__builtin_expect(hook_moved, 0) && hook_io_is_programs(SITE))
+	if (__builtin_expect(hook_moved, 0) && hook_io_is_programs(site))
 		path = hook_moved_path(path, elsewhere);
 	if (hook_channel_is_told(path, mode[0] != 'r' || strchr(mode, '+')) &&
-	    hook_channel_may_make(SITE))
+	    hook_channel_may_make(site))
 		return open_told(path, mode);
-	if (mode[0] != 'r' && strchr(mode, 'x') && hook_io_is_programs(SITE))
-		return make_new(path, mode, flags | O_EXCL, SITE);
-	numbers = hook_file_opens(SITE);
-	told = !numbers && hook_io_is_programs(SITE) && !hook_runtime_is_allocator(SITE);
+	if (mode[0] != 'r' && strchr(mode, 'x') && hook_io_is_programs(site))
+		return make_new(path, mode, flags | O_EXCL, site);
+	numbers = hook_file_opens(site);
+	told = !numbers && hook_io_is_programs(site) && !hook_runtime_is_allocator(site);
 	if (told && hook_names_open_failed())
 		return NULL;
 	f = REAL(fopen)(path, mode);
-	if (hook_infile_is_wanted(flags, SITE))
+	if (hook_infile_is_wanted(flags, site))
 		f = compared(f, path, mode, flags);
 	if (numbers)
 		f = numbered(f, "fopen");
@@ -147,7 +148,7 @@ HOOK_EXPORT FILE *fopen(const char *path, const char *mode)
 	if (f) {
 		hook_channel_forget(fileno(f));
 		hook_output_opened(fileno(f), path);
-		if (hook_io_is_programs(SITE))
+		if (hook_io_is_programs(site))
 			hook_channel_opened_from(fileno(f), path, flags);
 		if (mode[0] != 'r' || strchr(mode, '+'))
 			hook_output_child_writes(fileno(f));
@@ -157,6 +158,11 @@ HOOK_EXPORT FILE *fopen(const char *path, const char *mode)
 			hook_output_appends(path, fileno(f));
 	}
 	return opened(f, path, mode);
+}
+
+HOOK_EXPORT FILE *fopen(const char *path, const char *mode)
+{
+	return HOOK_RESIDUE_OF(open_stream(path, mode, SITE));
 }
 
 HOOK_EXPORT FILE *fopen64(const char *path, const char *mode) __attribute__((alias("fopen")));

@@ -22,6 +22,7 @@
 #include "hook/input/file/names.h"
 #include "hook/input/value/input.h"
 #include "hook/output/output.h"
+#include "hook/program/residue.h"
 #include "hook/session/moved.h"
 
 #define SITE __builtin_return_address(0)
@@ -168,7 +169,8 @@ static void written(int fd, int dir, const char *path, int flags)
 }
 
 /* All ways to open a file: in what they do they are one. */
-static int open_at(int dir, const char *path, int flags, mode_t mode, const void *site)
+static HOOK_RESIDUE_BELOW int open_below(int dir, const char *path, int flags, mode_t mode,
+					 const void *site)
 {
 	char buffer[HOOK_INPUT_PATH], elsewhere[HOOK_MOVED_PATH];
 	bool reads = hook_infile_is_wanted(flags, site);
@@ -208,6 +210,11 @@ static int open_at(int dir, const char *path, int flags, mode_t mode, const void
 		written(fd, dir, path, flags);
 	}
 	return opened(fd, path, flags);
+}
+
+static int open_at(int dir, const char *path, int flags, mode_t mode, const void *site)
+{
+	return HOOK_RESIDUE_OF(open_below(dir, path, flags, mode, site));
 }
 
 int hook_device_make(const char *path, int flags, const void *site)

@@ -10,6 +10,7 @@
 
 #include "hook/common/real.h"
 #include "hook/input/channel/channel.h"
+#include "hook/program/residue.h"
 #include "hook/session/moved.h"
 #include "hook/session/session.h"
 
@@ -45,7 +46,7 @@ static void wait_for_file(const struct question *q)
 	errno = error;
 }
 
-static int ask(struct question q, const char *name, const void *site)
+static HOOK_RESIDUE_BELOW int ask(struct question q, const char *name, const void *site)
 {
 	char number[HOOK_INPUT_PATH], nothing[1];
 	int rc;
@@ -62,17 +63,18 @@ static int ask(struct question q, const char *name, const void *site)
 
 HOOK_EXPORT int access(const char *path, int mode)
 {
-	return ask((struct question){AT_FDCWD, path, mode, 0}, "access", SITE);
+	return HOOK_RESIDUE_OF(ask((struct question){AT_FDCWD, path, mode, 0}, "access", SITE));
 }
 
 HOOK_EXPORT int faccessat(int dir, const char *path, int mode, int flags)
 {
-	return ask((struct question){dir, path, mode, flags}, "faccessat", SITE);
+	return HOOK_RESIDUE_OF(ask((struct question){dir, path, mode, flags}, "faccessat", SITE));
 }
 
 HOOK_EXPORT int euidaccess(const char *path, int mode)
 {
-	return ask((struct question){AT_FDCWD, path, mode, AT_EACCESS}, "euidaccess", SITE);
+	return HOOK_RESIDUE_OF(
+		ask((struct question){AT_FDCWD, path, mode, AT_EACCESS}, "euidaccess", SITE));
 }
 
 HOOK_EXPORT int eaccess(const char *path, int mode) __attribute__((alias("euidaccess")));

@@ -23,6 +23,7 @@
 #include "hook/input/value/input.h"
 #include "hook/kit/proc.h"
 #include "hook/kit/text.h"
+#include "hook/program/residue.h"
 #include "hook/session/moved.h"
 
 #define SITE __builtin_return_address(0)
@@ -104,7 +105,7 @@ static DIR *open_alone(const char *path)
 	return d;
 }
 
-DIR *hook_dir_open(const char *path, const void *site)
+HOOK_RESIDUE_BELOW DIR *hook_dir_open(const char *path, const void *site)
 {
 	char buffer[HOOK_INPUT_PATH], elsewhere[HOOK_MOVED_PATH];
 
@@ -116,7 +117,7 @@ DIR *hook_dir_open(const char *path, const void *site)
 	return hook_file_has_number(site) ? open_in_turn(path) : open_alone(path);
 }
 
-int hook_dir_close(DIR *d, const void *site)
+HOOK_RESIDUE_BELOW int hook_dir_close(DIR *d, const void *site)
 {
 	int rc;
 
@@ -188,7 +189,7 @@ static struct dirent *put(DIR *d, const struct kept *kept, size_t name)
 	return e;
 }
 
-struct dirent *hook_dir_read(DIR *d, const void *site)
+HOOK_RESIDUE_BELOW struct dirent *hook_dir_read(DIR *d, const void *site)
 {
 	struct reading r = {.d = d};
 	struct kept kept;
@@ -205,17 +206,17 @@ struct dirent *hook_dir_read(DIR *d, const void *site)
 
 HOOK_EXPORT DIR *opendir(const char *path)
 {
-	return hook_dir_open(path, SITE);
+	return HOOK_RESIDUE_OF(hook_dir_open(path, SITE));
 }
 
 HOOK_EXPORT int closedir(DIR *d)
 {
-	return hook_dir_close(d, SITE);
+	return HOOK_RESIDUE_OF(hook_dir_close(d, SITE));
 }
 
 HOOK_EXPORT struct dirent *readdir(DIR *d)
 {
-	return hook_dir_read(d, SITE);
+	return HOOK_RESIDUE_OF(hook_dir_read(d, SITE));
 }
 
 HOOK_EXPORT int readdir_r(DIR *restrict d, struct dirent *restrict entry,
@@ -225,7 +226,7 @@ HOOK_EXPORT int readdir_r(DIR *restrict d, struct dirent *restrict entry,
 	struct dirent *e;
 
 	errno = 0;
-	e = hook_dir_read(d, SITE);
+	e = HOOK_RESIDUE_OF(hook_dir_read(d, SITE));
 	if (e)
 		memcpy(entry, e, e->d_reclen);
 	*result = e ? entry : NULL;

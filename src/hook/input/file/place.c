@@ -11,6 +11,7 @@
 
 #include "hook/common/real.h"
 #include "hook/input/channel/io.h"
+#include "hook/program/residue.h"
 #include "hook/session/moved.h"
 
 #define SITE __builtin_return_address(0)
@@ -61,7 +62,7 @@ static char *place(char *buffer, size_t size, const char *path, size_t n)
 	return buffer ? memcpy(buffer, path, n) : NULL;
 }
 
-static char *working_directory(char *buffer, size_t size, const void *site)
+static HOOK_RESIDUE_BELOW char *working_directory(char *buffer, size_t size, const void *site)
 {
 	char path[PATH_MAX];
 	ssize_t n;
@@ -74,14 +75,14 @@ static char *working_directory(char *buffer, size_t size, const void *site)
 
 HOOK_EXPORT char *getcwd(char *buffer, size_t size)
 {
-	return working_directory(buffer, size, SITE);
+	return HOOK_RESIDUE_OF(working_directory(buffer, size, SITE));
 }
 
 HOOK_EXPORT char *__getcwd_chk(char *buffer, size_t size, size_t room)
 {
 	if (size > room)
 		abort();
-	return working_directory(buffer, size, SITE);
+	return HOOK_RESIDUE_OF(working_directory(buffer, size, SITE));
 }
 
 static ssize_t fetch_named_cwd(void *ctx, void *buffer, size_t size)
@@ -98,15 +99,20 @@ static ssize_t fetch_named_cwd(void *ctx, void *buffer, size_t size)
 	return n;
 }
 
-HOOK_EXPORT char *get_current_dir_name(void)
+static HOOK_RESIDUE_BELOW char *named_directory(const void *site)
 {
 	char path[PATH_MAX];
 	ssize_t n;
 
-	if (!hook_io_is_programs(SITE))
+	if (!hook_io_is_programs(site))
 		return REAL(get_current_dir_name)();
-	n = hook_io_told("get_current_dir_name", SITE, fetch_named_cwd, NULL, path, sizeof(path));
+	n = hook_io_told("get_current_dir_name", site, fetch_named_cwd, NULL, path, sizeof(path));
 	return n < 0 ? NULL : place(NULL, 0, path, (size_t)n);
+}
+
+HOOK_EXPORT char *get_current_dir_name(void)
+{
+	return HOOK_RESIDUE_OF(named_directory(SITE));
 }
 
 static ssize_t fetch_link(void *ctx, void *buffer, size_t size)
@@ -117,7 +123,8 @@ static ssize_t fetch_link(void *ctx, void *buffer, size_t size)
 	return n < 0 ? -errno : n;
 }
 
-static ssize_t read_link(int dir, const char *path, char *buffer, size_t n, const void *site)
+static HOOK_RESIDUE_BELOW ssize_t read_link(int dir, const char *path, char *buffer, size_t n,
+					    const void *site)
 {
 	char number[HOOK_INPUT_PATH];
 	struct question q = question(dir, hook_input_real_path(path, number));
@@ -129,26 +136,26 @@ static ssize_t read_link(int dir, const char *path, char *buffer, size_t n, cons
 
 HOOK_EXPORT ssize_t readlink(const char *restrict path, char *restrict buffer, size_t n)
 {
-	return read_link(AT_FDCWD, path, buffer, n, SITE);
+	return HOOK_RESIDUE_OF(read_link(AT_FDCWD, path, buffer, n, SITE));
 }
 
 HOOK_EXPORT ssize_t readlinkat(int dir, const char *restrict path, char *restrict buffer, size_t n)
 {
-	return read_link(dir, path, buffer, n, SITE);
+	return HOOK_RESIDUE_OF(read_link(dir, path, buffer, n, SITE));
 }
 
 HOOK_EXPORT ssize_t __readlink_chk(const char *path, char *buffer, size_t n, size_t room)
 {
 	if (n > room)
 		abort();
-	return read_link(AT_FDCWD, path, buffer, n, SITE);
+	return HOOK_RESIDUE_OF(read_link(AT_FDCWD, path, buffer, n, SITE));
 }
 
 HOOK_EXPORT ssize_t __readlinkat_chk(int dir, const char *path, char *buffer, size_t n, size_t room)
 {
 	if (n > room)
 		abort();
-	return read_link(dir, path, buffer, n, SITE);
+	return HOOK_RESIDUE_OF(read_link(dir, path, buffer, n, SITE));
 }
 
 /*
@@ -170,7 +177,7 @@ static ssize_t fetch_real(void *ctx, void *buffer, size_t size)
 	return (ssize_t)(offsetof(struct resolved, path) + strlen(r->path) + 1);
 }
 
-static char *real_path(const char *path, char *resolved, const void *site)
+static HOOK_RESIDUE_BELOW char *real_path(const char *path, char *resolved, const void *site)
 {
 	struct question q = question(AT_FDCWD, path);
 	struct resolved told;
@@ -192,17 +199,17 @@ static char *real_path(const char *path, char *resolved, const void *site)
 
 HOOK_EXPORT char *realpath(const char *restrict path, char *restrict resolved)
 {
-	return real_path(path, resolved, SITE);
+	return HOOK_RESIDUE_OF(real_path(path, resolved, SITE));
 }
 
 HOOK_EXPORT char *canonicalize_file_name(const char *path)
 {
-	return real_path(path, NULL, SITE);
+	return HOOK_RESIDUE_OF(real_path(path, NULL, SITE));
 }
 
 HOOK_EXPORT char *__realpath_chk(const char *path, char *resolved, size_t room)
 {
 	if (room < PATH_MAX)
 		abort();
-	return real_path(path, resolved, SITE);
+	return HOOK_RESIDUE_OF(real_path(path, resolved, SITE));
 }

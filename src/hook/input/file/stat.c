@@ -20,6 +20,7 @@
 #include "hook/input/descriptor/file.h"
 #include "hook/input/file/infile.h"
 #include "hook/input/value/input.h"
+#include "hook/program/residue.h"
 #include "hook/session/moved.h"
 #include "hook/session/session.h"
 
@@ -194,16 +195,21 @@ static int ask_alone(struct call *c)
 	return 0;
 }
 
-static int ask(struct call c, const void *site)
+static HOOK_RESIDUE_BELOW int ask_below(struct call *c, const void *site)
 {
 	int rc;
 
 	if (!hook_io_is_programs(site))
-		return make(&c);
-	rc = hook_file_has_number(site) ? ask_in_turn(&c) : ask_alone(&c);
+		return make(c);
+	rc = hook_file_has_number(site) ? ask_in_turn(c) : ask_alone(c);
 	if (rc == 0 && hook_process.mode == HOOK_REPLAY)
-		look(&c);
+		look(c);
 	return rc;
+}
+
+static int ask(struct call c, const void *site)
+{
+	return HOOK_RESIDUE_OF(ask_below(&c, site));
 }
 
 HOOK_EXPORT int stat(const char *path, struct stat *st)

@@ -60,7 +60,7 @@ static bool locks_are_elided(void)
 
 static enum hook_quick how_quick(void)
 {
-	if (locks_are_elided() || hook_process.noise ||
+	if (locks_are_elided() || hook_process.noise || hook_residue_matters ||
 	    !hook_sync_is_of_libc((void *)hook_sync_real.pthread_mutex_lock) ||
 	    !hook_sync_is_of_libc((void *)hook_sync_real.pthread_mutex_unlock))
 		return HOOK_QUICK_NEVER;
@@ -97,8 +97,9 @@ const char *hook_sync_hint(void)
 			 "do that: record with --threads=serial";
 }
 
-/* Its threads agree by the processor's clock on what is compiled when; not even --serial holds. */
-static void tell_of_engines(void)
+/* Threads of V8 agree by the processor's clock on what is compiled when; not even --serial holds.
+ */
+static void tell_of_engines(bool serial)
 {
 	static struct hook_unseen v8 = {.key = "v8",
 					.what = "the moments at which threads of V8 (JavaScript) "
@@ -110,12 +111,14 @@ static void tell_of_engines(void)
 
 	if (dlsym(RTLD_DEFAULT, "_ZN2v82V87DisposeEv"))
 		hook_unseen(&v8);
-	if (dlsym(RTLD_DEFAULT, "ruby_init"))
+	if (!serial && dlsym(RTLD_DEFAULT, "ruby_init"))
 		hook_unseen(&ruby);
 }
 
 void hook_sync_start(void)
 {
+	bool serial;
+
 	if (hook_sync_mode)
 		return;
 	hook_sync_resolve();
@@ -123,16 +126,17 @@ void hook_sync_start(void)
 	hook_end_watch_signals();
 #endif
 	hook_sync_open(hook_thread_self());
-	if (hook_process.mode == HOOK_RECORD) {
+	if (hook_process.mode == HOOK_RECORD)
 		hook_gomp_warn();
-		tell_of_engines();
-	}
 	hook_sync_replays = hook_process.mode == HOOK_REPLAY;
 	hook_sync_plain = hook_sync_replays ? &hook_sync_replay : &hook_sync_record;
 	if (hook_process.races)
 		hook_sync_plain = hook_race_start(hook_sync_plain);
 	hook_sync_mode = hook_sync_plain;
-	if (!runs_serially()) {
+	serial = runs_serially();
+	if (hook_process.mode == HOOK_RECORD)
+		tell_of_engines(serial);
+	if (!serial) {
 		hook_sync_quick = how_quick();
 		return;
 	}
