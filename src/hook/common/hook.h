@@ -27,32 +27,45 @@ enum hook_mode { HOOK_INERT, HOOK_RECORD, HOOK_REPLAY };
 /* Is MPI served from the log, and are the other ranks there all the same (tests)? */
 enum hook_recover { HOOK_RECOVER_NOT, HOOK_RECOVER_ALONE, HOOK_RECOVER_AMONG };
 
+/* Recording alone sets it, and reads it. */
+struct hook_process_record {
+	bool discard;      /* the last rank that ends well removes the trace */
+	uint64_t snapshot; /* how many bytes of files that are read may be copied */
+	uint32_t stopped;  /* enum trace_stop, once a thread's recording has stopped */
+	uint64_t stop_detail;
+};
+
+struct hook_process_replay {
+	bool evaluate;             /* it writes down all events */
+	bool races;                /* it looks for data that raced */
+	bool checkpoint;           /* it takes images and logs what is received */
+	enum hook_recover recover; /* it is of this rank alone */
+};
+
+/* Recording along a prelude, which decides what happens up to a cut. */
+struct hook_process_explore {
+	bool on;
+	int prelude_fd; /* the prelude's directory of the rank */
+};
+
 struct hook_process {
 	enum hook_mode mode;
 	uint32_t rank;
-	uint32_t process;          /* n-th process of this rank that claimed streams */
-	int pid;                   /* the real one */
-	int rank_fd;               /* directory of the rank */
-	bool claimed;              /* this process is recorded or replayed */
-	bool discard;              /* the last rank that ends well removes the trace */
-	bool explore;              /* recording: a prelude decides what happens up to a cut */
-	int prelude_fd;            /* the prelude's directory of the rank */
-	bool mpi_open;             /* between MPI_Init and MPI_Finalize */
-	int world;                 /* ranks, 1 without MPI */
-	bool ended;                /* the end of this process is written */
-	bool evaluate;             /* a replay that writes down all events */
-	bool races;                /* a replay that looks for data that raced */
-	bool checkpoint;           /* a replay that takes images and logs what is received */
-	enum hook_recover recover; /* a replay of this rank alone */
-	uint64_t noise;            /* seed, 0 for none */
-	uint32_t threads;          /* enum trace_threads, see hook/thread/serial/baton.h */
-	uint32_t trace;            /* enum trace_mode that was asked for */
-	uint32_t stopped; /* recording: enum trace_stop, once a thread's recording has stopped */
-	uint64_t stop_detail;
+	uint32_t process; /* n-th process of this rank that claimed streams */
+	int pid;          /* the real one */
+	int rank_fd;      /* directory of the rank */
+	bool claimed;     /* this process is recorded or replayed */
+	bool mpi_open;    /* between MPI_Init and MPI_Finalize */
+	bool ended;       /* the end of this process is written */
+	int world;        /* ranks, 1 without MPI */
+	uint64_t noise;   /* seed, 0 for none */
+	uint32_t threads; /* enum trace_threads, see hook/thread/serial/baton.h */
+	uint32_t trace;   /* enum trace_mode that was asked for */
+	struct hook_process_record record;
+	struct hook_process_replay replay;
+	struct hook_process_explore explore;
 	char dir[1024];
 	char session[1024];
-
-	uint64_t snapshot; /* recording: how many bytes of files that are read may be copied */
 };
 
 #define HOOK_SCRATCHES 8
@@ -70,24 +83,23 @@ enum hook_thread_state {
 	HOOK_THREAD_AT_END,  /* of its recording */
 };
 
-struct hook_thread {
-	char name[TRACE_NAME_BYTES]; /* "0", "0.1", … */
-	uint32_t children;
-	int tid;                 /* by which libc knows it; once the program has several threads */
-	int kernel_tid;          /* its number in this process, another one if that is restored */
-	int tid_given, tid_real; /* what gettid told in replay, and what it stands for */
-	int passive;             /* what hook_depth returns to: 1 once recording has stopped */
-	bool opened;             /* its order stream is open */
+/* How it begins and ends. */
+struct hook_thread_life {
+	struct hook_thread *next, **link; /* in the list of the program's threads */
 	void *(*start)(void *);
 	void *start_arg;
-	bool makes_team; /* it begins a region of OpenMP: the threads it makes belong to that */
-	bool is_of_team; /* it was made so */
-	bool masked;     /* it begins with all signals blocked, and then has: */
+	uint64_t handle;   /* its pthread_t */
+	int rounds;        /* of destructors it has been through */
+	int cancel_at_end; /* when it has done all that was recorded */
+	bool makes_team;   /* it begins a region of OpenMP: the threads it makes belong to that */
+	bool is_of_team;   /* it was made so */
+	bool has_stack;    /* of ours, see hook/thread/life/stack.h */
+	bool masked;       /* it begins with all signals blocked, and then has: */
 	sigset_t mask;
-	uint32_t heap_slot; /* see hook/heap/slots.h */
-	bool has_stack;     /* of ours, see hook/thread/life/stack.h */
-	uint64_t noise;
-	/* the MPI call at work */
+};
+
+/* MPI: the call at work, and what was before. */
+struct hook_thread_mpi {
 	uint32_t call;
 	int peer, tag;
 	const void *site; /* where the program called it */
@@ -95,89 +107,136 @@ struct hook_thread {
 	uint64_t turn;    /* the turn this thread expects next, see hook/mpi/object/turn.c */
 	void *scratch[HOOK_SCRATCHES];
 	size_t scratch_size[HOOK_SCRATCHES];
-	/* recording */
+};
+
+/* Recording alone sets it, and reads it. */
+struct hook_thread_record {
 	uint64_t attention; /* the next event with which there is more to do than to count it */
 	struct trace_order_writer order;
 	struct trace_input_writer input;
 	uint64_t last_wild; /* number of the wildcard post last written, plus 1 */
-	/* replaying, or recording along a prelude */
+	struct trace_sync_writer sync;
+};
+
+/* Replay. Recording along a prelude reads that prelude by it, too. */
+struct hook_thread_replay {
 	struct trace_view order_view;
 	struct trace_order_reader order_reader;
 	struct trace_rec next; /* the record to come */
 	uint64_t next_event;   /* its event */
 	bool more;             /* there is one */
+	bool todo;             /* it has yet to do what it did, see done.h */
+	bool final;            /* in the call the recording never saw return */
+	bool steps;            /* waits for the turn of a step, see hook_io_step */
+	bool holds;            /* has not passed it on */
 	uint64_t calm; /* before this event a quick way may be taken, see hook/mpi/quick/quick.h */
-	bool todo;     /* it has yet to do what it did, see done.h */
+	uint64_t events; /* it has been through; a recorder counts in its stream */
 	/* where it halts, of its events or of its operations, 0 for nowhere; and where after that:
 	 * see hook/session/halt.h */
 	uint64_t halt_at, halt_op, halt_then;
-	bool final;      /* in the call the recording never saw return */
-	uint64_t failed; /* polls since the last event; reset by who wants to know */
-	uint64_t events;
-	uint64_t checked; /* up to this event the digest was right */
-	void *guide;      /* see hook/mpi/replay/held.c; NULL until its first event */
+	uint64_t failed;      /* polls since the last event; reset by who wants to know */
+	uint64_t checked;     /* up to this event the digest was right */
+	void *guide;          /* see hook/mpi/replay/held.c; NULL until its first event */
+	void *race;           /* hook/thread/race/race.h */
+	struct hook_log *log; /* hook/mpi/log/log.h */
 	struct trace_view input_view;
 	struct trace_input_reader input_reader;
-	uint64_t stat_last[HOOK_STAT_WORDS]; /* see hook/input/file/stat.c */
-	/* evaluating */
-	struct evaluate *evaluate; /* hook/mpi/evaluate/evaluate.h */
+	int tid_given, tid_real; /* what gettid told, and what it stands for */
+	uint64_t quick_until;    /* this many operations may be done in line, see
+				    hook/thread/sync/quick.h */
+	struct trace_view sync_view;
+	struct trace_sync_reader sync_reader;
+};
+
+struct hook_thread_evaluate {
+	struct evaluate *events; /* hook/mpi/evaluate/evaluate.h */
 	struct hook_stacks *stacks;
-	struct hook_log *log;         /* hook/mpi/log/log.h */
 	struct hook_account *account; /* hook/thread/evaluate/account.h */
-	void *race;                   /* hook/thread/race/race.h */
-	/* along a prelude */
+	int bytes; /* of the record of the operation at work, -1 if it is a predicted one */
+};
+
+/* Along a prelude. */
+struct hook_thread_explore {
 	bool past;       /* past the cut: nothing is decided any more */
 	bool last_begun; /* the last event before it has begun, and posted what it posts */
 	bool has_due;    /* a digest of the prelude was read ahead of its event */
 	uint32_t due;
+};
 
-	/* synchronisation, see hook/thread/sync/sync.h */
-	struct hook_thread *next_thread, **link; /* in the list of the program's threads */
-	uint64_t id_base, ids;                   /* of the objects it was the first to take */
-	int rounds;                              /* of destructors it has been through */
+/* Synchronisation, see hook/thread/sync/sync.h */
+struct hook_thread_sync {
+	uint64_t id_base, ids; /* of the objects it was the first to take */
+	uint64_t digest;
+};
+
+/* Replay: what it waits for, and whether that can come; see hook/thread/life/stuck.c */
+struct hook_thread_wait {
 	enum hook_thread_state state;
-	uint64_t handle;         /* its pthread_t */
-	int cancel_at_end;       /* when it has done all that was recorded */
-	const char *waits_in;    /* the operation at work */
-	const void *waits_at;    /* where the program called it, or NULL */
+	const char *in;          /* the operation at work */
+	const void *at;          /* where the program called it, or NULL */
 	const uint32_t *version; /* of the object whose turn it waits for, or NULL */
 	uint32_t version_wanted;
-	int processor;             /* where it was when it waited last */
-	uint64_t ops_at_last_look; /* of all threads, if none ran; see hook/thread/life/stuck.c */
-	uint64_t looks_alike;      /* in a row */
-	uint64_t ops_seen_running; /* the same, if one ran */
-	uint64_t looks_in_vain;    /* since then */
-	const struct hook_sync_call *lost; /* at its end: perhaps done, see stuck.c */
+	int processor;                     /* where it was when it waited last */
+	uint64_t ops_at_last_look;         /* of all threads, if none ran */
+	uint64_t looks_alike;              /* in a row */
+	uint64_t ops_seen_running;         /* the same, if one ran */
+	uint64_t looks_in_vain;            /* since then */
+	const struct hook_sync_call *lost; /* at its end: perhaps done */
 	const struct hook_sync_call *last; /* the operation that it is in, at its end */
-	uint64_t sync_digest;
-	int record_bytes; /* of the operation at work, -1 if it is a predicted one */
-	uint32_t baton;   /* its last turn to run */
-	uint32_t parks; /* how often it was found to wait in a loop, see hook/thread/serial/baton.c
-			 */
-	bool robbed;    /* of the baton, since it computed for too long */
-	bool looks; /* it computes, but may wait to be stopped, see hook/thread/serial/probe.h */
-	bool whole; /* in a call of libc that is one step: its allocations are no points */
-	struct trace_sync_writer sync;
-	uint64_t quick_until; /* replay: this many operations may be done in line, see
-				 hook/thread/sync/quick.h */
-	struct trace_view sync_view;
-	struct trace_sync_reader sync_reader;
+	bool released;                     /* its wait on a condition has let the mutex go */
+};
 
-	/* signals, see hook/common/signal.h */
+/* One thread at a time, see hook/thread/serial/baton.c */
+struct hook_thread_serial {
+	uint32_t baton;   /* its last turn to run */
+	uint32_t parks;   /* how often it was found to wait in a loop */
+	bool robbed;      /* of the baton, since it computed for too long */
+	bool looks;       /* it computes, but may wait to be stopped, see probe.h */
+	bool whole;       /* in a call of libc that is one step: its allocations are no points */
+	bool turns;       /* waits for the turn to run */
+	bool blocks_trap; /* the program thinks that SIGTRAP is blocked, see probe.c */
+};
+
+struct hook_thread_input {
+	uint64_t stat_last[HOOK_STAT_WORDS]; /* see hook/input/file/stat.c */
+};
+
+/* See hook/common/signal.h */
+struct hook_thread_signal {
 	uint64_t calls;    /* points it has been through */
 	uint64_t given_at; /* points and operations when it last gave a lock back */
 	uint32_t given;    /* locks it has given back since its last point or operation */
 	uint16_t handlers; /* at work */
-	bool released;     /* replay: its wait on a condition has let the mutex go */
-	bool steps;        /* waits for the turn of a step, see hook_io_step */
-	bool holds;        /* has not passed it on */
-	bool turns;        /* waits for the turn to run, see hook/thread/serial/baton.c */
-	bool blocks_trap;  /* the program thinks that SIGTRAP is blocked, see
-			      hook/thread/serial/probe.c */
 	uint32_t waiting;
 	siginfo_t waits[HOOK_SIGNALS_WAITING];
-	uint64_t signal_timers; /* bits: there is one of this signal */
-	int signal_timer[64];
+	uint64_t timers; /* bits: there is one of this signal */
+	int timer[64];
+};
+
+/*
+ * By owner: a part is set and read by those it is named for, and by those that begin and end all
+ * (hook/process). tools/check-layers knows which modes must not know which.
+ */
+struct hook_thread {
+	char name[TRACE_NAME_BYTES]; /* "0", "0.1", … */
+	uint32_t children;
+	int tid;            /* by which libc knows it; once the program has several threads */
+	int kernel_tid;     /* its number in this process, another one if that is restored */
+	int passive;        /* what hook_depth returns to: 1 once recording has stopped */
+	bool opened;        /* its order stream is open */
+	uint32_t heap_slot; /* see hook/heap/slots.h */
+	uint64_t noise;
+	struct hook_thread_life life;
+	struct hook_thread_mpi mpi;
+	struct hook_thread_record record;
+	struct hook_thread_replay replay;
+	struct hook_thread_evaluate evaluate;
+	struct hook_thread_explore explore;
+	struct hook_thread_sync sync;
+	struct hook_thread_wait wait;
+	struct hook_thread_serial serial;
+	struct hook_thread_input input;
+	struct hook_thread_signal signal;
 };
 
 extern struct hook_process hook_process;
@@ -213,7 +272,7 @@ void hook_stop_recording(struct hook_thread *t, uint32_t reason, uint64_t detail
 void hook_stop_too(struct hook_thread *t) __attribute__((cold));
 static inline bool hook_is_stopped(struct hook_thread *t)
 {
-	if (__builtin_expect(!hook_process.stopped, 1))
+	if (__builtin_expect(!hook_process.record.stopped, 1))
 		return false;
 	hook_stop_too(t);
 	return true;

@@ -48,27 +48,28 @@ void hook_signal_end(struct hook_thread *t, const sigset_t *mask);
 /* How many were given back since, after so many operations. */
 static inline uint32_t hook_signal_given_since(const struct hook_thread *t, uint64_t ops)
 {
-	return t->given_at == t->calls + ops ? t->given : 0;
+	return t->signal.given_at == t->signal.calls + ops ? t->signal.given : 0;
 }
 
 static inline void hook_signal_count_given(struct hook_thread *t, uint64_t ops)
 {
-	t->given = hook_signal_given_since(t, ops) + 1;
-	t->given_at = t->calls + ops;
+	t->signal.given = hook_signal_given_since(t, ops) + 1;
+	t->signal.given_at = t->signal.calls + ops;
 }
 
 /* A lock was given back. */
 static inline void hook_signal_given(struct hook_thread *t)
 {
 	if (__builtin_expect(hook_signals, 0))
-		hook_signal_count_given(t, hook_process.mode == HOOK_RECORD ? t->sync.ops
-									    : t->sync_reader.ops);
+		hook_signal_count_given(t, hook_process.mode == HOOK_RECORD
+						   ? t->record.sync.ops
+						   : t->replay.sync_reader.ops);
 }
 
 /* A point with a number of its own; anything may have happened there. */
 static inline void hook_signal_point(struct hook_thread *t)
 {
-	t->calls++;
+	t->signal.calls++;
 	if (__builtin_expect(hook_points, 0))
 		hook_signal_run(t, HOOK_SIGNAL_POINT);
 }
@@ -76,7 +77,7 @@ static inline void hook_signal_point(struct hook_thread *t)
 /* The same, from which on a call waits. */
 static inline void hook_signal_point_of_call(struct hook_thread *t)
 {
-	t->calls++;
+	t->signal.calls++;
 	if (__builtin_expect(hook_points, 0))
 		hook_signal_run(t, HOOK_SIGNAL_INSIDE);
 }
@@ -88,7 +89,7 @@ static inline void hook_signal_pass(void)
 
 	if (hook_depth || !t)
 		return;
-	t->calls++;
+	t->signal.calls++;
 	if (__builtin_expect(hook_points, 0)) {
 		hook_depth = HOOK_CLOSED;
 		hook_signal_run(t, HOOK_SIGNAL_POINT);

@@ -321,7 +321,7 @@ HOOK_EXPORT int malloc_trim(size_t pad)
 
 static void thread_child(struct hook_thread *t, const pthread_attr_t *attr)
 {
-	t->heap_slot = on ? heap_note_child(attr, &t->has_stack).slot : HEAP_NO_SLOT;
+	t->heap_slot = on ? heap_note_child(attr, &t->life.has_stack).slot : HEAP_NO_SLOT;
 }
 
 static void thread_no_child(struct hook_thread *t)

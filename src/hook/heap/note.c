@@ -164,10 +164,10 @@ static bool replay_wait(uint32_t turn)
 		return false;
 	if (turn < SHORT_WAITS)
 		return heap_pages_wait(turn);
-	t->waits_in = "malloc";
-	t->state = HOOK_THREAD_WAITS;
+	t->wait.in = "malloc";
+	t->wait.state = HOOK_THREAD_WAITS;
 	hook_sync_nap(t);
-	t->state = HOOK_THREAD_RUNS;
+	t->wait.state = HOOK_THREAD_RUNS;
 	return turn < LONG_WAITS;
 }
 

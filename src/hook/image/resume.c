@@ -81,7 +81,7 @@ static void put_right(void)
 	hook_process.pid = (int)raw(SYS_getpid);
 	strcpy(hook_process.dir, hook_image.note.dir);
 	strcpy(hook_process.session, hook_image.note.session);
-	hook_process.checkpoint = false;
+	hook_process.replay.checkpoint = false;
 	hook_image_go_on();
 	hook_input_pid_changed(before);
 	hook_output_resume();
@@ -100,8 +100,8 @@ static void halt_anew(void)
 	if (!t || !t->opened)
 		return;
 	hook_halt_open(t);
-	if (t->halt_at && t->halt_at < t->calm)
-		t->calm = t->halt_at;
+	if (t->replay.halt_at && t->replay.halt_at < t->replay.calm)
+		t->replay.calm = t->replay.halt_at;
 }
 
 void hook_image_resume(uint64_t index)

@@ -193,7 +193,7 @@ static void fill_positions(void)
 	for (uint32_t i = 0; i < hook_image.threads; i++) {
 		const struct hook_thread *t = park.who[i];
 
-		hook_image.thread[i].event = t ? t->events + 1 : 0;
+		hook_image.thread[i].event = t ? t->replay.events + 1 : 0;
 		hook_image.thread[i].name = t ? hook_image_text(t->name) : 0;
 	}
 }
@@ -210,7 +210,9 @@ static void fill_head(void)
 	h->number = images.number;
 	h->pid = hook_process.pid;
 	hook_image.base = h->number % CHAIN == 1 ? 0 : images.good;
-	h->event = (hook_process.mpi_open ? images.main->events : images.main->calls) + 1;
+	h->event =
+		(hook_process.mpi_open ? images.main->replay.events : images.main->signal.calls) +
+		1;
 	h->elapsed = park.begun - images.began;
 	h->stopped = park.begun; /* until the child knows more */
 	h->note = (uint64_t)&hook_image.note;
@@ -498,7 +500,7 @@ void hook_image_go_on(void)
 void hook_image_start(void)
 {
 	images.main = hook_self;
-	if (!hook_process.checkpoint)
+	if (!hook_process.replay.checkpoint)
 		return;
 	images.began = now();
 	hook_image_note_found();

@@ -91,9 +91,9 @@ void memory_end(struct memory_call *call)
 	if (call->alone)
 		hook_sync_real.pthread_mutex_unlock(&order);
 	if (t) {
-		t->whole = true;
+		t->serial.whole = true;
 		hook_stdio_end(&call->order);
-		t->whole = false;
+		t->serial.whole = false;
 	}
 }
 

@@ -23,24 +23,25 @@ void hook_done_expect(struct hook_thread *t)
 {
 	hook_thread_open(t);
 	hook_input_open(t);
-	if (!t->todo)
+	if (!t->replay.todo)
 		count(t, 1);
-	t->todo = true;
+	t->replay.todo = true;
 	hook_done_look(t);
 }
 
 /* Polls that failed are told by their number; what else is behind the last event are posts. */
 static bool has_events(struct hook_thread *t)
 {
-	while (t->more && trace_kind_is_keyed(t->next.kind))
+	while (t->replay.more && trace_kind_is_keyed(t->replay.next.kind))
 		hook_thread_advance(t);
-	return t->events < t->order_view.events || (t->more && t->next.kind == TRACE_FAIL);
+	return t->replay.events < t->replay.order_view.events ||
+	       (t->replay.more && t->replay.next.kind == TRACE_FAIL);
 }
 
 /* Notes are no inputs, and a signal may have come where the thread did nothing any more. */
 static bool has_inputs(const struct hook_thread *t)
 {
-	struct trace_input_reader rest = t->input_reader;
+	struct trace_input_reader rest = t->replay.input_reader;
 	struct trace_input_rec rec;
 
 	while (trace_input_next(&rest, &rec) == 1) {
@@ -53,16 +54,17 @@ static bool has_inputs(const struct hook_thread *t)
 
 void hook_done_look(struct hook_thread *t)
 {
-	if (!t->todo || t->sync_reader.ops < t->sync_reader.total || has_events(t) || has_inputs(t))
+	if (!t->replay.todo || t->replay.sync_reader.ops < t->replay.sync_reader.total ||
+	    has_events(t) || has_inputs(t))
 		return;
 	hook_done_forget(t);
 }
 
 void hook_done_forget(struct hook_thread *t)
 {
-	if (t->todo)
+	if (t->replay.todo)
 		count(t, UINT32_MAX);
-	t->todo = false;
+	t->replay.todo = false;
 }
 
 bool hook_done_is_all(void)

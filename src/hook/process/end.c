@@ -192,29 +192,29 @@ static void say_word_in_handler(const struct hook_thread *t, const char *why, co
 /* The events since the last digest are checked, too. */
 static void put_digest(struct hook_thread *t)
 {
-	if (t->order.events)
-		trace_order_put_last(&t->order, TRACE_CHECK, (uint32_t)t->digest, 0);
+	if (t->record.order.events)
+		trace_order_put_last(&t->record.order, TRACE_CHECK, (uint32_t)t->mpi.digest, 0);
 }
 
 static void finish_record(struct hook_thread *t, uint32_t how, uint64_t value)
 {
 	if (hook_is_stopped(t))
 		return;
-	if (!t->order.stream.header && !t->passive)
+	if (!t->record.order.stream.header && !t->passive)
 		hook_thread_open(t);
-	if (!t->order.stream.header)
+	if (!t->record.order.stream.header)
 		return;
 	put_digest(t);
-	trace_order_put_last(&t->order, TRACE_END, how, value);
-	trace_stream_close(&t->order.stream);
-	trace_stream_close(&t->input.stream);
+	trace_order_put_last(&t->record.order, TRACE_END, how, value);
+	trace_stream_close(&t->record.order.stream);
+	trace_stream_close(&t->record.input.stream);
 	hook_sync_close(t);
 	hook_heap_close();
 	hook_infile_close();
 	trace_shelf_end();
 	hook_baton_leave(t);
 	t->passive = 1;
-	t->attention = 0;
+	t->record.attention = 0;
 }
 
 void hook_end_describe(struct hook_text *out, uint32_t how, int64_t value)
@@ -236,17 +236,17 @@ void hook_end_describe(struct hook_text *out, uint32_t how, int64_t value)
 
 static void skip_posts(struct hook_thread *t)
 {
-	while (t->more && trace_kind_is_keyed(t->next.kind))
+	while (t->replay.more && trace_kind_is_keyed(t->replay.next.kind))
 		hook_thread_advance(t);
 }
 
 static bool has_other_digest(const struct hook_thread *t, struct hook_text *expected)
 {
-	if (!t->more || t->next.kind != TRACE_CHECK || t->next_event != t->events ||
-	    t->next.a == (uint32_t)t->digest)
+	if (!t->replay.more || t->replay.next.kind != TRACE_CHECK ||
+	    t->replay.next_event != t->replay.events || t->replay.next.a == (uint32_t)t->mpi.digest)
 		return false;
 	hook_text_add(expected, "the recorded calls and arguments from event ");
-	hook_text_number(expected, (int64_t)t->checked + 1);
+	hook_text_number(expected, (int64_t)t->replay.checked + 1);
 	hook_text_add(expected, " on");
 	return true;
 }
@@ -254,15 +254,15 @@ static bool has_other_digest(const struct hook_thread *t, struct hook_text *expe
 /* The main thread must have done all that was recorded; a helper's inputs and polls may vary. */
 static bool has_calls_left(struct hook_thread *t, struct hook_text *expected)
 {
-	if (t->events < t->order_view.events) {
+	if (t->replay.events < t->replay.order_view.events) {
 		hook_text_add(expected, "event ");
-		hook_text_number(expected, (int64_t)t->events + 1);
+		hook_text_number(expected, (int64_t)t->replay.events + 1);
 		hook_text_add(expected, " of ");
-		hook_text_number(expected, (int64_t)t->order_view.events);
+		hook_text_number(expected, (int64_t)t->replay.order_view.events);
 		return true;
 	}
-	if (t->more && t->next.kind == TRACE_FAIL) {
-		hook_text_number(expected, (int64_t)t->next.a);
+	if (t->replay.more && t->replay.next.kind == TRACE_FAIL) {
+		hook_text_number(expected, (int64_t)t->replay.next.a);
 		hook_text_add(expected, " more polls that fail");
 		return true;
 	}
@@ -278,9 +278,10 @@ void hook_end_of_thread(struct hook_thread *t)
 		put_digest(t);
 		return;
 	}
-	if (!t->opened || t->final || t->passive)
+	if (!t->opened || t->replay.final || t->passive)
 		return;
-	while (t->more && (t->next.kind == TRACE_FAIL || trace_kind_is_keyed(t->next.kind)))
+	while (t->replay.more &&
+	       (t->replay.next.kind == TRACE_FAIL || trace_kind_is_keyed(t->replay.next.kind)))
 		hook_thread_advance(t);
 	if (has_other_digest(t, &out))
 		hook_diverged(t, "end of the thread", expected, "others");
@@ -291,7 +292,7 @@ static bool has_inputs_left(struct hook_thread *t, struct hook_text *expected)
 	struct trace_input_rec rec;
 
 	hook_input_view();
-	while (trace_input_next(&t->input_reader, &rec) == 1) {
+	while (trace_input_next(&t->replay.input_reader, &rec) == 1) {
 		if (rec.kind == TRACE_IN_MODULE || rec.kind == TRACE_IN_NOTE ||
 		    rec.kind == TRACE_IN_SIGNAL)
 			continue;
@@ -303,21 +304,21 @@ static bool has_inputs_left(struct hook_thread *t, struct hook_text *expected)
 
 static bool is_recorded_end(const struct hook_thread *t, uint32_t how, int64_t value)
 {
-	uint32_t recorded = (uint32_t)t->next.a;
+	uint32_t recorded = (uint32_t)t->replay.next.a;
 
 	if (recorded == TRACE_END_EARLY)
 		recorded = TRACE_END_EXIT;
 	if (how == TRACE_END_EARLY)
 		how = TRACE_END_EXIT;
-	return recorded == how && (int64_t)t->next.b == value;
+	return recorded == how && (int64_t)t->replay.next.b == value;
 }
 
 static bool has_other_operations(struct hook_thread *t, struct hook_text *expected)
 {
-	if (t->sync_reader.ops < t->sync_reader.total) {
-		hook_text_number(expected, (int64_t)t->sync_reader.total);
+	if (t->replay.sync_reader.ops < t->replay.sync_reader.total) {
+		hook_text_number(expected, (int64_t)t->replay.sync_reader.total);
 		hook_text_add(expected, " synchronisation operations, not ");
-		hook_text_number(expected, (int64_t)t->sync_reader.ops);
+		hook_text_number(expected, (int64_t)t->replay.sync_reader.ops);
 		return true;
 	}
 	if (!hook_sync_ends_alike(t)) {
@@ -336,15 +337,15 @@ static bool ends_otherwise(struct hook_thread *t, uint32_t how, int64_t value,
 {
 	bool is_main = hook_thread_is_main(t);
 
-	if (!t->opened || t->final)
+	if (!t->opened || t->replay.final)
 		return false;
 	skip_posts(t);
 	if (is_main && has_calls_left(t, expected))
 		return true;
-	while (t->more && t->next.kind != TRACE_END)
+	while (t->replay.more && t->replay.next.kind != TRACE_END)
 		hook_thread_advance(t);
-	if (t->more && !is_recorded_end(t, how, value)) {
-		hook_end_describe(expected, (uint32_t)t->next.a, (int64_t)t->next.b);
+	if (t->replay.more && !is_recorded_end(t, how, value)) {
+		hook_end_describe(expected, (uint32_t)t->replay.next.a, (int64_t)t->replay.next.b);
 		return true;
 	}
 	return is_main && how != TRACE_END_SIGNAL && has_inputs_left(t, expected);
@@ -426,14 +427,14 @@ void hook_end_by_exit(int status)
 			hook_output_ends_with_others();
 		finish_record(t, early ? TRACE_END_EARLY : TRACE_END_EXIT, (uint64_t)status);
 		hook_slot->state = REPLAY_GONE;
-		if (hook_process.discard && status == 0 && !early)
+		if (hook_process.record.discard && status == 0 && !early)
 			hook_discard();
 		return;
 	}
 	hook_baton_leave(t);
 	if (hook_slot->flags & REPLAY_STOPPED)
 		hook_end_of_recording(t, "exit");
-	t->waits_in = "exit";
+	t->wait.in = "exit";
 	if (!hook_sync_await_others(t))
 		hook_sync_say_behind(t);
 	check_end(t, "exit", early ? TRACE_END_EARLY : TRACE_END_EXIT, status);
@@ -455,7 +456,7 @@ void hook_end_by_abort(struct hook_thread *t, int code)
 		return;
 	}
 	hook_baton_leave(t);
-	t->waits_in = "MPI_Abort";
+	t->wait.in = "MPI_Abort";
 	if (!hook_sync_await_others(t))
 		hook_sync_say_behind(t);
 	check_end(t, "MPI_Abort", TRACE_END_ABORT, code);
@@ -466,13 +467,14 @@ void hook_end_by_abort(struct hook_thread *t, int code)
 /* Its next event is looked at. */
 static void pay_attention(struct hook_thread *t)
 {
-	__atomic_store_n(&t->attention, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&t->record.attention, 0, __ATOMIC_RELAXED);
 }
 
 void hook_stop_too(struct hook_thread *t)
 {
 	if (!t->passive)
-		hook_stop_recording(t, hook_process.stopped, hook_process.stop_detail, "");
+		hook_stop_recording(t, hook_process.record.stopped, hook_process.record.stop_detail,
+				    "");
 }
 
 void hook_stop_recording(struct hook_thread *t, uint32_t reason, uint64_t detail, const char *what)
@@ -482,23 +484,23 @@ void hook_stop_recording(struct hook_thread *t, uint32_t reason, uint64_t detail
 	struct hook_text text = hook_text_in(rank, sizeof(rank));
 	struct hook_text number = hook_text_in(event, sizeof(event));
 
-	trace_order_put_last(&t->order, TRACE_STOP, reason, detail);
-	trace_stream_close(&t->order.stream);
-	trace_stream_close(&t->input.stream);
+	trace_order_put_last(&t->record.order, TRACE_STOP, reason, detail);
+	trace_stream_close(&t->record.order.stream);
+	trace_stream_close(&t->record.input.stream);
 	hook_sync_halt(t, reason, (uint32_t)detail);
-	hook_process.stop_detail = detail;
-	__atomic_store_n(&hook_process.stopped, reason, __ATOMIC_RELEASE);
+	hook_process.record.stop_detail = detail;
+	__atomic_store_n(&hook_process.record.stopped, reason, __ATOMIC_RELEASE);
 	hook_sync_list_each(pay_attention);
 	hook_heap_close();
 	hook_baton_leave(t);
 	t->passive = 1;
-	t->attention = 0;
+	t->record.attention = 0;
 	if (__atomic_exchange_n(&said, true, __ATOMIC_ACQ_REL))
 		return;
 	hook_text_number(&text, hook_process.rank);
-	hook_text_number(&number, (int64_t)t->order.events);
-	hook_say("rank ", rank, ": recording ends", t->order.events ? " at event " : "",
-		 t->order.events ? event : "", ": ", what,
+	hook_text_number(&number, (int64_t)t->record.order.events);
+	hook_say("rank ", rank, ": recording ends", t->record.order.events ? " at event " : "",
+		 t->record.order.events ? event : "", ": ", what,
 		 "; the program runs on, a replay will stop there", NULL);
 }
 
@@ -554,31 +556,32 @@ void hook_failed(struct hook_thread *t, const char *text)
 
 static const char *why_ended(const struct hook_thread *t)
 {
-	return hook_slot->flags & REPLAY_STOPPED || (t->more && t->next.kind == TRACE_STOP)
+	return hook_slot->flags & REPLAY_STOPPED ||
+			       (t->replay.more && t->replay.next.kind == TRACE_STOP)
 		       ? REPLAY_WHY_STOP
 		       : REPLAY_WHY_END;
 }
 
 void hook_end_announce(struct hook_thread *t, const char *call)
 {
-	t->state = HOOK_THREAD_AT_END;
-	t->waits_in = call;
-	t->waits_at = t->site;
+	t->wait.state = HOOK_THREAD_AT_END;
+	t->wait.in = call;
+	t->wait.at = t->mpi.site;
 	hook_done_look(t);
 	if (hook_thread_is_main(t) && !(hook_slot->flags & REPLAY_BY_HELPER))
-		say_word(t, why_ended(t), call, (int64_t)t->next.a, "in");
+		say_word(t, why_ended(t), call, (int64_t)t->replay.next.a, "in");
 }
 
 void hook_end_speak(struct hook_thread *t, const char *call)
 {
-	say_word(t, why_ended(t), call, (int64_t)t->next.a, "in");
+	say_word(t, why_ended(t), call, (int64_t)t->replay.next.a, "in");
 }
 
 bool hook_end_is_own(struct hook_thread *t)
 {
-	while (t->more && t->next.kind != TRACE_END)
+	while (t->replay.more && t->replay.next.kind != TRACE_END)
 		hook_thread_advance(t);
-	return t->more;
+	return t->replay.more;
 }
 
 static void park(void)
@@ -593,10 +596,10 @@ static void check_more(struct hook_thread *t, const char *call)
 	char expected[96];
 	struct hook_text out = hook_text_in(expected, sizeof(expected));
 
-	if (!hook_thread_is_main(t) || t->final || hook_process.ended ||
+	if (!hook_thread_is_main(t) || t->replay.final || hook_process.ended ||
 	    hook_slot->flags & (REPLAY_CUT | REPLAY_BY_HELPER) || !hook_end_is_own(t))
 		return;
-	hook_end_describe(&out, (uint32_t)t->next.a, (int64_t)t->next.b);
+	hook_end_describe(&out, (uint32_t)t->replay.next.a, (int64_t)t->replay.next.b);
 	hook_diverged(t, call, expected, "a further call");
 }
 
@@ -605,13 +608,13 @@ void hook_end_of_recording(struct hook_thread *t, const char *call)
 {
 	hook_depth = 1;
 	check_more(t, call);
-	t->state = HOOK_THREAD_AT_END;
-	t->waits_in = call;
+	t->wait.state = HOOK_THREAD_AT_END;
+	t->wait.in = call;
 	if (hook_thread_is_main(t) && (hook_slot->flags & REPLAY_CUT)) {
 		hook_baton_leave(t);
 		if (!hook_sync_await_others(t) && !(hook_slot->flags & REPLAY_STOPPED))
 			hook_sync_say_behind(t);
-		say_word(t, why_ended(t), call, (int64_t)t->next.a, "before");
+		say_word(t, why_ended(t), call, (int64_t)t->replay.next.a, "before");
 	} else {
 		park();
 	}
@@ -637,7 +640,7 @@ static void say_end_by_signal(struct hook_thread *t, int sig, void *context, boo
 	char text[1024];
 	struct hook_text out = hook_text_in(text, sizeof(text));
 
-	bool early = t->sync_reader.ops < t->sync_reader.total;
+	bool early = t->replay.sync_reader.ops < t->replay.sync_reader.total;
 
 	hook_text_add(&out, "expected ");
 	if (ends_otherwise(t, TRACE_END_SIGNAL, sig, &out) || !others_done) {
@@ -693,18 +696,18 @@ static void on_fatal(int sig, siginfo_t *info, void *context)
 		hook_depth++;
 		t = hook_thread_self();
 		if (hook_process.mode == HOOK_RECORD) {
-			if (!t->passive && !hook_process.stopped)
+			if (!t->passive && !hook_process.record.stopped)
 				hook_thread_open(t);
 			if (outside) {
 				put_digest(t);
 				note_crash(t, sig, context);
 			}
-			if (!hook_process.stopped)
-				trace_order_put_last(&t->order, TRACE_END, TRACE_END_SIGNAL,
+			if (!hook_process.record.stopped)
+				trace_order_put_last(&t->record.order, TRACE_END, TRACE_END_SIGNAL,
 						     (uint64_t)sig);
 		} else {
 			hook_baton_leave(t);
-			t->waits_in = "signal";
+			t->wait.in = "signal";
 			say_end_by_signal(t, sig, context, hook_sync_await_others(t));
 			wait_for_all(t, outside);
 		}

@@ -109,8 +109,8 @@ static bool open_prelude(void)
 		hook_say("cannot open ", path, ": ", strerror(errno), NULL);
 		return false;
 	}
-	hook_process.prelude_fd = hook_high_fd(fd);
-	hook_process.explore = true;
+	hook_process.explore.prelude_fd = hook_high_fd(fd);
+	hook_process.explore.on = true;
 	return true;
 }
 
@@ -143,10 +143,10 @@ static bool read_environment(void)
 	hook_memory_aside();
 	hook_process.rank = (uint32_t)strtoul(rank, NULL, 10);
 	hook_process.threads = threads ? (uint32_t)strtoul(threads, NULL, 10) : 0;
-	hook_process.snapshot = snapshot ? strtoull(snapshot, NULL, 10) : 0;
+	hook_process.record.snapshot = snapshot ? strtoull(snapshot, NULL, 10) : 0;
 	hook_process.noise = noise ? strtoull(noise, NULL, 10) : 0;
 	hook_process.trace = trace ? (uint32_t)strtoul(trace, NULL, 10) % TRACE_MODES : 0;
-	hook_process.discard = discard && strcmp(discard, "1") == 0;
+	hook_process.record.discard = discard && strcmp(discard, "1") == 0;
 	hook_process.pid = (int)syscall(SYS_getpid);
 	trace_stream_lets_go = true;
 	if (fault && strcmp(fault, "nospace") == 0)
@@ -165,11 +165,11 @@ static bool read_environment(void)
 			    sizeof(hook_process.session))) {
 		if (strcmp(mode, "replay") == 0) {
 			hook_process.mode = HOOK_REPLAY;
-			hook_process.evaluate = is_told("/evaluate");
-			hook_process.checkpoint = is_told("/checkpoint");
-			hook_process.races = is_told("/races");
+			hook_process.replay.evaluate = is_told("/evaluate");
+			hook_process.replay.checkpoint = is_told("/checkpoint");
+			hook_process.replay.races = is_told("/races");
 			if (is_told("/recover"))
-				hook_process.recover = HOOK_RECOVER_AMONG;
+				hook_process.replay.recover = HOOK_RECOVER_AMONG;
 			hook_moved_load();
 		} else if (strcmp(mode, "explore") == 0 && open_prelude()) {
 			hook_process.mode = HOOK_RECORD;
@@ -263,7 +263,7 @@ void hook_process_is_child(void)
 	hook_thread_forget();
 	hook_infile_forget();
 	hook_process.mode = HOOK_INERT;
-	hook_process.explore = false;
+	hook_process.explore.on = false;
 	hook_process.claimed = false;
 	hook_memory_stop();
 	hook_sync_stop();

@@ -54,8 +54,8 @@ static struct hook_thread *take_spare(void)
 		return NULL;
 	t = spare;
 	if (t) {
-		spare = t->next_thread;
-		t->next_thread = NULL;
+		spare = t->life.next;
+		t->life.next = NULL;
 		spares--;
 	}
 	hook_lock_give(&spares_lock);
@@ -70,7 +70,7 @@ static bool keep_spare(struct hook_thread *t)
 		return false;
 	kept = spares < SPARES;
 	if (kept) {
-		t->next_thread = spare;
+		t->life.next = spare;
 		spare = t;
 		spares++;
 	}
@@ -80,8 +80,8 @@ static bool keep_spare(struct hook_thread *t)
 
 static bool is_light(const struct hook_thread *t)
 {
-	return !t->opened && __builtin_popcount(t->sync.touched) <= LIGHT_PARTS &&
-	       __builtin_popcount(t->sync_reader.touched) <= LIGHT_PARTS;
+	return !t->opened && __builtin_popcount(t->record.sync.touched) <= LIGHT_PARTS &&
+	       __builtin_popcount(t->replay.sync_reader.touched) <= LIGHT_PARTS;
 }
 
 static void clear(void *from, void *to)
@@ -92,14 +92,14 @@ static void clear(void *from, void *to)
 /* Of a light one; the signals that wait are counted. */
 static void wipe(struct hook_thread *t)
 {
-	clear(t, &t->order);
-	clear(&t->order + 1, &t->order_reader);
-	clear(&t->order_reader + 1, &t->sync);
-	trace_sync_writer_wipe(&t->sync);
-	clear(&t->sync + 1, &t->sync_reader);
-	trace_sync_reader_wipe(&t->sync_reader);
-	clear(&t->sync_reader + 1, &t->waits);
-	clear(&t->waits + 1, t + 1);
+	clear(t, &t->record.order);
+	clear(&t->record.order + 1, &t->record.sync);
+	trace_sync_writer_wipe(&t->record.sync);
+	clear(&t->record.sync + 1, &t->replay.order_reader);
+	clear(&t->replay.order_reader + 1, &t->replay.sync_reader);
+	trace_sync_reader_wipe(&t->replay.sync_reader);
+	clear(&t->replay.sync_reader + 1, &t->signal.waits);
+	clear(&t->signal.waits + 1, t + 1);
 }
 
 struct hook_thread *hook_thread_new(void)
@@ -137,23 +137,24 @@ static void record_open(struct hook_thread *t)
 	char name[TRACE_NAME_BYTES + 16];
 	int rc;
 
-	if (t->order.stream.header)
+	if (t->record.order.stream.header)
 		return;
 	hook_stream_name(t, "order", name, sizeof(name));
-	rc = trace_stream_create(&t->order.stream, hook_process.rank_fd, name, TRACE_STREAM_ORDER,
-				 hook_process.rank, hook_process.process, t->name);
+	rc = trace_stream_create(&t->record.order.stream, hook_process.rank_fd, name,
+				 TRACE_STREAM_ORDER, hook_process.rank, hook_process.process,
+				 t->name);
 	if (rc)
 		hook_stop_growing(t, rc);
 }
 
 void hook_thread_advance(struct hook_thread *t)
 {
-	int rc = trace_order_next(&t->order_reader, &t->next);
+	int rc = trace_order_next(&t->replay.order_reader, &t->replay.next);
 
 	if (rc < 0)
 		hook_failed(t, "the recording makes no sense here");
-	t->more = rc == 1;
-	t->next_event = trace_order_event(&t->order_reader);
+	t->replay.more = rc == 1;
+	t->replay.next_event = trace_order_event(&t->replay.order_reader);
 }
 
 /* true: there is a stream of the thread to follow. */
@@ -164,12 +165,12 @@ static bool view_open(struct hook_thread *t, int dirfd)
 	int rc;
 
 	hook_stream_name(t, "order", name, sizeof(name));
-	rc = trace_view_open(&t->order_view, dirfd, name, &why);
-	if (rc && hook_thread_is_main(t) && !(rc == -ENOENT && hook_process.explore))
+	rc = trace_view_open(&t->replay.order_view, dirfd, name, &why);
+	if (rc && hook_thread_is_main(t) && !(rc == -ENOENT && hook_process.explore.on))
 		hook_failed(t, why);
 	if (rc)
 		return false;
-	trace_order_reader_init(&t->order_reader, &t->order_view);
+	trace_order_reader_init(&t->replay.order_reader, &t->replay.order_view);
 	hook_thread_advance(t);
 	return true;
 }
@@ -185,23 +186,23 @@ void hook_thread_open(struct hook_thread *t)
 	} else {
 		record_open(t);
 	}
-	if (hook_process.explore)
-		t->past = !view_open(t, hook_process.prelude_fd);
+	if (hook_process.explore.on)
+		t->explore.past = !view_open(t, hook_process.explore.prelude_fd);
 }
 
 void hook_thread_adopt_main(void)
 {
 	struct hook_thread *t = hook_thread_self();
 
-	if (hook_process.mode == HOOK_REPLAY || hook_process.explore) {
+	if (hook_process.mode == HOOK_REPLAY || hook_process.explore.on) {
 		hook_session_map();
 		hook_slot->pid = hook_process.pid;
 		hook_slot->state = REPLAY_RUNNING;
 	}
 	hook_thread_open(t);
 	if (hook_process.mode == HOOK_REPLAY) {
-		hook_slot->limit = t->order_view.events << 1 | t->order_view.inside;
-		hook_input_was_pid((pid_t)t->order_view.header->pid);
+		hook_slot->limit = t->replay.order_view.events << 1 | t->replay.order_view.inside;
+		hook_input_was_pid((pid_t)t->replay.order_view.header->pid);
 		hook_slot->todo = hook_slot->todo_main = 0;
 		hook_done_expect(t);
 	}
@@ -231,17 +232,17 @@ void hook_thread_number(struct hook_thread *t)
 void hook_thread_renumber(struct hook_thread *t)
 {
 	t->kernel_tid = (int)syscall(SYS_gettid);
-	if (t->tid_given)
-		t->tid_real = t->kernel_tid;
+	if (t->replay.tid_given)
+		t->replay.tid_real = t->kernel_tid;
 }
 
 void hook_thread_forget(void)
 {
 	if (!hook_self)
 		return;
-	trace_stream_forget(&hook_self->order.stream);
-	trace_stream_forget(&hook_self->input.stream);
-	trace_stream_forget(&hook_self->sync.stream);
+	trace_stream_forget(&hook_self->record.order.stream);
+	trace_stream_forget(&hook_self->record.input.stream);
+	trace_stream_forget(&hook_self->record.sync.stream);
 	hook_heap_forget();
 	trace_shelf_forget();
 }
@@ -251,15 +252,15 @@ void hook_thread_close(struct hook_thread *t)
 	if (hook_thread_closing)
 		hook_thread_closing(t);
 	hook_done_forget(t);
-	hook_stacks_close(t->stacks);
-	trace_stream_close(&t->order.stream);
-	trace_stream_close(&t->input.stream);
-	trace_view_close(&t->order_view);
-	trace_view_close(&t->input_view);
-	trace_view_close(&t->sync_view);
+	hook_stacks_close(t->evaluate.stacks);
+	trace_stream_close(&t->record.order.stream);
+	trace_stream_close(&t->record.input.stream);
+	trace_view_close(&t->replay.order_view);
+	trace_view_close(&t->replay.input_view);
+	trace_view_close(&t->replay.sync_view);
 	for (int i = 0; i < HOOK_SCRATCHES; i++) {
-		if (t->scratch[i])
-			munmap(t->scratch[i], t->scratch_size[i]);
+		if (t->mpi.scratch[i])
+			munmap(t->mpi.scratch[i], t->mpi.scratch_size[i]);
 	}
 	if (hook_self == t)
 		hook_self = NULL;

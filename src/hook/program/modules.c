@@ -120,7 +120,7 @@ static void compare(const uint8_t *bytes, size_t n)
 	w.name = space + 1;
 	w.name_length = n - (size_t)(w.name - line);
 	/* Its checked twin stands in for it. */
-	if (hook_process.races && w.name_length == 7 && memcmp(w.name, "program", 7) == 0)
+	if (hook_process.replay.races && w.name_length == 7 && memcmp(w.name, "program", 7) == 0)
 		return;
 	if (dl_iterate_phdr(find_line, &w) && strlen(w.found) == n && memcmp(w.found, line, n) == 0)
 		return;

@@ -36,7 +36,7 @@ static void find(struct hook_thread *t, const char *text, uint64_t *where)
 		if (strncmp(p, t->name, n) != 0 || p[n] != ' ')
 			continue;
 		*where = strtoull(p + n, &end, 10);
-		t->halt_then = strtoull(end, NULL, 10);
+		t->replay.halt_then = strtoull(end, NULL, 10);
 		return;
 	}
 }
@@ -66,7 +66,7 @@ void hook_halt_open(struct hook_thread *t)
 		return;
 	if (!known)
 		read_places();
-	find(t, places, wanted() & REPLAY_HALT_EVENTS ? &t->halt_at : &t->halt_op);
+	find(t, places, wanted() & REPLAY_HALT_EVENTS ? &t->replay.halt_at : &t->replay.halt_op);
 }
 
 void hook_halt_resume(void)
@@ -80,12 +80,12 @@ void hook_halt_resume(void)
 static bool may_go(struct hook_thread *t, uint64_t now)
 {
 	if (__atomic_load_n(&hook_slot->go, __ATOMIC_ACQUIRE)) {
-		t->halt_at = t->halt_op = 0;
+		t->replay.halt_at = t->replay.halt_op = 0;
 		return true;
 	}
-	if (!__atomic_load_n(&hook_slot->stage, __ATOMIC_ACQUIRE) || t->halt_then <= now)
+	if (!__atomic_load_n(&hook_slot->stage, __ATOMIC_ACQUIRE) || t->replay.halt_then <= now)
 		return false;
-	*(t->halt_at ? &t->halt_at : &t->halt_op) = t->halt_then;
+	*(t->replay.halt_at ? &t->replay.halt_at : &t->replay.halt_op) = t->replay.halt_then;
 	return true;
 }
 

@@ -81,7 +81,7 @@ static int record_claim(uint32_t k)
 	hook_process.process = k;
 	hook_stream_name(t, "order", name, sizeof(name));
 	if (hook_process.rank_fd >= 0)
-		rc = trace_stream_create(&t->order.stream, hook_process.rank_fd, name,
+		rc = trace_stream_create(&t->record.order.stream, hook_process.rank_fd, name,
 					 TRACE_STREAM_ORDER, hook_process.rank, k, t->name);
 	if (rc == 0)
 		return 0;
@@ -338,7 +338,7 @@ void hook_session_last_word(const struct hook_thread *t, const char *why, const 
 
 	add_line(&out, "why", why);
 	add_line(&out, "thread", t->name);
-	add_number(&out, "event", (int64_t)t->events);
+	add_number(&out, "event", (int64_t)t->replay.events);
 	add_line(&out, "call", call);
 	add_number(&out, "value", value);
 	add_line(&out, "text", text);

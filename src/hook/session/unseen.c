@@ -42,7 +42,7 @@ static void fill(struct trace_unseen *f, const struct hook_unseen *u)
 	if (u->remedy)
 		strncpy(f->remedy, u->remedy, sizeof(f->remedy) - 1);
 	if (t) {
-		f->event = t->order.events;
+		f->event = t->record.order.events;
 		memcpy(f->thread, t->name, sizeof(f->thread) - 1);
 	}
 }

@@ -148,11 +148,11 @@ void hook_channel_move(struct hook_io *io, int made, int fd)
 			never_free(io, fd);
 		made = naps ? made : hook_channel_lift(made);
 		hook_sync_let_go(io->t);
-		io->t->waits_in = io->call;
-		io->t->state = HOOK_THREAD_WAITS;
+		io->t->wait.in = io->call;
+		io->t->wait.state = HOOK_THREAD_WAITS;
 		hook_sync_nap(io->t);
 	}
-	io->t->state = HOOK_THREAD_RUNS;
+	io->t->wait.state = HOOK_THREAD_RUNS;
 }
 
 static int placeholder(enum hook_channel_kind kind, int flags)

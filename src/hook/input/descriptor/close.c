@@ -34,7 +34,8 @@ bool hook_close_is_ours(int fd)
 
 	if (fd < rp_fd_lowest || hook_channel_kind(fd))
 		return false;
-	if (fd == hook_process.rank_fd || (hook_process.explore && fd == hook_process.prelude_fd))
+	if (fd == hook_process.rank_fd ||
+	    (hook_process.explore.on && fd == hook_process.explore.prelude_fd))
 		return true;
 	if (!hook_proc_fd_target(fd, target, sizeof(target)) ||
 	    !hook_proc_fd_target(hook_process.rank_fd, directory, sizeof(directory)))

@@ -85,9 +85,9 @@ static FILE *numbered(FILE *f, const char *call)
 	if (f)
 		f->_fileno = fd;
 	if (f && fd < 0) {
-		hook_self->whole = true;
+		hook_self->serial.whole = true;
 		REAL(fclose)(f);
-		hook_self->whole = false;
+		hook_self->serial.whole = false;
 		errno = error;
 		return NULL;
 	}

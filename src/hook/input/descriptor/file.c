@@ -33,7 +33,7 @@ static int number(struct hook_io *io, int made)
 
 int hook_file_opened(const char *call, int fd)
 {
-	hook_thread_self()->whole = false;
+	hook_thread_self()->serial.whole = false;
 	if (hook_process.mode == HOOK_REPLAY && fd >= 0)
 		fd = hook_channel_lift(fd);
 	HOOK_IO(io, call, HOOK_IO_GETS);
@@ -57,7 +57,7 @@ void hook_file_closes(void)
 	hook_depth = HOOK_CLOSED;
 	hook_signal_point(t);
 	hook_io_step(t);
-	t->whole = true;
+	t->serial.whole = true;
 	hook_depth = t->passive;
 }
 
@@ -65,7 +65,7 @@ void hook_file_closed(void)
 {
 	struct hook_thread *t = hook_thread_self();
 
-	t->whole = false;
+	t->serial.whole = false;
 	hook_sync_let_go(t);
 	hook_signal_pass();
 }

@@ -19,7 +19,7 @@ static inline bool hook_file_has_number(const void *site)
 /* The same, before a function of libc that opens one and allocates: hook_file_opened follows. */
 static inline bool hook_file_opens(const void *site)
 {
-	return hook_file_has_number(site) && (hook_thread_self()->whole = true);
+	return hook_file_has_number(site) && (hook_thread_self()->serial.whole = true);
 }
 
 /*

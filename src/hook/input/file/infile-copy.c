@@ -108,7 +108,7 @@ static const char *fill(int fd, int part, const struct trace_file *file)
 
 	if (ioctl(part, FICLONE, fd) != 0) {
 		if (__atomic_add_fetch(bytes_used, file->size, __ATOMIC_RELAXED) >
-		    hook_process.snapshot) {
+		    hook_process.record.snapshot) {
 			__atomic_sub_fetch(bytes_used, file->size, __ATOMIC_RELAXED);
 			return "it is more than --snapshot-inputs allows";
 		}

@@ -243,7 +243,7 @@ static void note(struct hook_thread *t, int fd, const struct stat *st, bool fres
 		file.flags |= TRACE_FILE_HASHED;
 	if (fresh)
 		file.flags |= TRACE_FILE_FRESH;
-	else if (hook_process.snapshot && hook_infile_copy(fd, &file))
+	else if (hook_process.record.snapshot && hook_infile_copy(fd, &file))
 		file.flags |= TRACE_FILE_KEPT;
 	rc = write_down(&file);
 	if (rc == -EMFILE)

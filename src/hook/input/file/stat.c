@@ -65,7 +65,7 @@ static int make(const struct call *c)
 
 static size_t encode(const struct call *c, uint8_t bytes[BYTES])
 {
-	const uint64_t *last = hook_self->stat_last;
+	const uint64_t *last = hook_self->input.stat_last;
 	uint64_t now[HOOK_STAT_WORDS], mask = 0;
 	size_t n = words_of(c), at;
 
@@ -83,7 +83,7 @@ static size_t encode(const struct call *c, uint8_t bytes[BYTES])
 /* In all modes: what is put in the program's memory is what the next difference is to. */
 static void decode(const struct call *c, const uint8_t *bytes, size_t n)
 {
-	uint64_t *last = hook_self->stat_last, mask = 0, value = 0;
+	uint64_t *last = hook_self->input.stat_last, mask = 0, value = 0;
 	const uint8_t *end = bytes + n;
 	size_t used = rp_varint_get(bytes, end, &mask);
 

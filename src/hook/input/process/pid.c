@@ -114,8 +114,8 @@ HOOK_EXPORT pid_t gettid(void)
 		return (pid_t)value;
 	if (real == hook_process.pid)
 		remember(&self, (pid_t)value, real);
-	hook_self->tid_real = real;
-	__atomic_store_n(&hook_self->tid_given, (int)value, __ATOMIC_RELEASE);
+	hook_self->replay.tid_real = real;
+	__atomic_store_n(&hook_self->replay.tid_given, (int)value, __ATOMIC_RELEASE);
 	__atomic_store_n(&tids_given, true, __ATOMIC_RELEASE);
 	return (pid_t)value;
 }

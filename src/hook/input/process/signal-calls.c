@@ -153,7 +153,7 @@ DEFINE_PASS(pthread_sigqueue, (pthread_t thread, int sig, const union sigval val
 static int set_mask(__typeof__(sigprocmask) *real, int how, const sigset_t *set, sigset_t *old)
 {
 	struct hook_thread *t = hook_self;
-	bool had = t && t->blocks_trap, in;
+	bool had = t && t->serial.blocks_trap, in;
 	sigset_t open;
 	int rc;
 
@@ -169,9 +169,9 @@ static int set_mask(__typeof__(sigprocmask) *real, int how, const sigset_t *set,
 	if (rc == 0 && old && had)
 		sigaddset(old, SIGTRAP);
 	if (rc == 0 && set)
-		t->blocks_trap = how == SIG_BLOCK     ? had || in
-				 : how == SIG_UNBLOCK ? had && !in
-						      : in;
+		t->serial.blocks_trap = how == SIG_BLOCK     ? had || in
+					: how == SIG_UNBLOCK ? had && !in
+							     : in;
 	return rc;
 }
 

@@ -76,11 +76,11 @@ static void call_as_program(struct hook_thread *t, int sig, siginfo_t *info, voi
 	hook_io_step(t);
 	if (takes_baton)
 		hook_baton_enter(t);
-	t->handlers++;
+	t->signal.handlers++;
 	hook_depth = t->passive;
 	call(sig, info, context);
 	hook_depth = HOOK_CLOSED;
-	t->handlers--;
+	t->signal.handlers--;
 	if (takes_baton)
 		hook_baton_leave(t);
 }
@@ -106,12 +106,12 @@ static bool put(struct hook_thread *t, int sig, const siginfo_t *info, enum hook
 				 .pid = info->si_pid,
 				 .uid = (int32_t)info->si_uid,
 				 .value = (uint64_t)(uintptr_t)info->si_value.sival_ptr,
-				 .calls = t->calls,
-				 .ops = t->sync.ops,
+				 .calls = t->signal.calls,
+				 .ops = t->record.sync.ops,
 				 .where = (uint8_t)where,
 				 .takes_baton = hook_baton_on && !hook_baton_has(t),
-				 .handlers = t->handlers,
-				 .given = hook_signal_given_since(t, t->sync.ops)};
+				 .handlers = t->signal.handlers,
+				 .given = hook_signal_given_since(t, t->record.sync.ops)};
 
 	hook_input_put_bytes(t, TRACE_IN_SIGNAL, &r, sizeof(r));
 	return r.takes_baton;
@@ -122,12 +122,12 @@ static void stay_away(struct hook_thread *t, int sig)
 {
 	struct itimerspec never = {0};
 
-	for (uint32_t i = 0; i < t->waiting; i++) {
-		if (t->waits[i].si_signo == sig)
+	for (uint32_t i = 0; i < t->signal.waiting; i++) {
+		if (t->signal.waits[i].si_signo == sig)
 			return;
 	}
-	if (t->signal_timers & 1ull << sig % 64)
-		syscall(SYS_timer_settime, t->signal_timer[sig % 64], 0, &never, NULL);
+	if (t->signal.timers & 1ull << sig % 64)
+		syscall(SYS_timer_settime, t->signal.timer[sig % 64], 0, &never, NULL);
 }
 
 /* The oldest of those that wait and that the program has not blocked; false: there is none. */
@@ -140,13 +140,15 @@ static bool take_waiting(struct hook_thread *t, const sigset_t *blocked, siginfo
 	sigfillset(&all);
 	/* cppcheck-suppress uninitvar */
 	REAL(pthread_sigmask)(SIG_SETMASK, &all, &old);
-	while (i < t->waiting && sigismember(blocked ? blocked : &old, t->waits[i].si_signo))
+	while (i < t->signal.waiting &&
+	       sigismember(blocked ? blocked : &old, t->signal.waits[i].si_signo))
 		i++;
-	found = i < t->waiting;
+	found = i < t->signal.waiting;
 	if (found) {
-		*info = t->waits[i];
-		t->waiting--;
-		memmove(&t->waits[i], &t->waits[i + 1], (t->waiting - i) * sizeof(t->waits[0]));
+		*info = t->signal.waits[i];
+		t->signal.waiting--;
+		memmove(&t->signal.waits[i], &t->signal.waits[i + 1],
+			(t->signal.waiting - i) * sizeof(t->signal.waits[0]));
 		stay_away(t, info->si_signo);
 	}
 	REAL(pthread_sigmask)(SIG_SETMASK, &old, NULL);
@@ -159,7 +161,7 @@ static void record_run(struct hook_thread *t, enum hook_signal_where where, cons
 	int depth = hook_depth, error = errno;
 	siginfo_t info;
 
-	while (t->waiting && take_waiting(t, blocked, &info)) {
+	while (t->signal.waiting && take_waiting(t, blocked, &info)) {
 		bool takes_baton;
 
 		hook_depth = HOOK_CLOSED;
@@ -177,12 +179,12 @@ static void record_run(struct hook_thread *t, enum hook_signal_where where, cons
 static bool is_reached(const struct hook_thread *t, enum hook_signal_where where,
 		       const struct trace_signal *r)
 {
-	uint64_t ops = t->sync_reader.ops;
+	uint64_t ops = t->replay.sync_reader.ops;
 	uint32_t given = hook_signal_given_since(t, ops);
 
-	if (r->handlers < t->handlers || r->calls > t->calls || r->ops > ops)
+	if (r->handlers < t->signal.handlers || r->calls > t->signal.calls || r->ops > ops)
 		return false;
-	if (r->handlers > t->handlers || r->calls < t->calls || r->ops < ops)
+	if (r->handlers > t->signal.handlers || r->calls < t->signal.calls || r->ops < ops)
 		return true;
 	if (r->given != given)
 		return r->given < given;
@@ -202,7 +204,7 @@ static bool is_due(struct hook_thread *t, enum hook_signal_where where, struct t
 {
 	const struct trace_view *view = hook_input_view();
 	struct trace_input_rec rec;
-	struct trace_input_reader *in = &t->input_reader;
+	struct trace_input_reader *in = &t->replay.input_reader;
 
 	while (in->pos < view->length &&
 	       (view->bytes[in->pos] == TRACE_IN_MODULE || view->bytes[in->pos] == TRACE_IN_NOTE)) {
@@ -237,7 +239,7 @@ static void replay_run(struct hook_thread *t, enum hook_signal_where where)
 	while (is_due(t, where, &r, &at)) {
 		siginfo_t info = {.si_signo = r.sig, .si_code = r.code};
 
-		t->input_reader = at;
+		t->replay.input_reader = at;
 		info.si_pid = r.pid;
 		info.si_uid = (uid_t)r.uid;
 		info.si_value.sival_ptr = (void *)(uintptr_t)r.value;
@@ -274,11 +276,11 @@ static void come_back(struct hook_thread *t, int sig)
 
 	how.sigev_value.sival_ptr = &comes_back;
 	how._sigev_un._tid = (pid_t)syscall(SYS_gettid);
-	if (t->signal_timers & 1ull << sig % 64) {
-		id = t->signal_timer[sig % 64];
+	if (t->signal.timers & 1ull << sig % 64) {
+		id = t->signal.timer[sig % 64];
 	} else if (syscall(SYS_timer_create, CLOCK_MONOTONIC, &how, &id) == 0) {
-		t->signal_timer[sig % 64] = id;
-		t->signal_timers |= 1ull << sig % 64;
+		t->signal.timer[sig % 64] = id;
+		t->signal.timers |= 1ull << sig % 64;
 	} else {
 		return;
 	}
@@ -287,24 +289,24 @@ static void come_back(struct hook_thread *t, int sig)
 
 void hook_signal_end(struct hook_thread *t, const sigset_t *mask)
 {
-	t->calls++;
+	t->signal.calls++;
 	if (hook_signals && hook_process.mode == HOOK_RECORD && !t->passive)
 		record_run(t, HOOK_SIGNAL_POINT, mask);
 	else if (hook_signals)
 		hook_signal_run(t, HOOK_SIGNAL_POINT);
 	for (int i = 0; i < 64; i++) {
-		if (t->signal_timers & 1ull << i)
-			syscall(SYS_timer_delete, t->signal_timer[i]);
+		if (t->signal.timers & 1ull << i)
+			syscall(SYS_timer_delete, t->signal.timer[i]);
 	}
-	t->signal_timers = 0;
+	t->signal.timers = 0;
 }
 
 static bool wait_for_point(struct hook_thread *t, int sig, const siginfo_t *info)
 {
-	if (t->waiting == HOOK_SIGNALS_WAITING)
+	if (t->signal.waiting == HOOK_SIGNALS_WAITING)
 		return false;
-	t->waits[t->waiting] = *info;
-	t->waits[t->waiting++].si_signo = sig;
+	t->signal.waits[t->signal.waiting] = *info;
+	t->signal.waits[t->signal.waiting++].si_signo = sig;
 	come_back(t, sig);
 	return true;
 }
@@ -331,7 +333,7 @@ static void on_signal(int sig, siginfo_t *info, void *context)
 		if (!is_comeback(info))
 			call(sig, info, context);
 	} else if (is_comeback(info)) {
-		if (depth >= HOOK_CLOSED && t->waiting)
+		if (depth >= HOOK_CLOSED && t->signal.waiting)
 			come_back(t, sig);
 		else
 			record_run(t, where, &blocked);

@@ -30,13 +30,13 @@ static void open_prelude(struct hook_thread *t)
 	const char *why;
 	int rc;
 
-	if (t->input_reader.view)
+	if (t->replay.input_reader.view)
 		return;
 	hook_stream_name(t, "input", name, sizeof(name));
-	rc = trace_view_open(&t->input_view, hook_process.prelude_fd, name, &why);
+	rc = trace_view_open(&t->replay.input_view, hook_process.explore.prelude_fd, name, &why);
 	if (rc && rc != -ENOENT)
 		hook_failed(t, why);
-	trace_input_reader_init(&t->input_reader, &t->input_view);
+	trace_input_reader_init(&t->replay.input_reader, &t->replay.input_view);
 }
 
 /* Descriptors and signals are real ones here, all the way, and recorded anew. */
@@ -52,11 +52,11 @@ static bool take(const struct hook_explore_input *s, struct trace_input_rec *rec
 	struct hook_thread *t = s->thread;
 	int rc;
 
-	if (t->past)
+	if (t->explore.past)
 		return false;
 	open_prelude(t);
 	do
-		rc = trace_input_next(&t->input_reader, rec);
+		rc = trace_input_next(&t->replay.input_reader, rec);
 	while (rc == 1 && is_left_out(rec->kind));
 	if (rc < 0)
 		hook_failed(t, "the recorded inputs make no sense");
@@ -115,8 +115,8 @@ int hook_explore_number(void *ctx, uint64_t *value)
 	rc = s->number(s->ctx, value);
 	if (!rc && s->kind != TRACE_IN_TID)
 		*value = go_on(s->kind, *value);
-	else if (!rc && s->thread->tid_given)
-		*value = (uint64_t)s->thread->tid_given;
+	else if (!rc && s->thread->replay.tid_given)
+		*value = (uint64_t)s->thread->replay.tid_given;
 	return rc;
 }
 

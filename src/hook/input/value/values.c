@@ -52,11 +52,12 @@ static int record_open(struct hook_thread *t)
 {
 	char name[TRACE_NAME_BYTES + 16];
 
-	if (t->input.stream.header)
+	if (t->record.input.stream.header)
 		return 0;
 	hook_stream_name(t, "input", name, sizeof(name));
-	return trace_shelf_create(&t->input.stream, hook_process.rank_fd, name, TRACE_STREAM_INPUT,
-				  hook_process.rank, hook_process.process, t->name);
+	return trace_shelf_create(&t->record.input.stream, hook_process.rank_fd, name,
+				  TRACE_STREAM_INPUT, hook_process.rank, hook_process.process,
+				  t->name);
 }
 
 static void record_done(struct hook_thread *t, int rc)
@@ -76,8 +77,8 @@ static int record_number(struct hook_thread *t, uint32_t kind, const char *call,
 		return rc;
 	put = record_open(t);
 	if (!put)
-		put = rc ? trace_input_put_number(&t->input, TRACE_IN_ERRNO, (uint64_t)-rc)
-			 : trace_input_put_number(&t->input, kind, *value);
+		put = rc ? trace_input_put_number(&t->record.input, TRACE_IN_ERRNO, (uint64_t)-rc)
+			 : trace_input_put_number(&t->record.input, kind, *value);
 	record_done(t, put);
 	return rc;
 }
@@ -93,8 +94,8 @@ static ssize_t record_bytes(struct hook_thread *t, uint32_t kind, const char *ca
 		return n;
 	put = record_open(t);
 	if (!put)
-		put = n < 0 ? trace_input_put_number(&t->input, TRACE_IN_ERRNO, (uint64_t)-n)
-			    : trace_input_put_bytes(&t->input, kind, buffer, (size_t)n);
+		put = n < 0 ? trace_input_put_number(&t->record.input, TRACE_IN_ERRNO, (uint64_t)-n)
+			    : trace_input_put_bytes(&t->record.input, kind, buffer, (size_t)n);
 	record_done(t, put);
 	return n;
 }
@@ -106,7 +107,7 @@ void hook_input_put_number(struct hook_thread *t, uint32_t kind, uint64_t value)
 	if (t->passive || hook_is_stopped(t))
 		return;
 	rc = record_open(t);
-	record_done(t, rc ? rc : trace_input_put_number(&t->input, kind, value));
+	record_done(t, rc ? rc : trace_input_put_number(&t->record.input, kind, value));
 }
 
 void hook_input_put_bytes(struct hook_thread *t, uint32_t kind, const void *bytes, size_t n)
@@ -116,7 +117,7 @@ void hook_input_put_bytes(struct hook_thread *t, uint32_t kind, const void *byte
 	if (t->passive || hook_is_stopped(t))
 		return;
 	rc = record_open(t);
-	record_done(t, rc ? rc : trace_input_put_bytes(&t->input, kind, bytes, n));
+	record_done(t, rc ? rc : trace_input_put_bytes(&t->record.input, kind, bytes, n));
 }
 
 /* A thread that asked for no input has no stream: its view stays empty. */
@@ -127,24 +128,24 @@ void hook_input_open(struct hook_thread *t)
 	const char *why;
 	int rc;
 
-	if (t->input_reader.view)
+	if (t->replay.input_reader.view)
 		return;
 	hook_stream_name(t, "input", name, sizeof(name));
-	rc = trace_view_open(&t->input_view, hook_process.rank_fd, name, &why);
+	rc = trace_view_open(&t->replay.input_view, hook_process.rank_fd, name, &why);
 	if (rc && rc != -ENOENT) {
 		hook_text_add(&out, name);
 		hook_text_add(&out, " ");
 		hook_text_add(&out, why);
 		hook_failed(t, text);
 	}
-	trace_input_reader_init(&t->input_reader, &t->input_view);
+	trace_input_reader_init(&t->replay.input_reader, &t->replay.input_view);
 }
 
 /* Behind the last input there may be notes and signals. */
 static bool may_be_last(const struct hook_thread *t)
 {
-	const struct trace_view *view = &t->input_view;
-	uint64_t pos = t->input_reader.pos;
+	const struct trace_view *view = &t->replay.input_view;
+	uint64_t pos = t->replay.input_reader.pos;
 
 	return pos >= view->length || view->bytes[pos] == TRACE_IN_MODULE ||
 	       view->bytes[pos] == TRACE_IN_NOTE || view->bytes[pos] == TRACE_IN_SIGNAL;
@@ -157,7 +158,7 @@ bool hook_input_take(struct hook_thread *t, uint32_t kind, const char *call,
 
 	hook_input_open(t);
 	do
-		rc = trace_input_next(&t->input_reader, rec);
+		rc = trace_input_next(&t->replay.input_reader, rec);
 	while (rc == 1 && (rec->kind == TRACE_IN_MODULE || rec->kind == TRACE_IN_NOTE));
 	if (rc < 0)
 		hook_failed(t, "the recorded inputs make no sense");
@@ -275,7 +276,7 @@ static const struct mode modes[] = {
 
 static const struct mode *mode(void)
 {
-	return hook_process.explore ? &explore : &modes[hook_process.mode];
+	return hook_process.explore.on ? &explore : &modes[hook_process.mode];
 }
 
 int hook_input_number(uint32_t kind, const char *call, hook_input_number_fn *fetch, void *ctx,
@@ -328,7 +329,7 @@ void hook_input_note(uint32_t kind, const char *text)
 		return;
 	rc = record_open(t);
 	if (!rc)
-		rc = trace_input_put_bytes(&t->input, kind, text, strlen(text));
+		rc = trace_input_put_bytes(&t->record.input, kind, text, strlen(text));
 	record_done(t, rc);
 }
 
@@ -337,5 +338,5 @@ const struct trace_view *hook_input_view(void)
 	struct hook_thread *t = hook_thread_self();
 
 	hook_input_open(t);
-	return &t->input_view;
+	return &t->replay.input_view;
 }

@@ -280,7 +280,7 @@ def body(call):
         return ("\tint rc;\n\n"
                 f"\tif (hook_depth)\n\t\treturn {real};\n"
                 "\thook_depth++;\n"
-                + ("\tif (hook_process.explore)\n\t\thook_slot->uncounted = 1;\n"
+                + ("\tif (hook_process.explore.on)\n\t\thook_slot->uncounted = 1;\n"
                    if uncounted else "") +
                 f"\trc = {real};\n"
                 "\thook_depth--;\n\treturn rc;\n")

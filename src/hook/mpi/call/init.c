@@ -164,14 +164,14 @@ void *hook_mpi_scratch(struct hook_thread *t, int which, size_t n)
 	size_t size = (n + 65535) & ~(size_t)65535;
 	void *p;
 
-	if (n <= t->scratch_size[which])
-		return t->scratch[which];
+	if (n <= t->mpi.scratch_size[which])
+		return t->mpi.scratch[which];
 	p = hook_pages(size);
 	if (!p)
 		return NULL;
-	hook_pages_free(t->scratch[which], t->scratch_size[which]);
-	t->scratch[which] = p;
-	t->scratch_size[which] = size;
+	hook_pages_free(t->mpi.scratch[which], t->mpi.scratch_size[which]);
+	t->mpi.scratch[which] = p;
+	t->mpi.scratch_size[which] = size;
 	return p;
 }
 
@@ -204,7 +204,7 @@ static void note_version(void)
 /* In a process that was restored here: no other rank is there. */
 static void go_on_alone(struct hook_thread *t)
 {
-	hook_process.recover = HOOK_RECOVER_ALONE;
+	hook_process.replay.recover = HOOK_RECOVER_ALONE;
 	hook_thread_closing = NULL;
 	hook_mpi_top = hook_mpi_real;
 	replay_alone(t);
@@ -220,11 +220,11 @@ void hook_mpi_opened(struct hook_thread *t, int world, int level)
 		hook_end_progress = progress;
 	note_version();
 	hook_mpi_mode->opened(t, world, level);
-	if (hook_process.checkpoint) {
+	if (hook_process.replay.checkpoint) {
 		hook_log_open(t);
 		if (hook_image_take_open(t))
 			go_on_alone(t);
-	} else if (hook_process.recover) {
+	} else if (hook_process.replay.recover) {
 		hook_recover_open(t);
 	}
 	hook_end_watch_signals();
@@ -262,8 +262,9 @@ bool hook_mpi_begins(uint32_t call)
 		return false;
 	}
 	if (hook_process.mode == HOOK_REPLAY)
-		hook_mpi_mode = hook_process.evaluate ? hook_mpi_evaluate() : &hook_mpi_replay;
-	else if (hook_process.explore)
+		hook_mpi_mode =
+			hook_process.replay.evaluate ? hook_mpi_evaluate() : &hook_mpi_replay;
+	else if (hook_process.explore.on)
 		hook_mpi_mode = hook_mpi_explore();
 	return true;
 }
@@ -329,7 +330,7 @@ HOOK_EXPORT int MPI_Abort(MPI_Comm comm, int code)
 		struct hook_thread *t = hook_thread_self();
 
 		hook_depth++;
-		t->call = CALL_Abort;
+		t->mpi.call = CALL_Abort;
 		hook_end_by_abort(t, code);
 	}
 	return hook_mpi_top.Abort(comm, code);

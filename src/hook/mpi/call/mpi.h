@@ -264,9 +264,9 @@ static inline struct hook_thread *hook_mpi_enter(uint32_t call, const void *site
 		t = hook_thread_self();
 		hook_thread_open(t);
 	}
-	t->call = call;
-	t->site = site;
-	t->peer = HOOK_NO_PEER;
+	t->mpi.call = call;
+	t->mpi.site = site;
+	t->mpi.peer = HOOK_NO_PEER;
 	hook_baton_leave(t);
 	return t;
 }
@@ -280,7 +280,7 @@ static inline void hook_mpi_leave(struct hook_thread *t)
 static inline __attribute__((always_inline)) void hook_mpi_digest(struct hook_thread *t, int peer,
 								  int tag, uint64_t extra)
 {
-	t->digest = trace_call_digest(t->digest, t->call, peer, tag, extra);
+	t->mpi.digest = trace_call_digest(t->mpi.digest, t->mpi.call, peer, tag, extra);
 }
 
 /*
@@ -290,11 +290,11 @@ static inline __attribute__((always_inline)) void hook_mpi_digest(struct hook_th
 static inline __attribute__((always_inline)) void hook_mpi_begin(struct hook_thread *t, int peer,
 								 int tag, uint64_t extra)
 {
-	t->peer = peer;
-	t->tag = tag;
+	t->mpi.peer = peer;
+	t->mpi.tag = tag;
 	hook_mpi_digest(t, peer, tag, extra);
-	if (HOOK_LIKELY(t->order.events + 1 < t->attention))
-		trace_stream_set_events(&t->order.stream, ++t->order.events, true);
+	if (HOOK_LIKELY(t->record.order.events + 1 < t->record.attention))
+		trace_stream_set_events(&t->record.order.stream, ++t->record.order.events, true);
 	else
 		hook_mpi_mode->begin(t);
 }
@@ -303,7 +303,7 @@ static inline __attribute__((always_inline)) void hook_mpi_end(struct hook_threa
 {
 	if (HOOK_LIKELY(hook_mpi_mode == &hook_mpi_record) && HOOK_LIKELY(!hook_mpi_pending) &&
 	    HOOK_LIKELY(!t->passive))
-		trace_stream_set_events(&t->order.stream, t->order.events, false);
+		trace_stream_set_events(&t->record.order.stream, t->record.order.events, false);
 	else
 		hook_mpi_mode->end(t);
 }

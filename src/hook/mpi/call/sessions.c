@@ -74,7 +74,7 @@ static int level_of(MPI_Session session)
 
 static void begin(struct hook_thread *t, MPI_Session session)
 {
-	if (hook_process.evaluate || hook_process.explore)
+	if (hook_process.replay.evaluate || hook_process.explore.on)
 		hook_failed(t,
 			    "this program uses MPI by sessions: it can be recorded and replayed, "
 			    "but 'reprise races', stats, reduce and explore do not work");

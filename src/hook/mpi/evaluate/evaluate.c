@@ -96,9 +96,9 @@ static struct evaluate *open_streams(struct hook_thread *t)
 
 struct evaluate *evaluate_self(struct hook_thread *t)
 {
-	if (__builtin_expect(!t->evaluate, 0))
-		t->evaluate = open_streams(t);
-	return t->evaluate;
+	if (__builtin_expect(!t->evaluate.events, 0))
+		t->evaluate.events = open_streams(t);
+	return t->evaluate.events;
 }
 
 /* Only where another thread may want to flush. */
@@ -148,11 +148,11 @@ void evaluate_flush(struct evaluate *e)
 
 static void thread_closing(struct hook_thread *t)
 {
-	struct evaluate *e = t->evaluate, **p = &threads;
+	struct evaluate *e = t->evaluate.events, **p = &threads;
 
 	if (!e)
 		return;
-	t->evaluate = NULL;
+	t->evaluate.events = NULL;
 	hook_lock_take(&threads_locked);
 	while (*p && *p != e)
 		p = &(*p)->next;
@@ -200,11 +200,11 @@ void evaluate_put(struct evaluate *e, struct trace_event *event)
 	event->number = e->number;
 	event->time = e->time;
 	event->site = e->site;
-	event->call = (uint16_t)t->call;
+	event->call = (uint16_t)t->mpi.call;
 	lock(e);
 	rc = trace_events_put(&e->events, event);
 	/* The recording goes no further: whoever kills us now does not ask. */
-	if (!rc && e->number >= t->order_view.events)
+	if (!rc && e->number >= t->replay.order_view.events)
 		flush(e);
 	unlock(e);
 	if (rc)
@@ -214,7 +214,7 @@ void evaluate_put(struct evaluate *e, struct trace_event *event)
 /* The recording ends inside the event that begins now. */
 static bool is_last(const struct hook_thread *t)
 {
-	return t->order_view.inside && t->events + 1 == t->order_view.events;
+	return t->replay.order_view.inside && t->replay.events + 1 == t->replay.order_view.events;
 }
 
 struct evaluate *evaluate_begin(struct hook_thread *t, const struct hook_mpi_act *act)
@@ -224,10 +224,10 @@ struct evaluate *evaluate_begin(struct hook_thread *t, const struct hook_mpi_act
 	e->act = *act;
 	if (act->kind == HOOK_ACT_COMM_FREE)
 		e->act.comm = *act->newcomm;
-	e->number = t->events + 1;
+	e->number = t->replay.events + 1;
 	e->time = now(CLOCK_MONOTONIC) - epoch;
 	e->seqs = 0;
-	e->site = hook_stacks_site(hook_stacks_of(t), t->site);
+	e->site = hook_stacks_site(hook_stacks_of(t), t->mpi.site);
 	if (hook_mpi_turns && act->kind != HOOK_ACT_WAIT && act->kind != HOOK_ACT_CHOICE)
 		keep(e, 2);
 	e->last = is_last(t);
@@ -245,7 +245,7 @@ static void noting(struct hook_thread *t, const struct hook_mpi_act *act)
 
 static void noted(struct hook_thread *t, int rc)
 {
-	struct evaluate *e = t->evaluate;
+	struct evaluate *e = t->evaluate.events;
 
 	if (!e->last)
 		evaluate_note(e, rc, NULL);
@@ -254,7 +254,7 @@ static void noted(struct hook_thread *t, int rc)
 /* Nobody else posts until the turn is passed: the numbers kept now are those of its order. */
 static void turn_take(struct hook_thread *t)
 {
-	struct evaluate *e = t->evaluate;
+	struct evaluate *e = t->evaluate.events;
 
 	hook_mpi_replay.turn_take(t);
 	keep(e, e->act.kind == HOOK_ACT_START && e->act.count > 2 ? (uint32_t)e->act.count : 2);
@@ -263,7 +263,7 @@ static void turn_take(struct hook_thread *t)
 /* A probe has answered, before others could take what it found. */
 static void turn_pass(struct hook_thread *t)
 {
-	struct evaluate *e = t->evaluate;
+	struct evaluate *e = t->evaluate.events;
 
 	if (e->act.kind == HOOK_ACT_PROBE || e->act.kind == HOOK_ACT_MPROBE) {
 		keep(e, 1);
@@ -288,17 +288,17 @@ static void note_polls(struct hook_thread *t)
 					 TRACE_STREAM_POLLS, hook_process.rank,
 					 hook_process.process, t->name);
 	}
-	e->polls.events = t->events;
+	e->polls.events = t->replay.events;
 	if (!rc)
-		rc = trace_order_put(&e->polls, TRACE_FAIL, t->failed, 0);
+		rc = trace_order_put(&e->polls, TRACE_FAIL, t->replay.failed, 0);
 	if (rc)
 		fail(t, "cannot write events", rc);
-	t->failed = 0;
+	t->replay.failed = 0;
 }
 
 static void begin(struct hook_thread *t)
 {
-	if (t->failed && replay_is_partial())
+	if (t->replay.failed && replay_is_partial())
 		note_polls(t);
 	hook_mpi_replay.begin(t);
 }
@@ -312,8 +312,8 @@ static void opened(struct hook_thread *t, int world, int level)
 	hook_end_flush = flush_all;
 	hook_thread_closing = thread_closing;
 	e = evaluate_self(t);
-	e->number = t->events;
-	e->site = hook_stacks_site(hook_stacks_of(t), t->site);
+	e->number = t->replay.events;
+	e->site = hook_stacks_site(hook_stacks_of(t), t->mpi.site);
 	evaluate_ends(e);
 	evaluate_comms_open(e);
 }
@@ -325,9 +325,9 @@ static void closing(struct hook_thread *t)
 		.kind = HOOK_ACT_COLL, .peer = HOOK_NO_PEER, .comm = MPI_COMM_WORLD};
 	struct evaluate *e;
 
-	t->events--; /* it has begun already */
+	t->replay.events--; /* it has begun already */
 	e = evaluate_begin(t, &act);
-	t->events++;
+	t->replay.events++;
 	evaluate_cancel_open(e);
 	noted(t, MPI_SUCCESS);
 	hook_mpi_replay.closing(t);

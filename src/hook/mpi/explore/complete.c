@@ -44,7 +44,7 @@ static void batch_close(struct batch *b)
 
 static void __attribute__((noreturn)) diverged(const char *expected, const char *found)
 {
-	hook_diverged(hook_self, hook_mpi_call_name(hook_self->call), expected, found);
+	hook_diverged(hook_self, hook_mpi_call_name(hook_self->mpi.call), expected, found);
 }
 
 static int checked_index(const struct trace_rec *rec, int count)
@@ -129,11 +129,11 @@ static int wait_partial(struct batch *b, MPI_Status statuses[])
 	struct trace_rec rec;
 	uint64_t n;
 
-	explore_take(t, t->order.events, TRACE_SOME, &rec);
+	explore_take(t, t->record.order.events, TRACE_SOME, &rec);
 	n = rec.a;
 	for (int i = 0; i < b->count && statuses != MPI_STATUSES_IGNORE; i++)
 		statuses[i].MPI_ERROR = MPI_ERR_PENDING;
-	while (n-- > 1 && explore_take(t, t->order.events, TRACE_INDEX, &rec)) {
+	while (n-- > 1 && explore_take(t, t->record.order.events, TRACE_INDEX, &rec)) {
 		int i = checked_index(&rec, b->count);
 		MPI_Status *status =
 			statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i];
@@ -155,18 +155,18 @@ static enum verdict poll(void)
 {
 	if (explore_poll_fails(hook_self))
 		return FAILS;
-	return hook_self->past ? FREE : SUCCEEDS;
+	return hook_self->explore.past ? FREE : SUCCEEDS;
 }
 
 static uint64_t next_event(void)
 {
-	return hook_self->order.events + 1;
+	return hook_self->record.order.events + 1;
 }
 
 /* Waits for what the prelude wants. */
 static int wait_as_told(struct batch *b, const struct hook_mpi_completion *o)
 {
-	uint64_t event = o->poll ? next_event() : hook_self->order.events;
+	uint64_t event = o->poll ? next_event() : hook_self->record.order.events;
 	struct hook_thread *t = hook_self;
 	struct trace_rec rec;
 
@@ -178,7 +178,8 @@ static int wait_as_told(struct batch *b, const struct hook_mpi_completion *o)
 		return MPI_SUCCESS;
 	if (o->how == HOOK_ONE)
 		return wait_for(b, 0, o->statuses);
-	if (!o->poll && !t->past && t->more && t->next.kind == TRACE_SOME && t->next_event == event)
+	if (!o->poll && !t->explore.past && t->replay.more && t->replay.next.kind == TRACE_SOME &&
+	    t->replay.next_event == event)
 		return wait_partial(b, o->statuses);
 	return explore_below.Waitall(b->count, b->real, o->statuses);
 }
@@ -279,7 +280,8 @@ static int forced_Test_cancelled(const MPI_Status *status, int *flag)
 	struct trace_rec rec;
 	int rc = explore_below.Test_cancelled(status, flag);
 
-	if (t->call == CALL_Test_cancelled && explore_take(t, t->order.events, TRACE_FLAG, &rec))
+	if (t->mpi.call == CALL_Test_cancelled &&
+	    explore_take(t, t->record.order.events, TRACE_FLAG, &rec))
 		*flag = (int)rec.a;
 	return rc;
 }

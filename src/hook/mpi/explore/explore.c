@@ -27,8 +27,8 @@ void explore_poll_failed(void)
 	const struct hook_thread *t = hook_self;
 
 	if (hook_thread_is_main(t)) {
-		hook_slot->call = t->call;
-		hook_slot->site = (uintptr_t)t->site;
+		hook_slot->call = t->mpi.call;
+		hook_slot->site = (uintptr_t)t->mpi.site;
 		hook_slot->peer = HOOK_NO_PEER;
 	}
 	__atomic_add_fetch(&hook_slot->polls, 1, __ATOMIC_RELAXED);
@@ -36,60 +36,61 @@ void explore_poll_failed(void)
 
 static void __attribute__((noreturn)) diverged(struct hook_thread *t)
 {
-	t->events = t->order.events;
+	t->replay.events = t->record.order.events;
 	replay_diverged(t);
 }
 
 /* What became of posts is known before they are made. */
 static void skip_posts(struct hook_thread *t)
 {
-	while (t->more && trace_kind_is_keyed(t->next.kind))
+	while (t->replay.more && trace_kind_is_keyed(t->replay.next.kind))
 		hook_thread_advance(t);
 }
 
 static void compare(struct hook_thread *t)
 {
-	if (t->has_due && t->due != (uint32_t)t->digest)
+	if (t->explore.has_due && t->explore.due != (uint32_t)t->mpi.digest)
 		diverged(t);
-	t->has_due = false;
-	t->checked = t->order.events;
+	t->explore.has_due = false;
+	t->replay.checked = t->record.order.events;
 }
 
 /* A poll is answered before its event begins: the digest of that event has to wait. */
 static void stash_digest(struct hook_thread *t, uint64_t event)
 {
 	skip_posts(t);
-	if (!t->more || t->next.kind != TRACE_CHECK || t->next_event != event)
+	if (!t->replay.more || t->replay.next.kind != TRACE_CHECK || t->replay.next_event != event)
 		return;
-	t->has_due = true;
-	t->due = (uint32_t)t->next.a;
+	t->explore.has_due = true;
+	t->explore.due = (uint32_t)t->replay.next.a;
 	hook_thread_advance(t);
 	skip_posts(t);
 }
 
 bool explore_take(struct hook_thread *t, uint64_t event, uint32_t kind, struct trace_rec *rec)
 {
-	if (t->past || (t->order_view.inside && event == t->order_view.events))
+	if (t->explore.past ||
+	    (t->replay.order_view.inside && event == t->replay.order_view.events))
 		return false;
 	stash_digest(t, event);
-	if (!t->more || t->next.kind != kind || t->next_event != event)
+	if (!t->replay.more || t->replay.next.kind != kind || t->replay.next_event != event)
 		diverged(t);
-	*rec = t->next;
+	*rec = t->replay.next;
 	hook_thread_advance(t);
 	return true;
 }
 
 bool explore_poll_fails(struct hook_thread *t)
 {
-	if (t->past)
+	if (t->explore.past)
 		return false;
 	skip_posts(t);
-	if (t->more && t->next.kind == TRACE_FAIL) {
-		if (--t->next.a == 0)
+	if (t->replay.more && t->replay.next.kind == TRACE_FAIL) {
+		if (--t->replay.next.a == 0)
 			hook_thread_advance(t);
 		return true;
 	}
-	t->past = t->order.events >= t->order_view.events;
+	t->explore.past = t->record.order.events >= t->replay.order_view.events;
 	return false;
 }
 
@@ -105,30 +106,32 @@ static void begin(struct hook_thread *t)
 	hook_mpi_record.begin(t);
 	note_progress(t);
 	if (hook_thread_is_main(t)) {
-		hook_slot->call = t->call;
-		hook_slot->peer = t->peer;
-		hook_slot->tag = t->tag;
-		hook_slot->site = (uintptr_t)t->site;
+		hook_slot->call = t->mpi.call;
+		hook_slot->peer = t->mpi.peer;
+		hook_slot->tag = t->mpi.tag;
+		hook_slot->site = (uintptr_t)t->mpi.site;
 		hook_slot->open = hook_requests_count();
 		explore_traffic_begin();
-		hook_slot->events = t->order.events << 1 | 1;
+		hook_slot->events = t->record.order.events << 1 | 1;
 	}
-	if (t->order.events > t->order_view.events)
-		t->past = true;
-	if (t->past)
+	if (t->record.order.events > t->replay.order_view.events)
+		t->explore.past = true;
+	if (t->explore.past)
 		return;
-	stash_digest(t, t->order.events);
+	stash_digest(t, t->record.order.events);
 	compare(t);
-	if (t->more && t->next_event < t->order.events && t->next.kind != TRACE_FAIL)
+	if (t->replay.more && t->replay.next_event < t->record.order.events &&
+	    t->replay.next.kind != TRACE_FAIL)
 		diverged(t);
 }
 
 /* Threads past the cut take turns only when those before it have taken theirs. */
 static void note_last(struct hook_thread *t)
 {
-	if (t->past || t->order.events != t->order_view.events || t->last_begun)
+	if (t->explore.past || t->record.order.events != t->replay.order_view.events ||
+	    t->explore.last_begun)
 		return;
-	t->last_begun = true;
+	t->explore.last_begun = true;
 	__atomic_sub_fetch(&threads_before, 1, __ATOMIC_RELEASE);
 }
 
@@ -144,21 +147,22 @@ static void end(struct hook_thread *t)
 	hook_mpi_record.end(t);
 	note_progress(t);
 	if (hook_thread_is_main(t))
-		hook_slot->events = t->order.events << 1;
+		hook_slot->events = t->record.order.events << 1;
 }
 
 static void turn_take(struct hook_thread *t)
 {
-	uint64_t wanted = t->turn, turn;
+	uint64_t wanted = t->mpi.turn, turn;
 
-	if (t->past) {
+	if (t->explore.past) {
 		wait_for_others();
 		hook_mpi_record.turn_take(t);
 		return;
 	}
 	skip_posts(t);
-	if (t->more && t->next.kind == TRACE_TURN && t->next_event == t->order.events) {
-		wanted += t->next.a;
+	if (t->replay.more && t->replay.next.kind == TRACE_TURN &&
+	    t->replay.next_event == t->record.order.events) {
+		wanted += t->replay.next.a;
 		hook_thread_advance(t);
 	}
 	while ((turn = hook_turn_lock()) != wanted) {
@@ -178,7 +182,7 @@ static int source_of(struct hook_thread *t)
 {
 	struct trace_rec rec;
 
-	if (!explore_take(t, t->order.events, TRACE_SRC, &rec) || rec.a > INT32_MAX)
+	if (!explore_take(t, t->record.order.events, TRACE_SRC, &rec) || rec.a > INT32_MAX)
 		return MPI_ANY_SOURCE;
 	if (hook_thread_is_main(t))
 		hook_slot->peer = (int32_t)rec.a;
@@ -190,9 +194,9 @@ static void opened(struct hook_thread *t, int world, int level)
 	struct trace_rec rec;
 	const char *why;
 
-	if (explore_take(t, t->order.events, TRACE_WORLD, &rec) && rec.a != (uint64_t)world)
+	if (explore_take(t, t->record.order.events, TRACE_WORLD, &rec) && rec.a != (uint64_t)world)
 		hook_failed(t, "the number of ranks is not the recorded one");
-	why = hook_posts_load(hook_process.prelude_fd, &threads_before);
+	why = hook_posts_load(hook_process.explore.prelude_fd, &threads_before);
 	if (why)
 		hook_failed(t, why);
 	hook_mpi_top.Comm_dup(MPI_COMM_SELF, &nowhere);
@@ -238,10 +242,11 @@ static int probe_as_told(struct hook_thread *t, const struct hook_mpi_probe *o)
 	hook_mpi_begin(t, o->source, o->tag, 0);
 	hook_mpi_turn_take(t);
 	if (o->poll)
-		explore_take(t, t->order.events, TRACE_HIT, &rec);
+		explore_take(t, t->record.order.events, TRACE_HIT, &rec);
 	if (source == MPI_ANY_SOURCE && o->poll)
 		source = known_source(&rec, 1);
-	else if (source == MPI_ANY_SOURCE && explore_take(t, t->order.events, TRACE_LOOK, &rec))
+	else if (source == MPI_ANY_SOURCE &&
+		 explore_take(t, t->record.order.events, TRACE_LOOK, &rec))
 		source = known_source(&rec, 0);
 	rc = probe_from(t, o, source);
 	if (o->poll && rc == MPI_SUCCESS)
@@ -257,7 +262,7 @@ static int probe_as_told(struct hook_thread *t, const struct hook_mpi_probe *o)
 /* Will the next event of the thread be past the cut? */
 static bool at_cut(struct hook_thread *t)
 {
-	if (!t->past && t->order.events < t->order_view.events)
+	if (!t->explore.past && t->record.order.events < t->replay.order_view.events)
 		return false;
 	wait_for_others();
 	return true;
@@ -311,7 +316,7 @@ static int explore_probe(struct hook_thread *t, const struct hook_mpi_probe *ask
 		record_failed_poll(t);
 		return MPI_SUCCESS;
 	}
-	if (!t->past)
+	if (!t->explore.past)
 		return probe_as_told(t, o);
 	wait_for_others();
 	return probe_freely(t, o);

@@ -86,10 +86,10 @@ static bool is_irecv(const struct hook_mpi_receive *o)
 	if (o->post != HOOK_POSTED || o->message)
 		return false;
 #ifdef HOOK_FLAVOUR_MPICH
-	if (hook_self->call == CALL_Irecv_c)
+	if (hook_self->mpi.call == CALL_Irecv_c)
 		return true;
 #endif
-	return hook_self->call == CALL_Irecv;
+	return hook_self->mpi.call == CALL_Irecv;
 }
 
 static int forced_receive(struct hook_mpi_receive *o)
@@ -233,7 +233,7 @@ static int cancel_request(MPI_Request *request)
 	if (r && r->flags & REQUEST_WILD)
 		gets = hook_posts_wild(r->wild) >= TRACE_POST_SOURCE;
 	else if (r)
-		gets = !hook_self->past && !hook_posts_cancelled(r->post);
+		gets = !hook_self->explore.past && !hook_posts_cancelled(r->post);
 	return gets ? MPI_SUCCESS : explore_below.Cancel(&real);
 }
 

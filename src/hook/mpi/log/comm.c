@@ -16,9 +16,9 @@ static MPI_Group world;
 static int32_t *room_for(int used, int n)
 {
 	size_t bytes = ((size_t)used + (size_t)n) * sizeof(int32_t);
-	int32_t *old = hook_self->scratch[SCRATCH], *p = old;
+	int32_t *old = hook_self->mpi.scratch[SCRATCH], *p = old;
 
-	if (bytes > hook_self->scratch_size[SCRATCH]) {
+	if (bytes > hook_self->mpi.scratch_size[SCRATCH]) {
 		size_t keep = (size_t)used * sizeof(int32_t);
 		void *copy = hook_mpi_scratch(hook_self, SCRATCH + 1, keep + 1);
 

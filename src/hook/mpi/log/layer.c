@@ -335,8 +335,8 @@ HOOK_MPI_LAYER_COMPLETE(log, log_complete)
 
 static void thread_closing(struct hook_thread *t)
 {
-	if (t->log)
-		trace_stream_close(&t->log->writer.stream);
+	if (t->replay.log)
+		trace_stream_close(&t->replay.log->writer.stream);
 }
 
 void hook_log_open(struct hook_thread *t)

@@ -63,7 +63,7 @@ static void open_log(struct hook_log *log, struct hook_thread *t)
 
 	hook_stream_name(t, "log", name, sizeof(name));
 	log->opened = true;
-	if (!hook_process.recover) {
+	if (!hook_process.replay.recover) {
 		rc = trace_log_create(&log->writer, hook_log_directory(), name, hook_process.rank,
 				      hook_process.process, t->name);
 		if (rc)
@@ -86,9 +86,9 @@ struct hook_log *hook_log_self(void)
 
 	if (!t || !t->opened || hook_log_refused)
 		return NULL;
-	log = t->log;
+	log = t->replay.log;
 	if (__builtin_expect(!log, 0)) {
-		log = t->log = hook_pages(sizeof(*log));
+		log = t->replay.log = hook_pages(sizeof(*log));
 		if (!log)
 			fail("out of memory for the log", "");
 	}
@@ -96,8 +96,8 @@ struct hook_log *hook_log_self(void)
 		return NULL;
 	if (__builtin_expect(!log->opened, 0))
 		open_log(log, t);
-	if (log->event != t->events) {
-		log->event = t->events;
+	if (log->event != t->replay.events) {
+		log->event = t->replay.events;
 		log->answers = 0;
 		if (log->more && log->next.kind == TRACE_LOG_FREED &&
 		    log->next.event == log->event) {

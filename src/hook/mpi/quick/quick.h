@@ -27,8 +27,9 @@ static inline __attribute__((always_inline)) int quick_record_Recv(struct hook_t
 	rc = hook_mpi_top.Recv(buf, count, type, MPI_ANY_SOURCE, tag, comm, status);
 	if (HOOK_LIKELY(rc == MPI_SUCCESS) && HOOK_LIKELY(!hook_requests_count()) &&
 	    HOOK_LIKELY(!t->passive) &&
-	    HOOK_LIKELY(trace_order_again(&t->order, TRACE_SRC, (uint32_t)status->MPI_SOURCE))) {
-		trace_stream_set_events(&t->order.stream, t->order.events, false);
+	    HOOK_LIKELY(
+		    trace_order_again(&t->record.order, TRACE_SRC, (uint32_t)status->MPI_SOURCE))) {
+		trace_stream_set_events(&t->record.order.stream, t->record.order.events, false);
 		return rc;
 	}
 	record_received(t, TRACE_SRC, MPI_ANY_SOURCE, comm, record_told(rc, status));
@@ -39,8 +40,9 @@ static inline __attribute__((always_inline)) int quick_record_Recv(struct hook_t
 /* Used if replay_quick: the source of the next message is known, and is the next record. */
 static inline bool quick_replay_is_source_next(const struct hook_thread *t)
 {
-	return t->events + 1 < t->calm && t->next_event == t->events + 1 &&
-	       t->next.kind == TRACE_SRC && t->more && t->next.a <= INT32_MAX;
+	return t->replay.events + 1 < t->replay.calm &&
+	       t->replay.next_event == t->replay.events + 1 && t->replay.next.kind == TRACE_SRC &&
+	       t->replay.more && t->replay.next.a <= INT32_MAX;
 }
 
 static inline int quick_replay_usual(struct hook_thread *t, void *buf, int count, MPI_Datatype type,
@@ -62,16 +64,16 @@ static inline __attribute__((always_inline)) int quick_replay_Recv(struct hook_t
 								   int tag, MPI_Comm comm,
 								   MPI_Status *status)
 {
-	int source = (int)t->next.a, rc;
+	int source = (int)t->replay.next.a, rc;
 
 	if (!HOOK_LIKELY(quick_replay_is_source_next(t)) ||
 	    (hook_yields && !hook_credit_is_sent(source, comm)))
 		return quick_replay_usual(t, buf, count, type, tag, comm, status);
 	hook_mpi_digest(t, MPI_ANY_SOURCE, tag, (uint64_t)count);
-	t->events++;
+	t->replay.events++;
 	replay_show_begin(t, source, tag);
-	if (HOOK_LIKELY(trace_order_next_again(&t->order_reader, &t->next)))
-		t->next_event = trace_order_event(&t->order_reader);
+	if (HOOK_LIKELY(trace_order_next_again(&t->replay.order_reader, &t->replay.next)))
+		t->replay.next_event = trace_order_event(&t->replay.order_reader);
 	else
 		replay_advance(t);
 	rc = hook_mpi_top.Recv(buf, count, type, source, tag, comm, status);
@@ -84,7 +86,7 @@ static inline __attribute__((always_inline)) int quick_replay_Recv(struct hook_t
 /* Whether there is no record up to the event that begins. */
 static inline bool quick_replay_is_calm(const struct hook_thread *t)
 {
-	return t->events + 1 < t->calm && t->events + 1 < t->next_event;
+	return t->replay.events + 1 < t->replay.calm && t->replay.events + 1 < t->replay.next_event;
 }
 
 static inline __attribute__((always_inline)) int quick_replay_Send(struct hook_thread *t,
@@ -95,7 +97,7 @@ static inline __attribute__((always_inline)) int quick_replay_Send(struct hook_t
 	int rc;
 
 	hook_mpi_digest(t, dest, tag, (uint64_t)count * 3u);
-	t->events++;
+	t->replay.events++;
 	replay_show_begin(t, dest, tag);
 	hook_credit_sending(t, dest, comm);
 	rc = hook_mpi_top.Send(buf, count, type, dest, tag, comm);

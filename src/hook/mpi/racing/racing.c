@@ -22,8 +22,8 @@ static struct trace_window file;
 static void write_outcome(struct hook_thread *t, uint64_t number, uint32_t source)
 {
 	record_note(t, TRACE_POST, TRACE_POST_SOURCE + (uint64_t)source,
-		    rp_zigzag((int64_t)(number - t->last_wild)));
-	t->last_wild = number + 1;
+		    rp_zigzag((int64_t)(number - t->record.last_wild)));
+	t->record.last_wild = number + 1;
 }
 
 /* A slot is cleared only afterwards: at any moment the stream or the window has them. */
@@ -36,11 +36,12 @@ static void raced(void *unused, const struct hook_outcome *outcome)
 	(void)unused;
 	while (done < n) {
 		uint64_t number = outcome->number + done;
-		uint32_t more = number == t->last_wild && !t->passive
-					? trace_order_run_on(&t->order, TRACE_POST, a, n - done)
-					: 0;
+		uint32_t more =
+			number == t->record.last_wild && !t->passive
+				? trace_order_run_on(&t->record.order, TRACE_POST, a, n - done)
+				: 0;
 
-		t->last_wild += more;
+		t->record.last_wild += more;
 		done += more;
 		if (!more) {
 			write_outcome(t, number, outcome->source);
@@ -104,7 +105,7 @@ static inline void settle(void)
  */
 static void message_came(MPI_Comm comm, int tag, int source, uint64_t key, uint64_t covers)
 {
-	uint64_t event = hook_self->order.events;
+	uint64_t event = hook_self->record.order.events;
 
 	if (!(key & 1)) {
 		settle();
@@ -163,9 +164,10 @@ static inline void raced_latest(struct hook_thread *t)
 {
 	const struct hook_outcome *latest = &window.latest;
 
-	if (latest->count == 1 && latest->number == t->last_wild && !t->passive &&
-	    trace_order_run(&t->order, TRACE_POST, TRACE_POST_SOURCE + (uint64_t)latest->source))
-		t->last_wild++;
+	if (latest->count == 1 && latest->number == t->record.last_wild && !t->passive &&
+	    trace_order_run(&t->record.order, TRACE_POST,
+			    TRACE_POST_SOURCE + (uint64_t)latest->source))
+		t->record.last_wild++;
 	else
 		raced(NULL, latest);
 	window.latest.count = 0;
@@ -174,7 +176,7 @@ static inline void raced_latest(struct hook_thread *t)
 /* Can what the program sees now go to the window? */
 static inline bool has_place(const struct hook_thread *t, uint64_t number, int source)
 {
-	return t->order.events > crowded && number <= TRACE_WINDOW_MAX_NUMBER &&
+	return t->record.order.events > crowded && number <= TRACE_WINDOW_MAX_NUMBER &&
 	       source <= (int)TRACE_WINDOW_MAX_SOURCE;
 }
 
@@ -268,7 +270,7 @@ static bool racing_received(struct hook_thread *t, uint32_t kind, int source, MP
 	if (hook_requests_count() && status->MPI_SOURCE >= 0)
 		older(t, comm, status, UINT64_MAX);
 	if (source == MPI_ANY_SOURCE)
-		saw(t, hook_requests_number_wild(), stamp_next_key(false), comm, t->tag,
+		saw(t, hook_requests_number_wild(), stamp_next_key(false), comm, t->mpi.tag,
 		    status->MPI_SOURCE);
 	return true;
 }

@@ -18,8 +18,8 @@
 
 void record_fate(struct hook_thread *t, const struct hook_request *r, uint64_t code)
 {
-	record_note(t, TRACE_POST, code, rp_zigzag((int64_t)(r->wild - t->last_wild)));
-	t->last_wild = r->wild + 1;
+	record_note(t, TRACE_POST, code, rp_zigzag((int64_t)(r->wild - t->record.last_wild)));
+	t->record.last_wild = r->wild + 1;
 }
 
 static void note_source(struct hook_thread *t, struct hook_request *r, const MPI_Status *status,

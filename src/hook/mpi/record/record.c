@@ -23,7 +23,7 @@ void record_note(struct hook_thread *t, uint32_t kind, uint64_t a, uint64_t b)
 
 	if (t->passive)
 		return;
-	rc = trace_order_put(&t->order, kind, a, b);
+	rc = trace_order_put(&t->record.order, kind, a, b);
 	if (rc)
 		hook_stop_growing(t, rc);
 }
@@ -32,10 +32,10 @@ void record_failed_poll(struct hook_thread *t)
 {
 	if (t->passive)
 		return;
-	if (t->order.polls == UINT32_MAX)
+	if (t->record.order.polls == UINT32_MAX)
 		record_note(t, TRACE_FAIL, 1, 0);
 	else
-		trace_order_fail(&t->order);
+		trace_order_fail(&t->record.order);
 	if (hook_process.noise)
 		hook_mpi_noise(t);
 }
@@ -68,12 +68,12 @@ static void begin(struct hook_thread *t)
 	}
 	if (t->passive || hook_is_stopped(t))
 		return;
-	trace_stream_set_events(&t->order.stream, ++t->order.events, true);
-	if (is_check_due(t->order.events))
-		record_note(t, TRACE_CHECK, (uint32_t)t->digest, 0);
+	trace_stream_set_events(&t->record.order.stream, ++t->record.order.events, true);
+	if (is_check_due(t->record.order.events))
+		record_note(t, TRACE_CHECK, (uint32_t)t->mpi.digest, 0);
 	if (t->passive)
 		return;
-	t->attention = attention_after(t->order.events);
+	t->record.attention = attention_after(t->record.order.events);
 	if (hook_process.noise)
 		hook_mpi_noise(t);
 }
@@ -85,24 +85,24 @@ static void end(struct hook_thread *t)
 	if (hook_requests_pending())
 		record_pending(t);
 	if (!t->passive)
-		trace_stream_set_events(&t->order.stream, t->order.events, false);
+		trace_stream_set_events(&t->record.order.stream, t->record.order.events, false);
 }
 
 static void refuse(struct hook_thread *t)
 {
 	char text[128];
 
-	strcpy(text, hook_mpi_call_name(t->call));
+	strcpy(text, hook_mpi_call_name(t->mpi.call));
 	strcat(text, " is not recorded yet");
-	hook_stop_recording(t, TRACE_STOP_CALL, t->call, text);
+	hook_stop_recording(t, TRACE_STOP_CALL, t->mpi.call, text);
 }
 
 void record_turn(struct hook_thread *t, uint64_t turn)
 {
-	if (turn != t->turn)
-		record_note(t, TRACE_TURN, turn - t->turn, 0);
-	trace_stream_set_turn(&t->order.stream, turn);
-	t->turn = turn + 1;
+	if (turn != t->mpi.turn)
+		record_note(t, TRACE_TURN, turn - t->mpi.turn, 0);
+	trace_stream_set_turn(&t->record.order.stream, turn);
+	t->mpi.turn = turn + 1;
 }
 
 static void turn_take(struct hook_thread *t)
@@ -164,7 +164,7 @@ void record_received(struct hook_thread *t, uint32_t kind, int source, MPI_Comm 
 	if (record_tracing && record_tracing->received(t, kind, source, comm, status))
 		return;
 	if (source == MPI_ANY_SOURCE &&
-	    (t->passive || !trace_order_run(&t->order, kind, (uint32_t)status->MPI_SOURCE)))
+	    (t->passive || !trace_order_run(&t->record.order, kind, (uint32_t)status->MPI_SOURCE)))
 		record_note(t, kind, (uint32_t)status->MPI_SOURCE, 0);
 	if (!hook_requests_count())
 		return;

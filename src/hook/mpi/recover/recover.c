@@ -23,8 +23,8 @@ struct hook_log *recover_self(void)
 
 	if (log && hook_signal_image)
 		hook_signal_image(hook_self);
-	if (log && hook_self->final)
-		hook_end_of_recording(hook_self, hook_mpi_call_name(hook_self->call));
+	if (log && hook_self->replay.final)
+		hook_end_of_recording(hook_self, hook_mpi_call_name(hook_self->mpi.call));
 	return log;
 }
 
@@ -211,7 +211,7 @@ static int recover_probe(const struct hook_mpi_probe *asked)
 /* The others are not there to end MPI with. Where they are, as in tests, it is ended as ever. */
 static int recover_Finalize(void)
 {
-	if (hook_process.recover == HOOK_RECOVER_AMONG)
+	if (hook_process.replay.recover == HOOK_RECOVER_AMONG)
 		return hook_mpi_real.Finalize();
 	finalized = true;
 	return MPI_SUCCESS;
@@ -220,7 +220,7 @@ static int recover_Finalize(void)
 /* MPI would tell the launcher, which is not there, and wait for its answer. */
 static int recover_Abort(MPI_Comm comm, int code)
 {
-	if (hook_process.recover == HOOK_RECOVER_AMONG)
+	if (hook_process.replay.recover == HOOK_RECOVER_AMONG)
 		return hook_mpi_real.Abort(comm, code);
 	syscall(SYS_exit_group, code);
 	return MPI_ERR_OTHER;

@@ -229,7 +229,7 @@ static void batch_close(struct batch *b)
 static int checked_index(struct hook_thread *t, const struct trace_rec *rec, int count)
 {
 	if (rec->a > (uint64_t)count)
-		hook_diverged(t, hook_mpi_call_name(t->call), "a longer array of requests",
+		hook_diverged(t, hook_mpi_call_name(t->mpi.call), "a longer array of requests",
 			      "one that does not have the recorded index");
 	return (int)rec->a - 1;
 }
@@ -395,7 +395,8 @@ static int wait_as_recorded(struct hook_thread *t, struct batch *b,
 	case HOOK_ALL:
 		break;
 	}
-	if (!o->poll && t->more && t->next.kind == TRACE_SOME && t->next_event == t->events)
+	if (!o->poll && t->replay.more && t->replay.next.kind == TRACE_SOME &&
+	    t->replay.next_event == t->replay.events)
 		return wait_partial(t, b, o->statuses);
 	return batch_wait_all(b, o->statuses, o->poll);
 }

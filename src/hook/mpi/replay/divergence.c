@@ -19,43 +19,45 @@ static const char *const expectations[TRACE_KINDS] = {
 
 static void describe_found(const struct hook_thread *t, struct hook_text *out)
 {
-	hook_text_add(out, hook_mpi_call_name(t->call));
-	if (t->peer != HOOK_NO_PEER) {
-		hook_text_add(out, t->peer == MPI_ANY_SOURCE ? " with any source" : " with rank ");
-		if (t->peer != MPI_ANY_SOURCE)
-			hook_text_number(out, t->peer);
+	hook_text_add(out, hook_mpi_call_name(t->mpi.call));
+	if (t->mpi.peer != HOOK_NO_PEER) {
+		hook_text_add(out,
+			      t->mpi.peer == MPI_ANY_SOURCE ? " with any source" : " with rank ");
+		if (t->mpi.peer != MPI_ANY_SOURCE)
+			hook_text_number(out, t->mpi.peer);
 	}
-	if (t->peer != HOOK_NO_PEER && t->tag != HOOK_NO_TAG) {
-		hook_text_add(out, t->tag == MPI_ANY_TAG ? ", any tag" : ", tag ");
-		if (t->tag != MPI_ANY_TAG)
-			hook_text_number(out, t->tag);
+	if (t->mpi.peer != HOOK_NO_PEER && t->mpi.tag != HOOK_NO_TAG) {
+		hook_text_add(out, t->mpi.tag == MPI_ANY_TAG ? ", any tag" : ", tag ");
+		if (t->mpi.tag != MPI_ANY_TAG)
+			hook_text_number(out, t->mpi.tag);
 	}
 	hook_text_add(out, " as event ");
-	hook_text_number(out, (int64_t)t->events);
+	hook_text_number(out, (int64_t)t->replay.events);
 }
 
 static void describe_expected(const struct hook_thread *t, struct hook_text *out)
 {
-	if (!t->more) {
+	if (!t->replay.more) {
 		hook_text_add(out, "no further outcome");
 		return;
 	}
-	if (t->next.kind == TRACE_CHECK) {
+	if (t->replay.next.kind == TRACE_CHECK) {
 		hook_text_add(out, "the recorded calls and arguments from event ");
-		hook_text_number(out, (int64_t)t->checked + 1);
+		hook_text_number(out, (int64_t)t->replay.checked + 1);
 		hook_text_add(out, " to ");
-		hook_text_number(out, (int64_t)t->next_event);
+		hook_text_number(out, (int64_t)t->replay.next_event);
 		return;
 	}
-	if (t->next.kind == TRACE_END) {
-		hook_end_describe(out, (uint32_t)t->next.a, (int64_t)t->next.b);
+	if (t->replay.next.kind == TRACE_END) {
+		hook_end_describe(out, (uint32_t)t->replay.next.a, (int64_t)t->replay.next.b);
 	} else {
-		hook_text_add(out, expectations[t->next.kind] ? expectations[t->next.kind]
-							      : "something else");
+		hook_text_add(out, expectations[t->replay.next.kind]
+					   ? expectations[t->replay.next.kind]
+					   : "something else");
 	}
-	if (t->next.kind != TRACE_FAIL) {
+	if (t->replay.next.kind != TRACE_FAIL) {
 		hook_text_add(out, " at event ");
-		hook_text_number(out, (int64_t)t->next_event);
+		hook_text_number(out, (int64_t)t->replay.next_event);
 	}
 }
 
@@ -67,5 +69,5 @@ void replay_diverged(struct hook_thread *t)
 
 	describe_expected(t, &e);
 	describe_found(t, &f);
-	hook_diverged(t, hook_mpi_call_name(t->call), expected, found);
+	hook_diverged(t, hook_mpi_call_name(t->mpi.call), expected, found);
 }

@@ -88,8 +88,8 @@ static struct held *open_held(struct hook_thread *t)
 	char name[TRACE_NAME_BYTES + 16];
 	const char *why;
 
-	t->guide = g;
-	if (!t->order_view.header)
+	t->replay.guide = g;
+	if (!t->replay.order_view.header)
 		return g;
 	hook_stream_name(t, "guide", name, sizeof(name));
 	if (trace_view_open(&g->view, hook_process.rank_fd, name, &why))
@@ -117,11 +117,11 @@ static void add_mark(struct hook_thread *t, struct held *g)
 
 static void read_marks(struct hook_thread *t)
 {
-	struct held *g = t->guide ? t->guide : open_held(t);
+	struct held *g = t->replay.guide ? t->replay.guide : open_held(t);
 
 	g->marks = g->received = 0;
-	while (g->more && trace_order_event(&g->reader) <= t->events) {
-		if (trace_order_event(&g->reader) == t->events)
+	while (g->more && trace_order_event(&g->reader) <= t->replay.events) {
+		if (trace_order_event(&g->reader) == t->replay.events)
 			add_mark(t, g);
 		advance(t, g);
 	}
@@ -130,7 +130,7 @@ static void read_marks(struct hook_thread *t)
 static bool is_marked(const struct hook_thread *t, uint32_t kind, uint64_t a)
 {
 	/* A thread of MPI's own has no state of ours. */
-	const struct held *g = t ? t->guide : NULL;
+	const struct held *g = t ? t->replay.guide : NULL;
 
 	for (size_t i = 0; g && i < g->marks; i++) {
 		if (g->mark[i].kind == kind && g->mark[i].a == a)
@@ -141,7 +141,7 @@ static bool is_marked(const struct hook_thread *t, uint32_t kind, uint64_t a)
 
 bool hook_held_has_marks(const struct hook_thread *t)
 {
-	const struct held *g = t->guide;
+	const struct held *g = t->replay.guide;
 
 	return g && g->marks;
 }
@@ -226,7 +226,7 @@ void hook_held_begin(struct hook_thread *t)
 	struct held *g;
 
 	read_marks(t);
-	g = t->guide;
+	g = t->replay.guide;
 	for (size_t i = 0; i < g->marks; i++) {
 		if (g->mark[i].kind == TRACE_GUIDE_AWAIT)
 			await((int)g->mark[i].a, (int)(g->mark[i].b % PERMIT_TAGS));
@@ -236,7 +236,7 @@ void hook_held_begin(struct hook_thread *t)
 /* A permit is a message without content: it does not wait for anybody. */
 void hook_held_end(struct hook_thread *t)
 {
-	struct held *g = t->guide;
+	struct held *g = t->replay.guide;
 	MPI_Request request;
 
 	for (size_t i = 0; i < g->marks; i++) {
@@ -354,7 +354,7 @@ static int held_send(struct hook_mpi_send *o)
 /* Where the next message of the event comes from. */
 static MPI_Comm receive_on(MPI_Comm comm)
 {
-	struct held *g = hook_self ? hook_self->guide : NULL;
+	struct held *g = hook_self ? hook_self->replay.guide : NULL;
 
 	return g && is_marked(hook_self, TRACE_GUIDE_RECV, g->received++)
 		       ? shadow_of(hook_self, comm)

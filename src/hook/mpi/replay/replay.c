@@ -31,51 +31,53 @@ static bool racing; /* only wildcards that raced have a source, by number */
 void replay_advance(struct hook_thread *t)
 {
 	do {
-		if (trace_order_next_of_run(&t->order_reader, &t->next))
-			t->next_event = trace_order_event(&t->order_reader);
+		if (trace_order_next_of_run(&t->replay.order_reader, &t->replay.next))
+			t->replay.next_event = trace_order_event(&t->replay.order_reader);
 		else
 			hook_thread_advance(t);
-	} while (t->more && trace_kind_is_keyed(t->next.kind));
+	} while (t->replay.more && trace_kind_is_keyed(t->replay.next.kind));
 }
 
 static void skip_posts(struct hook_thread *t)
 {
-	if (t->more && trace_kind_is_keyed(t->next.kind))
+	if (t->replay.more && trace_kind_is_keyed(t->replay.next.kind))
 		replay_advance(t);
 }
 
 bool replay_take(struct hook_thread *t, uint32_t kind, struct trace_rec *rec)
 {
 	skip_posts(t);
-	if (t->more && t->next.kind == kind && t->next_event == t->events) {
-		*rec = t->next;
+	if (t->replay.more && t->replay.next.kind == kind &&
+	    t->replay.next_event == t->replay.events) {
+		*rec = t->replay.next;
 		replay_advance(t);
 		return true;
 	}
-	if (t->final)
+	if (t->replay.final)
 		return false;
-	if (t->more && t->next.kind == TRACE_STOP)
-		hook_end_of_recording(t, hook_mpi_call_name(t->call));
+	if (t->replay.more && t->replay.next.kind == TRACE_STOP)
+		hook_end_of_recording(t, hook_mpi_call_name(t->mpi.call));
 	replay_diverged(t);
 }
 
 /* Of a helper thread, what ends its stream does not end its polls: the main thread does. */
 static bool is_outcome_left(const struct hook_thread *t)
 {
-	return hook_thread_is_main(t) || (t->next.kind != TRACE_CHECK && t->next.kind != TRACE_END);
+	return hook_thread_is_main(t) ||
+	       (t->replay.next.kind != TRACE_CHECK && t->replay.next.kind != TRACE_END);
 }
 
 bool replay_poll_would_fail(struct hook_thread *t)
 {
 	skip_posts(t);
-	return t->more && t->next.kind == TRACE_FAIL;
+	return t->replay.more && t->replay.next.kind == TRACE_FAIL;
 }
 
 /* A program may have polled a million times in vain: only the last of them are worth the time. */
 static bool is_noisy_poll(const struct hook_thread *t)
 {
-	return hook_process.noise &&
-	       !(t->more && t->next.kind == TRACE_FAIL && t->next.a > NOISY_POLLS);
+	return hook_process.noise && !(t->replay.more && t->replay.next.kind == TRACE_FAIL &&
+				       t->replay.next.a > NOISY_POLLS);
 }
 
 bool replay_poll_fails(struct hook_thread *t)
@@ -83,26 +85,27 @@ bool replay_poll_fails(struct hook_thread *t)
 	skip_posts(t);
 	if (is_noisy_poll(t))
 		hook_mpi_noise(t);
-	if (t->more && t->next.kind == TRACE_FAIL) {
-		t->failed++;
-		if (--t->next.a == 0) {
+	if (t->replay.more && t->replay.next.kind == TRACE_FAIL) {
+		t->replay.failed++;
+		if (--t->replay.next.a == 0) {
 			replay_advance(t);
 			hook_done_look(t);
 		}
 		return true;
 	}
-	if (t->events < t->order_view.events || (t->more && is_outcome_left(t)))
+	if (t->replay.events < t->replay.order_view.events ||
+	    (t->replay.more && is_outcome_left(t)))
 		return false;
-	hook_end_past(t, hook_mpi_call_name(t->call));
+	hook_end_past(t, hook_mpi_call_name(t->mpi.call));
 	sched_yield();
 	return true;
 }
 
 static void check_digest(struct hook_thread *t)
 {
-	if (t->next.a != (uint32_t)t->digest)
+	if (t->replay.next.a != (uint32_t)t->mpi.digest)
 		replay_diverged(t);
-	t->checked = t->events;
+	t->replay.checked = t->replay.events;
 	replay_advance(t);
 }
 
@@ -110,34 +113,36 @@ static void check_digest(struct hook_thread *t)
 static void at_limit(struct hook_thread *t)
 {
 	skip_posts(t);
-	if (t->events > t->order_view.events) {
-		if (t->more && t->next.kind == TRACE_CHECK)
+	if (t->replay.events > t->replay.order_view.events) {
+		if (t->replay.more && t->replay.next.kind == TRACE_CHECK)
 			replay_advance(t);
-		if (t->more && t->next.kind == TRACE_END)
+		if (t->replay.more && t->replay.next.kind == TRACE_END)
 			replay_diverged(t);
-		t->events--;
-		hook_end_of_recording(t, hook_mpi_call_name(t->call));
+		t->replay.events--;
+		hook_end_of_recording(t, hook_mpi_call_name(t->mpi.call));
 	}
-	if (t->order_view.inside) {
-		t->final = true;
-		hook_end_announce(t, hook_mpi_call_name(t->call));
+	if (t->replay.order_view.inside) {
+		t->replay.final = true;
+		hook_end_announce(t, hook_mpi_call_name(t->mpi.call));
 	}
 }
 
 static void begin(struct hook_thread *t)
 {
-	t->events++;
+	t->replay.events++;
 	if (hook_thread_is_main(t))
-		replay_show_begin(t, t->peer, t->tag);
-	if (__builtin_expect(t->events == t->halt_at, 0))
-		hook_halt(t, t->events);
-	if (t->events >= t->order_view.events)
+		replay_show_begin(t, t->mpi.peer, t->mpi.tag);
+	if (__builtin_expect(t->replay.events == t->replay.halt_at, 0))
+		hook_halt(t, t->replay.events);
+	if (t->replay.events >= t->replay.order_view.events)
 		at_limit(t);
-	if (t->more && t->next_event <= t->events) {
+	if (t->replay.more && t->replay.next_event <= t->replay.events) {
 		skip_posts(t);
-		if (t->more && t->next.kind == TRACE_CHECK && t->next_event == t->events)
+		if (t->replay.more && t->replay.next.kind == TRACE_CHECK &&
+		    t->replay.next_event == t->replay.events)
 			check_digest(t);
-		if (t->more && t->next_event < t->events && t->next.kind != TRACE_FAIL)
+		if (t->replay.more && t->replay.next_event < t->replay.events &&
+		    t->replay.next.kind != TRACE_FAIL)
 			replay_diverged(t);
 	}
 	if (hook_held_on)
@@ -152,15 +157,15 @@ static void end(struct hook_thread *t)
 		hook_held_end(t);
 	if (hook_thread_is_main(t))
 		replay_show_end(t);
-	if (t->final)
-		hook_end_of_recording(t, hook_mpi_call_name(t->call));
-	if (t->events == t->order_view.events)
+	if (t->replay.final)
+		hook_end_of_recording(t, hook_mpi_call_name(t->mpi.call));
+	if (t->replay.events == t->replay.order_view.events)
 		hook_done_look(t);
 }
 
 static void refuse(struct hook_thread *t)
 {
-	hook_end_of_recording(t, hook_mpi_call_name(t->call));
+	hook_end_of_recording(t, hook_mpi_call_name(t->mpi.call));
 }
 
 static void turn_take(struct hook_thread *t)
@@ -168,17 +173,18 @@ static void turn_take(struct hook_thread *t)
 	struct trace_rec rec = {0};
 
 	skip_posts(t);
-	if (t->more && t->next.kind == TRACE_TURN && t->next_event == t->events) {
-		rec = t->next;
+	if (t->replay.more && t->replay.next.kind == TRACE_TURN &&
+	    t->replay.next_event == t->replay.events) {
+		rec = t->replay.next;
 		replay_advance(t);
 	}
 	/* It was killed before. */
-	if (t->final && t->order_view.turns <= t->turn + rec.a)
-		hook_end_of_recording(t, hook_mpi_call_name(t->call));
-	hook_turn_wait(t, t->turn + rec.a);
-	if (t->final)
-		t->state = HOOK_THREAD_AT_END;
-	t->turn += rec.a + 1;
+	if (t->replay.final && t->replay.order_view.turns <= t->mpi.turn + rec.a)
+		hook_end_of_recording(t, hook_mpi_call_name(t->mpi.call));
+	hook_turn_wait(t, t->mpi.turn + rec.a);
+	if (t->replay.final)
+		t->wait.state = HOOK_THREAD_AT_END;
+	t->mpi.turn += rec.a + 1;
 }
 
 static void turn_pass(struct hook_thread *t)
@@ -205,21 +211,21 @@ static void opened(struct hook_thread *t, int world, int level)
 	sparse = mode == TRACE_MODE_REDUCED || mode == TRACE_MODE_GUIDED;
 	racing = mode >= TRACE_MODE_RACING_FIXED && mode <= TRACE_MODE_RACING_FULL;
 	/* A rank that was killed in MPI_Init has no mode, but a guide like the others. */
-	if (!hook_process.recover && (mode == TRACE_MODE_GUIDED || hook_held_is_there(t)))
+	if (!hook_process.replay.recover && (mode == TRACE_MODE_GUIDED || hook_held_is_there(t)))
 		hook_held_open(t);
 	why = hook_posts_load(hook_process.rank_fd, &threads);
 	if (why)
 		hook_failed(t, why);
 	replay_posts_open();
-	if (!hook_process.recover) {
+	if (!hook_process.replay.recover) {
 		hook_credit_open(world);
 		hook_yield_open(world);
 	}
 	replay_quick = hook_mpi_mode == &hook_mpi_replay && !replay_is_partial() &&
 		       !hook_mpi_turns && !hook_held_on && !hook_process.noise;
-	t->calm = hook_thread_is_main(t) ? t->order_view.events : 0;
-	if (t->halt_at && t->halt_at < t->calm)
-		t->calm = t->halt_at;
+	t->replay.calm = hook_thread_is_main(t) ? t->replay.order_view.events : 0;
+	if (t->replay.halt_at && t->replay.halt_at < t->replay.calm)
+		t->replay.calm = t->replay.halt_at;
 }
 
 void replay_alone(struct hook_thread *t)
@@ -246,7 +252,8 @@ static bool is_untraced(struct hook_thread *t, uint32_t kind)
 	if (!sparse)
 		return false;
 	skip_posts(t);
-	return !t->more || t->next.kind != kind || t->next_event != t->events;
+	return !t->replay.more || t->replay.next.kind != kind ||
+	       t->replay.next_event != t->replay.events;
 }
 
 /* One that did not race stays a wildcard: no other message than the recorded one can come. */

@@ -21,16 +21,16 @@ extern bool replay_quick;
  */
 static inline void replay_show_begin(const struct hook_thread *t, int peer, int tag)
 {
-	hook_slot->call = t->call;
+	hook_slot->call = t->mpi.call;
 	__atomic_store_n(&hook_slot->peer, peer, __ATOMIC_RELAXED);
 	__atomic_store_n(&hook_slot->tag, tag, __ATOMIC_RELAXED);
-	hook_slot->site = (uintptr_t)t->site;
-	hook_slot->events = t->events << 1 | 1;
+	hook_slot->site = (uintptr_t)t->mpi.site;
+	hook_slot->events = t->replay.events << 1 | 1;
 }
 
 static inline void replay_show_end(const struct hook_thread *t)
 {
-	hook_slot->events = t->events << 1;
+	hook_slot->events = t->replay.events << 1;
 }
 
 /* From here on nothing is done for the sake of other ranks. */

@@ -75,9 +75,9 @@ static int act(struct hook_thread *t, const struct hook_sync_call *c, int code)
 	uint64_t round = code < 0 && m ? arrive(m, t) : UINT64_MAX;
 	int rc;
 
-	t->state = HOOK_THREAD_BLOCKED;
+	t->wait.state = HOOK_THREAD_BLOCKED;
 	rc = hook_sync_real.pthread_barrier_wait(c->object);
-	t->state = HOOK_THREAD_RUNS;
+	t->wait.state = HOOK_THREAD_RUNS;
 	if (code >= 0)
 		return code;
 	if (rc != 0 && rc != PTHREAD_BARRIER_SERIAL_THREAD)

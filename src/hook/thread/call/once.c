@@ -81,10 +81,10 @@ static void await(struct hook_thread *t, const pthread_once_t *control, int bits
 			sched_yield();
 			continue;
 		}
-		t->state = HOOK_THREAD_WAITS;
+		t->wait.state = HOOK_THREAD_WAITS;
 		hook_sync_nap(t);
 	}
-	t->state = HOOK_THREAD_RUNS;
+	t->wait.state = HOOK_THREAD_RUNS;
 }
 
 /* Somebody else runs it, maybe later than this thread comes here. */

@@ -62,14 +62,14 @@ static void *must(void *p)
 
 static struct hook_account *account_of(struct hook_thread *t)
 {
-	struct hook_account *a = t->account;
+	struct hook_account *a = t->evaluate.account;
 
 	if (a)
 		return a;
 	a = must(hook_pages(sizeof(*a)));
 	a->objects.bytes = a->objects.clear = sizeof(struct object);
 	a->uses.bytes = a->uses.clear = sizeof(struct use);
-	t->account = a;
+	t->evaluate.account = a;
 	return a;
 }
 
@@ -214,7 +214,7 @@ static int put_head(struct hook_account *a, const struct hook_thread *t)
 {
 	struct trace_objects_rec rec = {
 		.kind = TRACE_OBJECTS_BEGIN,
-		.begin = {.start = (uintptr_t)t->start, .ops = t->sync_reader.ops}};
+		.begin = {.start = (uintptr_t)t->life.start, .ops = t->replay.sync_reader.ops}};
 	int rc;
 
 	read_name(t, rec.text[0]);
@@ -288,7 +288,7 @@ static bool take(struct hook_account *a, int patience)
 
 static void write_account(struct hook_thread *t, int patience)
 {
-	struct hook_account *a = t->account;
+	struct hook_account *a = t->evaluate.account;
 	int rc = 0;
 
 	if (!a || !take(a, patience))
@@ -315,18 +315,18 @@ static void write_patiently(struct hook_thread *t)
 
 void hook_account_write_all(void)
 {
-	if (hook_process.evaluate)
+	if (hook_process.replay.evaluate)
 		hook_sync_list_each(write_patiently);
 }
 
 void hook_account_close(struct hook_thread *t)
 {
-	struct hook_account *a = t->account;
+	struct hook_account *a = t->evaluate.account;
 
 	if (!a)
 		return;
 	hook_account_write(t);
-	t->account = NULL;
+	t->evaluate.account = NULL;
 	trace_stream_close(&a->stream);
 	hook_table_drop(&a->objects);
 	hook_table_drop(&a->uses);

@@ -13,7 +13,7 @@ uint32_t hook_origin_site(const void *object);
 
 static inline void hook_origin(const void *object, const void *site)
 {
-	if (__builtin_expect(hook_process.evaluate, 0))
+	if (__builtin_expect(hook_process.replay.evaluate, 0))
 		hook_origin_note(object, site);
 }
 

@@ -252,9 +252,9 @@ struct hook_stacks *hook_stacks_open(const char *name)
 
 struct hook_stacks *hook_stacks_of(struct hook_thread *t)
 {
-	if (__builtin_expect(!t->stacks, 0))
-		t->stacks = hook_stacks_open(t->name);
-	return t->stacks;
+	if (__builtin_expect(!t->evaluate.stacks, 0))
+		t->evaluate.stacks = hook_stacks_open(t->name);
+	return t->evaluate.stacks;
 }
 
 void hook_stacks_close(struct hook_stacks *s)

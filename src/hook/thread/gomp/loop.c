@@ -104,7 +104,7 @@ static void await_part(struct hook_thread *t, struct hook_gomp_loop *l)
 		l->turn = &(*p)->turn;
 		hook_lock_give(&team->ordered_lock);
 	}
-	t->waits_in = "ordered (OpenMP)";
+	t->wait.in = "ordered (OpenMP)";
 	hook_sync_await(t, l->turn, (uint32_t)l->at);
 }
 

@@ -258,7 +258,8 @@ void hook_gomp_run(struct hook_thread *t, const void *site)
 /* Replay: where a thread that libgomp made was killed or let go, nothing says that it is out. */
 static bool is_last_body(const struct hook_thread *t)
 {
-	return t->sync_reader.ops >= t->sync_reader.total && GOMP_REAL(omp_get_thread_num)() != 0;
+	return t->replay.sync_reader.ops >= t->replay.sync_reader.total &&
+	       GOMP_REAL(omp_get_thread_num)() != 0;
 }
 
 /*

@@ -13,7 +13,7 @@
 static void set_state(struct hook_thread *t, enum hook_thread_state state)
 {
 	if (t)
-		t->state = state;
+		t->wait.state = state;
 }
 
 void hook_gomp_region(void *arg)
@@ -23,7 +23,7 @@ void hook_gomp_region(void *arg)
 	struct hook_thread *t = hook_self;
 
 	if (t)
-		t->makes_team = false;
+		t->life.makes_team = false;
 	if (hook_depth || !hook_sync_mode || !t) {
 		team->body(team->data);
 		return;
@@ -45,7 +45,7 @@ void hook_gomp_region(void *arg)
 void hook_gomp_region_begins(struct hook_gomp_team *team)
 {
 	team->master = hook_thread_self();
-	team->master->makes_team = true;
+	team->master->life.makes_team = true;
 	hook_race_release(team);
 }
 
@@ -113,9 +113,9 @@ void hook_gomp_meet(struct hook_thread *t, struct hook_gomp_frame *f)
 
 	f->meet = NULL;
 	f->meetings++;
-	t->state = HOOK_THREAD_BLOCKED;
+	t->wait.state = HOOK_THREAD_BLOCKED;
 	meet();
-	t->state = HOOK_THREAD_RUNS;
+	t->wait.state = HOOK_THREAD_RUNS;
 	hook_race_leave(HOOK_RACE_MEETING(f->team), meeting);
 }
 

@@ -59,7 +59,7 @@ static void ends(void *arg)
 
 	if (hook_self != t)
 		return;
-	if (++t->rounds < PTHREAD_DESTRUCTOR_ITERATIONS) {
+	if (++t->life.rounds < PTHREAD_DESTRUCTOR_ITERATIONS) {
 		pthread_setspecific(key, t);
 		return;
 	}
@@ -99,23 +99,23 @@ static void begins(struct hook_thread *t)
 	hook_self = t;
 	hook_thread_heap.enter(t);
 	hook_stack_begins();
-	t->handle = (uint64_t)pthread_self();
+	t->life.handle = (uint64_t)pthread_self();
 	hook_thread_number(t);
 	hook_race_begins(t);
 	if (hook_process.mode == HOOK_RECORD)
 		hook_sync_open(t);
 	pthread_setspecific(key, t);
-	if (!t->is_of_team)
+	if (!t->life.is_of_team)
 		hook_baton_enter(t);
 	hook_sync_leave(t);
-	if (t->masked)
-		REAL(pthread_sigmask)(SIG_SETMASK, &t->mask, NULL);
+	if (t->life.masked)
+		REAL(pthread_sigmask)(SIG_SETMASK, &t->life.mask, NULL);
 }
 
 /* What the program does afterwards, in destructors, comes after what it did in its last region. */
 static void is_let_go(struct hook_thread **t)
 {
-	if (!(*t)->is_of_team)
+	if (!(*t)->life.is_of_team)
 		return;
 	hook_gomp_body_left(*t);
 	hook_depth = 1;
@@ -128,17 +128,17 @@ static void *thread_main(void *arg)
 	struct hook_thread *t __attribute__((cleanup(is_let_go))) = arg;
 
 	begins(t);
-	return t->start(t->start_arg);
+	return t->life.start(t->life.start_arg);
 }
 
 /* A thread of C11 returns an int: t->start is of another type than it says. */
 static void *thread_main_c11(void *arg)
 {
 	struct hook_thread *t = arg;
-	int (*start)(void *) = (int (*)(void *))(void (*)(void))t->start;
+	int (*start)(void *) = (int (*)(void *))(void (*)(void))t->life.start;
 
 	begins(t);
-	return (void *)(intptr_t)start(t->start_arg);
+	return (void *)(intptr_t)start(t->life.start_arg);
 }
 
 /* Of a thread so deep in the tree that its name would be too long: a hash of that, "0~" before it.
@@ -190,10 +190,10 @@ static void adopt(struct hook_thread *parent, struct hook_thread *t, const struc
 {
 	parent->children++;
 	t->passive = parent->passive;
-	t->is_of_team = parent->makes_team;
-	t->blocks_trap = parent->blocks_trap;
-	t->start = n->start;
-	t->start_arg = n->arg;
+	t->life.is_of_team = parent->life.makes_team;
+	t->serial.blocks_trap = parent->serial.blocks_trap;
+	t->life.start = n->start;
+	t->life.start_arg = n->arg;
 	hook_thread_heap.child(t, n->attr);
 	hook_race_child(t);
 	/* It counts from now on: others must not take it for one that has nothing to do. */
@@ -256,8 +256,8 @@ static HOOK_FRAME int create_masked(const struct creation *n, struct hook_thread
 	pthread_attr_getsigmask_np(attr, &mask);
 	rc = pthread_attr_setsigmask_np(attr, &all);
 	if (!rc) {
-		t->mask = mask;
-		t->masked = true;
+		t->life.mask = mask;
+		t->life.masked = true;
 		rc = create_now(n, t);
 		pthread_attr_setsigmask_np(attr, &mask);
 	}
@@ -277,8 +277,8 @@ static HOOK_FRAME int create(const struct creation *n, struct hook_thread *t)
 	if (has_mask(n->attr)) {
 		rc = create_masked(n, t);
 	} else {
-		t->mask = mask;
-		t->masked = true;
+		t->life.mask = mask;
+		t->life.masked = true;
 		rc = create_now(n, t);
 	}
 	REAL(pthread_sigmask)(SIG_SETMASK, &mask, NULL);
@@ -336,7 +336,7 @@ static HOOK_FRAME int create_hooked(const struct creation *n)
 		hook_sync_start();
 		hook_stack_start();
 		hook_thread_number(t);
-		t->handle = (uint64_t)pthread_self();
+		t->life.handle = (uint64_t)pthread_self();
 		pthread_setspecific(key, t);
 		hook_sync_list_add(t);
 	}
@@ -401,7 +401,7 @@ static int act_join(struct hook_thread *t, const struct hook_sync_call *c, int c
 		return join_now(c);
 	if (code > 0)
 		return code;
-	t->state = HOOK_THREAD_WAITS;
+	t->wait.state = HOOK_THREAD_WAITS;
 	do {
 		clock_gettime(CLOCK_REALTIME, &tick);
 		tick.tv_nsec += JOIN_TICK_NS;
@@ -413,7 +413,7 @@ static int act_join(struct hook_thread *t, const struct hook_sync_call *c, int c
 		if (code == ETIMEDOUT)
 			hook_sync_look(t);
 	} while (code == ETIMEDOUT);
-	t->state = HOOK_THREAD_RUNS;
+	t->wait.state = HOOK_THREAD_RUNS;
 	return 0;
 }
 

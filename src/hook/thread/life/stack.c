@@ -153,7 +153,7 @@ void hook_stack_start(void)
 
 void hook_stack_return(const struct hook_thread *t)
 {
-	if (t->has_stack)
+	if (t->life.has_stack)
 		__atomic_store_n(&stacks[t->heap_slot].taken, false, __ATOMIC_RELEASE);
 }
 
@@ -162,7 +162,7 @@ bool hook_stack_attr(const struct hook_thread *t, const pthread_attr_t *attr, pt
 	const struct stack *s;
 	size_t size;
 
-	if (!t->has_stack)
+	if (!t->life.has_stack)
 		return false;
 	s = &stacks[t->heap_slot];
 	size = s->size - s->guard;

@@ -52,12 +52,12 @@ static void show_list(void)
 	if (hook_process.mode == HOOK_REPLAY && hook_slot->pid == hook_process.pid)
 		hook_slot->threads = (struct replay_threads){
 			.first = (uintptr_t)&first,
-			.next = offsetof(struct hook_thread, next_thread),
+			.next = offsetof(struct hook_thread, life.next),
 			.name = offsetof(struct hook_thread, name),
 			.tid = offsetof(struct hook_thread, kernel_tid),
-			.call = offsetof(struct hook_thread, waits_in),
-			.last = offsetof(struct hook_thread, last),
-			.handle = offsetof(struct hook_thread, handle),
+			.call = offsetof(struct hook_thread, wait.in),
+			.last = offsetof(struct hook_thread, wait.last),
+			.handle = offsetof(struct hook_thread, life.handle),
 			.object = offsetof(struct hook_sync_call, object),
 			.cond = offsetof(struct hook_sync_call, cond),
 		};
@@ -68,10 +68,10 @@ void hook_sync_list_add(struct hook_thread *t)
 	hook_lock_take(&locked);
 	if (!first)
 		show_list();
-	t->next_thread = first;
-	t->link = &first;
+	t->life.next = first;
+	t->life.link = &first;
 	if (first)
-		first->link = &t->next_thread;
+		first->life.link = &t->life.next;
 	first = t;
 	listed++;
 	hook_lock_give(&locked);
@@ -80,11 +80,11 @@ void hook_sync_list_add(struct hook_thread *t)
 void hook_sync_list_remove(struct hook_thread *t)
 {
 	hook_lock_take(&locked);
-	if (t->link) {
-		*t->link = t->next_thread;
-		if (t->next_thread)
-			t->next_thread->link = t->link;
-		t->link = NULL;
+	if (t->life.link) {
+		*t->life.link = t->life.next;
+		if (t->life.next)
+			t->life.next->life.link = t->life.link;
+		t->life.link = NULL;
 		listed--;
 	}
 	hook_lock_give(&locked);
@@ -107,7 +107,7 @@ bool hook_sync_has_others(const struct hook_thread *t)
 	bool others;
 
 	hook_lock_take(&locked);
-	others = first && (first != t || first->next_thread);
+	others = first && (first != t || first->life.next);
 	hook_lock_give(&locked);
 	return others;
 }
@@ -115,7 +115,7 @@ bool hook_sync_has_others(const struct hook_thread *t)
 void hook_sync_list_each(void (*act)(struct hook_thread *t))
 {
 	hook_lock_take(&locked);
-	for (struct hook_thread *p = first; p; p = p->next_thread)
+	for (struct hook_thread *p = first; p; p = p->life.next)
 		act(p);
 	hook_lock_give(&locked);
 }
@@ -131,7 +131,8 @@ struct overview {
 /* Inputs alone may be fewer: a thread that asks until another one stops it. */
 static bool is_behind(const struct hook_thread *t)
 {
-	return t->sync_reader.ops < t->sync_reader.total || t->events < t->order_view.events;
+	return t->replay.sync_reader.ops < t->replay.sync_reader.total ||
+	       t->replay.events < t->replay.order_view.events;
 }
 
 /*
@@ -143,15 +144,15 @@ static struct overview look_around(const struct hook_thread *t)
 	struct overview all = {0};
 
 	hook_lock_take(&locked);
-	for (struct hook_thread *p = first; p; p = p->next_thread) {
-		bool at_end = p->state == HOOK_THREAD_AT_END;
+	for (struct hook_thread *p = first; p; p = p->life.next) {
+		bool at_end = p->wait.state == HOOK_THREAD_AT_END;
 
-		all.ops += p->sync_reader.ops + p->events + 1;
-		all.running += p->state == HOOK_THREAD_RUNS;
-		all.unfinished += p != t && p->todo;
-		all.behind += p->todo && is_behind(p);
-		if (at_end || (p->state == HOOK_THREAD_WAITS &&
-			       (!all.speaker || all.speaker->state == HOOK_THREAD_WAITS)))
+		all.ops += p->replay.sync_reader.ops + p->replay.events + 1;
+		all.running += p->wait.state == HOOK_THREAD_RUNS;
+		all.unfinished += p != t && p->replay.todo;
+		all.behind += p->replay.todo && is_behind(p);
+		if (at_end || (p->wait.state == HOOK_THREAD_WAITS &&
+			       (!all.speaker || all.speaker->wait.state == HOOK_THREAD_WAITS)))
 			all.speaker = p;
 	}
 	hook_lock_give(&locked);
@@ -163,10 +164,10 @@ struct hook_sync_around hook_sync_around(const struct hook_thread *t)
 	struct hook_sync_around around = {0};
 
 	hook_lock_take(&locked);
-	for (const struct hook_thread *p = first; p; p = p->next_thread) {
-		if (p == t || p->state != HOOK_THREAD_RUNS)
+	for (const struct hook_thread *p = first; p; p = p->life.next) {
+		if (p == t || p->wait.state != HOOK_THREAD_RUNS)
 			continue;
-		if (p->processor == t->processor)
+		if (p->wait.processor == t->wait.processor)
 			around.here++;
 		else
 			around.elsewhere++;
@@ -178,9 +179,9 @@ struct hook_sync_around hook_sync_around(const struct hook_thread *t)
 void hook_sync_take_out_used(cpu_set_t *set)
 {
 	hook_lock_take(&locked);
-	for (const struct hook_thread *p = first; p; p = p->next_thread) {
-		if (p->state == HOOK_THREAD_RUNS)
-			CPU_CLR(p->processor, set);
+	for (const struct hook_thread *p = first; p; p = p->life.next) {
+		if (p->wait.state == HOOK_THREAD_RUNS)
+			CPU_CLR(p->wait.processor, set);
 	}
 	hook_lock_give(&locked);
 }
@@ -188,29 +189,29 @@ void hook_sync_take_out_used(cpu_set_t *set)
 static void describe(const struct hook_thread *p, struct hook_text *out)
 {
 	hook_text_add(out, p->name);
-	if (p->state == HOOK_THREAD_RUNS) {
+	if (p->wait.state == HOOK_THREAD_RUNS) {
 		hook_text_add(out, " runs (after operation ");
-		hook_text_number(out, (int64_t)p->sync_reader.ops);
+		hook_text_number(out, (int64_t)p->replay.sync_reader.ops);
 		hook_text_add(out, ")");
 		return;
 	}
-	hook_text_add(out, p->state == HOOK_THREAD_AT_END ? " past its end in " : " in ");
-	hook_text_add(out, p->waits_in ? p->waits_in : "?");
+	hook_text_add(out, p->wait.state == HOOK_THREAD_AT_END ? " past its end in " : " in ");
+	hook_text_add(out, p->wait.in ? p->wait.in : "?");
 	hook_text_add(out, " (operation ");
-	hook_text_number(out, (int64_t)p->sync_reader.ops);
-	if (p->version) {
+	hook_text_number(out, (int64_t)p->replay.sync_reader.ops);
+	if (p->wait.version) {
 		hook_text_add(out, ", turn ");
-		hook_text_number(out, p->version_wanted);
+		hook_text_number(out, p->wait.version_wanted);
 		hook_text_add(out, " of an object at ");
-		hook_text_number(out, *p->version);
+		hook_text_number(out, *p->wait.version);
 	}
 	hook_text_add(out, ")");
 }
 
 static bool is_awaited(const uint32_t *version)
 {
-	for (const struct hook_thread *p = first; p; p = p->next_thread) {
-		if (p->version == version && p->version_wanted > *version)
+	for (const struct hook_thread *p = first; p; p = p->life.next) {
+		if (p->wait.version == version && p->wait.version_wanted > *version)
 			return true;
 	}
 	return false;
@@ -220,16 +221,16 @@ static bool do_lost(struct hook_thread *t)
 {
 	struct hook_sync_spot spot;
 
-	if (!t->lost)
+	if (!t->wait.lost)
 		return false;
-	spot = hook_sync_spot(t->lost);
+	spot = hook_sync_spot(t->wait.lost);
 	if (!is_awaited(spot.version))
 		return false;
 	if (!*spot.id)
 		__atomic_store_n(spot.id, hook_sync_new_id(t), __ATOMIC_RELEASE);
-	if (t->lost->op != SYNC_IO)
-		hook_sync_do(t->lost);
-	t->lost = NULL;
+	if (t->wait.lost->op != SYNC_IO)
+		hook_sync_do(t->wait.lost);
+	t->wait.lost = NULL;
 	hook_sync_pass(spot.version, *spot.version + 1);
 	return true;
 }
@@ -240,7 +241,7 @@ static bool do_what_was_lost(void)
 	bool done = false;
 
 	hook_lock_take(&locked);
-	for (struct hook_thread *p = first; p && !done; p = p->next_thread)
+	for (struct hook_thread *p = first; p && !done; p = p->life.next)
 		done = do_lost(p);
 	hook_lock_give(&locked);
 	return done;
@@ -253,7 +254,7 @@ void hook_sync_describe_all(struct hook_text *out)
 
 	out->end -= HINT_BYTES;
 	hook_lock_take(&locked);
-	for (struct hook_thread *p = first; p && said < STUCK_SHOWN; p = p->next_thread) {
+	for (struct hook_thread *p = first; p && said < STUCK_SHOWN; p = p->life.next) {
 		hook_text_add(out, said++ ? ", " : ": ");
 		describe(p, out);
 	}
@@ -264,17 +265,18 @@ void hook_sync_describe_all(struct hook_text *out)
 void hook_sync_tell(const struct hook_thread *t, bool all, struct hook_text *out)
 {
 	hook_lock_take(&locked);
-	for (const struct hook_thread *p = first; p; p = p->next_thread) {
-		if (p == t || (!all && p->state != HOOK_THREAD_AT_END) ||
+	for (const struct hook_thread *p = first; p; p = p->life.next) {
+		if (p == t || (!all && p->wait.state != HOOK_THREAD_AT_END) ||
 		    out->end - out->at < LEAST_ROOM)
 			continue;
 		hook_text_add(out, "other=");
 		hook_text_add(out, p->name);
 		hook_text_add(out, " ");
-		if (p->waits_at)
-			hook_session_place(p->waits_at, out);
-		hook_text_add(out, p->state == HOOK_THREAD_RUNS ? "\nin=runs after " : "\nin=");
-		hook_text_add(out, p->waits_in ? p->waits_in : "?");
+		if (p->wait.at)
+			hook_session_place(p->wait.at, out);
+		hook_text_add(out,
+			      p->wait.state == HOOK_THREAD_RUNS ? "\nin=runs after " : "\nin=");
+		hook_text_add(out, p->wait.in ? p->wait.in : "?");
 		hook_text_add(out, "\n");
 	}
 	hook_lock_give(&locked);
@@ -288,7 +290,7 @@ static void __attribute__((noreturn)) say_stuck(struct hook_thread *t, const cha
 	hook_text_add(&out, how);
 	hook_sync_describe_all(&out);
 	hook_text_add(&out, hook_sync_hint());
-	hook_diverged(t, t->waits_in, "a thread that goes on", found);
+	hook_diverged(t, t->wait.in, "a thread that goes on", found);
 }
 
 /* Of a recording that was cut off. */
@@ -299,19 +301,20 @@ static bool is_at_end(const struct overview *all)
 
 static void look_at_running(struct hook_thread *t, const struct overview *all)
 {
-	if (t->ops_seen_running != all->ops) {
-		t->ops_seen_running = all->ops;
-		t->looks_in_vain = 0;
+	if (t->wait.ops_seen_running != all->ops) {
+		t->wait.ops_seen_running = all->ops;
+		t->wait.looks_in_vain = 0;
 		return;
 	}
-	if (!hook_slot->patience || ++t->looks_in_vain <= LOOKS_PER_SECOND * hook_slot->patience)
+	if (!hook_slot->patience ||
+	    ++t->wait.looks_in_vain <= LOOKS_PER_SECOND * hook_slot->patience)
 		return;
-	t->looks_in_vain = 0;
+	t->wait.looks_in_vain = 0;
 	/* Whoever steps through a program has all the time that it takes. */
 	if (hook_halt_is_on() || rp_traced(hook_process.pid))
 		return;
 	if (is_at_end(all))
-		hook_end_speak(t, t->waits_in);
+		hook_end_speak(t, t->wait.in);
 	else
 		say_stuck(t, "some that run without coming to their next operation");
 }
@@ -325,9 +328,9 @@ static uint64_t patience(void)
 void hook_sync_look(struct hook_thread *t)
 {
 	struct overview all = look_around(t);
-	uint64_t before = t->ops_at_last_look;
+	uint64_t before = t->wait.ops_at_last_look;
 
-	t->ops_at_last_look = all.running ? 0 : all.ops;
+	t->wait.ops_at_last_look = all.running ? 0 : all.ops;
 	if (all.running)
 		look_at_running(t, &all);
 	/*
@@ -335,18 +338,18 @@ void hook_sync_look(struct hook_thread *t)
 	 * that a debugger holds may be on its way out of what it waits in.
 	 */
 	if (all.running || before != all.ops || all.speaker != t || hook_halt_is_on())
-		t->looks_alike = 0;
+		t->wait.looks_alike = 0;
 	else
-		t->looks_alike++;
-	if (t->looks_alike < LOOKS_PER_SECOND * patience())
+		t->wait.looks_alike++;
+	if (t->wait.looks_alike < LOOKS_PER_SECOND * patience())
 		return;
-	t->looks_alike = 0;
+	t->wait.looks_alike = 0;
 	if (all.behind && do_what_was_lost())
 		return;
 	if (is_at_end(&all))
-		hook_end_speak(t, t->waits_in);
+		hook_end_speak(t, t->wait.in);
 	else
-		say_stuck(t, t->state == HOOK_THREAD_AT_END
+		say_stuck(t, t->wait.state == HOOK_THREAD_AT_END
 				     ? "that the thread does more than it did when recorded"
 				     : "all waiting");
 }
@@ -374,7 +377,7 @@ bool hook_sync_await_others(struct hook_thread *t)
 		all = look_around(t);
 		if (!all.unfinished)
 			return true;
-		silence = all.ops == before && all.running <= (t->state == HOOK_THREAD_RUNS)
+		silence = all.ops == before && all.running <= (t->wait.state == HOOK_THREAD_RUNS)
 				  ? silence + 1
 				  : 0;
 		if (silence % NAPS_PER_LOOK == 0 && silence && hook_halt_is_on())
@@ -382,7 +385,7 @@ bool hook_sync_await_others(struct hook_thread *t)
 		before = all.ops;
 		hook_end_nap(t);
 	}
-	return all.behind <= (t->todo && is_behind(t));
+	return all.behind <= (t->replay.todo && is_behind(t));
 }
 
 void hook_sync_say_behind(struct hook_thread *t)
@@ -396,15 +399,15 @@ static int find_cancelled(uint64_t handle)
 	int found = 0;
 
 	hook_lock_take(&locked);
-	for (struct hook_thread *p = first; p; p = p->next_thread) {
-		if (!p->handle)
+	for (struct hook_thread *p = first; p; p = p->life.next) {
+		if (!p->life.handle)
 			found = -1;
 	}
-	for (struct hook_thread *p = first; p; p = p->next_thread) {
-		if (p->handle != handle)
+	for (struct hook_thread *p = first; p; p = p->life.next) {
+		if (p->life.handle != handle)
 			continue;
-		__atomic_store_n(&p->cancel_at_end, 1, __ATOMIC_SEQ_CST);
-		found = p->sync_reader.ops < p->sync_reader.total;
+		__atomic_store_n(&p->life.cancel_at_end, 1, __ATOMIC_SEQ_CST);
+		found = p->replay.sync_reader.ops < p->replay.sync_reader.total;
 	}
 	hook_lock_give(&locked);
 	return found;
@@ -425,8 +428,8 @@ int hook_sync_real_tid(int given)
 	int real = 0;
 
 	hook_lock_take(&locked);
-	for (const struct hook_thread *p = first; p && !real; p = p->next_thread)
-		real = p->tid_given == given ? p->tid_real : 0;
+	for (const struct hook_thread *p = first; p && !real; p = p->life.next)
+		real = p->replay.tid_given == given ? p->replay.tid_real : 0;
 	hook_lock_give(&locked);
 	return real;
 }

@@ -230,7 +230,7 @@ void hook_race_stop(void)
 void hook_race_child(struct hook_thread *t)
 {
 	if (hook_race)
-		t->race = hook_race->fork(t->name);
+		t->replay.race = hook_race->fork(t->name);
 }
 
 void hook_race_begins(struct hook_thread *t)
@@ -239,10 +239,10 @@ void hook_race_begins(struct hook_thread *t)
 
 	if (!hook_race)
 		return;
-	hook_race->begin(t->race);
-	hook_race->forget((const void *)t->handle);
+	hook_race->begin(t->replay.race);
+	hook_race->forget((const void *)t->life.handle);
 	/* What the last thread on this stack did there is over. */
-	if (t->has_stack)
+	if (t->life.has_stack)
 		hook_race->reset((const void *)(here & ~(STACK_ROOM - 1)), STACK_ROOM);
 }
 
@@ -250,6 +250,6 @@ void hook_race_ends(const struct hook_thread *t)
 {
 	if (!hook_race)
 		return;
-	hook_race->release((const void *)t->handle);
+	hook_race->release((const void *)t->life.handle);
 	hook_race->end();
 }

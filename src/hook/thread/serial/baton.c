@@ -64,7 +64,7 @@ void hook_baton_start(struct hook_thread *t)
 	baton.last = &baton.first;
 	baton.version = hook_process.mode == HOOK_RECORD;
 	baton.taken = 1;
-	t->baton = 1;
+	t->serial.baton = 1;
 	hook_baton_on = true;
 }
 
@@ -77,10 +77,11 @@ static void note(struct hook_thread *t, uint32_t version, uint32_t how)
 {
 	struct trace_sync_outcome out = {.takes = true, .code = how, .version = version};
 
-	t->baton = version;
+	t->serial.baton = version;
 	if (t->passive || hook_is_stopped(t))
 		return;
-	hook_sync_wrote(t, trace_sync_put_outcome(&t->sync, SYNC_BATON, hook_sync_class(SYNC_BATON),
+	hook_sync_wrote(t, trace_sync_put_outcome(&t->record.sync, SYNC_BATON,
+						  hook_sync_class(SYNC_BATON),
 						  trace_sync_op_id(SYNC_BATON), &out));
 }
 
@@ -160,11 +161,11 @@ static bool is_lost(struct watch *watch)
 	struct hook_thread *owner = baton.owner;
 	uint64_t now = cpu_ns(owner), ran;
 
-	watch->tick_ns = owner->parks ? SHORT_TICK_NS : TICK_NS;
+	watch->tick_ns = owner->serial.parks ? SHORT_TICK_NS : TICK_NS;
 	if (watch->version != baton.version) {
 		*watch = (struct watch){
 			.version = baton.version, .cpu_ns = now, .tick_ns = watch->tick_ns};
-		baton.probe_at = owner->parks ? 0 : PROBE_NS;
+		baton.probe_at = owner->serial.parks ? 0 : PROBE_NS;
 		return false;
 	}
 	watch->asleep_ns = is_asleep(owner) ? watch->asleep_ns + (uint64_t)watch->tick_ns : 0;
@@ -177,10 +178,10 @@ static bool is_lost(struct watch *watch)
 		return true;
 	if (ran > SLEEP_NS)
 		watch->tick_ns = TICK_NS;
-	return ran > (owner->robbed    ? RUN_AGAIN_NS
-		      : watch->unasked ? RUN_UNASKED_NS
-		      : owner->looks   ? RUN_LOOKS_NS
-				       : RUN_NS);
+	return ran > (owner->serial.robbed  ? RUN_AGAIN_NS
+		      : watch->unasked      ? RUN_UNASKED_NS
+		      : owner->serial.looks ? RUN_LOOKS_NS
+					    : RUN_NS);
 }
 
 static void tell_theft(struct hook_thread *robbed, const struct watch *watch)
@@ -196,8 +197,8 @@ static void tell_theft(struct hook_thread *robbed, const struct watch *watch)
 			"the others",
 		.remedy = "the replay may differ if it shares data with them"};
 
-	robbed->robbed = watch->asleep_ns <= SLEEP_NS;
-	hook_unseen(robbed->robbed ? &ran : &slept);
+	robbed->serial.robbed = watch->asleep_ns <= SLEEP_NS;
+	hook_unseen(robbed->serial.robbed ? &ran : &slept);
 }
 
 /* True if the caller, first in the queue, has it now, since its owner comes to no point. */
@@ -274,8 +275,8 @@ static void park(struct hook_thread *t)
 		hook_baton_park(t);
 	} else {
 		record_give(t);
-		record_take(t, TRACE_SYNC_BATON_PARKED + (t->parks & 1));
-		t->parks++;
+		record_take(t, TRACE_SYNC_BATON_PARKED + (t->serial.parks & 1));
+		t->serial.parks++;
 	}
 	/* Signals that came meanwhile: the loop may wait for their handler. */
 	if (hook_signals)
@@ -290,7 +291,7 @@ void hook_baton_answer(struct hook_thread *t, enum hook_probe what)
 		.what = "how often a thread polled, in a loop that counts",
 		.quiet = true};
 
-	t->looks = what == HOOK_PROBE_LOOKS;
+	t->serial.looks = what == HOOK_PROBE_LOOKS;
 	if (what <= HOOK_PROBE_LOOKS || t->passive || !hook_baton_has(t))
 		return;
 	if (hook_process.mode == HOOK_REPLAY && !hook_baton_may_park(t))
@@ -315,8 +316,8 @@ bool hook_baton_is_due(void)
 static void replay_give(struct hook_thread *t)
 {
 	hook_lock_take(&baton.locked);
-	if ((int32_t)(t->baton - baton.version) > 0)
-		hook_sync_pass(&baton.version, t->baton);
+	if ((int32_t)(t->serial.baton - baton.version) > 0)
+		hook_sync_pass(&baton.version, t->serial.baton);
 	if (baton.owner == t)
 		baton.owner = NULL;
 	hook_lock_give(&baton.locked);
@@ -329,34 +330,34 @@ static void await_theft(struct hook_thread *t, uint32_t version)
 
 	while (naps < NAPS_OF_PATIENCE &&
 	       (int32_t)(__atomic_load_n(&baton.version, __ATOMIC_ACQUIRE) - version) < -1) {
-		t->state = HOOK_THREAD_WAITS;
+		t->wait.state = HOOK_THREAD_WAITS;
 		hook_sync_nap(t);
 		if (__atomic_load_n(&baton.taken, __ATOMIC_ACQUIRE) == version - 1)
 			naps++;
 	}
-	t->state = HOOK_THREAD_RUNS;
+	t->wait.state = HOOK_THREAD_RUNS;
 }
 
 static void take_turn(struct hook_thread *t)
 {
-	struct hook_sync_call c = {.op = SYNC_BATON, .site = t->site};
+	struct hook_sync_call c = {.op = SYNC_BATON, .site = t->mpi.site};
 	uint64_t id = trace_sync_op_id(SYNC_BATON);
 	struct trace_sync_outcome out;
 
 	/* What follows its step has an order by the baton, which others may have to have first. */
 	hook_sync_let_go(t);
 	hook_sync_expect(t, &c, id, &out);
-	t->turns = true;
+	t->serial.turns = true;
 	if (out.code == TRACE_SYNC_BATON_STOLEN)
 		await_theft(t, out.version);
 	else
 		hook_sync_await(t, &baton.version, out.version - 1);
-	t->turns = false;
+	t->serial.turns = false;
 	hook_lock_take(&baton.locked);
 	baton.taken = out.version;
 	baton.owner = t;
 	hook_lock_give(&baton.locked);
-	t->baton = out.version;
+	t->serial.baton = out.version;
 	hook_sync_done(t, &c, id, &out);
 }
 
@@ -413,7 +414,7 @@ void hook_baton_take(struct hook_thread *t)
 
 void hook_baton_offer(struct hook_thread *t)
 {
-	if (t->whole || hook_runtime_loads(t->tid))
+	if (t->serial.whole || hook_runtime_loads(t->tid))
 		return;
 	if (hook_process.mode == HOOK_REPLAY || hook_baton_is_due())
 		hook_baton_give(t);

@@ -39,7 +39,7 @@ void hook_baton_park(struct hook_thread *t);
 
 static inline bool hook_baton_parks_next(const struct hook_thread *t)
 {
-	return (trace_sync_next_code(&t->sync_reader) | 1) == (TRACE_SYNC_BATON_PARKED | 1);
+	return (trace_sync_next_code(&t->replay.sync_reader) | 1) == (TRACE_SYNC_BATON_PARKED | 1);
 }
 
 /*
@@ -48,7 +48,7 @@ static inline bool hook_baton_parks_next(const struct hook_thread *t)
  */
 static inline bool hook_baton_may_park(const struct hook_thread *t)
 {
-	return hook_baton_parks_next(t) || t->sync_reader.ops >= t->sync_reader.total;
+	return hook_baton_parks_next(t) || t->replay.sync_reader.ops >= t->replay.sync_reader.total;
 }
 
 /* Recording: has it got it? */

@@ -351,9 +351,9 @@ static bool may_stop(const struct hook_thread *t)
 
 	if (hook_process.mode != HOOK_REPLAY || !hook_slot->recorded_ms)
 		return false;
-	if (who != t || version != t->baton) {
+	if (who != t || version != t->serial.baton) {
 		who = t;
-		version = t->baton;
+		version = t->serial.baton;
 		since = cpu_ns(t);
 	}
 	if (cpu_ns(t) - since < LEAST_TRACED_NS + hook_slot->recorded_ms * 1250000 ||

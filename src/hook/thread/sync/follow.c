@@ -11,7 +11,7 @@
 static bool may_follow(const pthread_mutex_t *m, const void *site)
 {
 	return !hook_depth && !hook_runtime_may_have(site) && hook_mutex_is_normal(m) &&
-	       !hook_self->holds;
+	       !hook_self->replay.holds;
 }
 
 int hook_sync_follow_lock(pthread_mutex_t *m, const void *site)
@@ -23,15 +23,15 @@ int hook_sync_follow_lock(pthread_mutex_t *m, const void *site)
 
 	if (__builtin_expect(!may_follow(m, site), 0))
 		return hook_sync_slow_lock(m, site);
-	r = &t->sync_reader;
+	r = &t->replay.sync_reader;
 	turn = trace_sync_foresee(r, *spot.id);
-	if (__builtin_expect(r->ops >= t->quick_until || !turn ||
+	if (__builtin_expect(r->ops >= t->replay.quick_until || !turn ||
 				     __atomic_load_n(spot.version, __ATOMIC_ACQUIRE) != turn - 1 ||
 				     !hook_mutex_try(m, t),
 			     0))
 		return hook_sync_slow_lock(m, site);
 	spot.version[1] = 1;
-	t->sync_digest = trace_sync_digest(t->sync_digest, SYNC_MUTEX_LOCK, *spot.id);
+	t->sync.digest = trace_sync_digest(t->sync.digest, SYNC_MUTEX_LOCK, *spot.id);
 	trace_sync_follow(r, *spot.id, turn);
 	return 0;
 }

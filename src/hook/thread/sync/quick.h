@@ -89,7 +89,8 @@ static inline bool hook_mutex_step(struct hook_thread *t, pthread_mutex_t *m)
 	struct hook_sync_spot spot = hook_sync_mutex_spot(m);
 
 	if (__builtin_expect(
-		    !trace_sync_step(&t->sync, SYNC_MUTEX_LOCK, *spot.id, *spot.version + 1), 0))
+		    !trace_sync_step(&t->record.sync, SYNC_MUTEX_LOCK, *spot.id, *spot.version + 1),
+		    0))
 		return false;
 	++*spot.version;
 	return true;
@@ -122,12 +123,12 @@ static inline int hook_sync_quick_lock(pthread_mutex_t *m, const void *site)
 	struct hook_thread *t = hook_self;
 
 	/* Who faults here, and leaves by a jump, has done nothing yet. */
-	if (__builtin_expect(!hook_mutex_is_normal(m) || trace_sync_is_short(&t->sync), 0))
+	if (__builtin_expect(!hook_mutex_is_normal(m) || trace_sync_is_short(&t->record.sync), 0))
 		return hook_sync_slow_lock(m, site);
 	hook_depth = HOOK_CLOSED;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	/* Taking the mutex waits for every load before it: this one need not be over. */
-	__builtin_prefetch(trace_sync_slot(t->sync.slot, *hook_sync_mutex_spot(m).id), 1);
+	__builtin_prefetch(trace_sync_slot(t->record.sync.slot, *hook_sync_mutex_spot(m).id), 1);
 	if (__builtin_expect(!hook_mutex_try(m, t), 0))
 		return hook_sync_busy_lock(t, m, site);
 	if (__builtin_expect(!hook_mutex_step(t, m), 0))
@@ -135,7 +136,7 @@ static inline int hook_sync_quick_lock(pthread_mutex_t *m, const void *site)
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	hook_depth = 0;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	if (__builtin_expect(t->waiting, 0))
+	if (__builtin_expect(t->signal.waiting, 0))
 		return hook_sync_late_signals(t);
 	return 0;
 }

@@ -33,11 +33,11 @@ static void note_taken(struct hook_thread *t, const struct hook_sync_call *c, ui
 	out.version = ++*spot.version;
 	if (!*spot.id) {
 		__atomic_store_n(spot.id, hook_sync_new_id(t), __ATOMIC_RELEASE);
-		rc = trace_sync_put_new(&t->sync, c->op, how, *spot.id, &out);
+		rc = trace_sync_put_new(&t->record.sync, c->op, how, *spot.id, &out);
 	} else if (how == TRACE_SYNC_PLAIN && !code) {
-		rc = trace_sync_put_take(&t->sync, c->op, *spot.id, out.version);
+		rc = trace_sync_put_take(&t->record.sync, c->op, *spot.id, out.version);
 	} else {
-		rc = trace_sync_put_outcome(&t->sync, c->op, how, *spot.id, &out);
+		rc = trace_sync_put_outcome(&t->record.sync, c->op, how, *spot.id, &out);
 	}
 	hook_sync_wrote(t, rc);
 }
@@ -67,9 +67,9 @@ static void note_shared(struct hook_thread *t, const struct hook_sync_call *c)
 	out.version = __atomic_add_fetch(spot.version, 1, __ATOMIC_ACQ_REL);
 	if (out.version == 1 && !*spot.id) {
 		__atomic_store_n(spot.id, hook_sync_new_id(t), __ATOMIC_RELEASE);
-		rc = trace_sync_put_new(&t->sync, c->op, how, *spot.id, &out);
+		rc = trace_sync_put_new(&t->record.sync, c->op, how, *spot.id, &out);
 	} else {
-		rc = trace_sync_put_outcome(&t->sync, c->op, how, id_of(&spot), &out);
+		rc = trace_sync_put_outcome(&t->record.sync, c->op, how, id_of(&spot), &out);
 	}
 	hook_sync_wrote(t, rc);
 }
@@ -86,9 +86,10 @@ static void note_code(struct hook_thread *t, const struct hook_sync_call *c, uin
 	if (t->passive || hook_is_stopped(t))
 		return;
 	if (id)
-		rc = trace_sync_put_outcome(&t->sync, c->op, hook_sync_class(c->op), id, &out);
+		rc = trace_sync_put_outcome(&t->record.sync, c->op, hook_sync_class(c->op), id,
+					    &out);
 	else
-		rc = trace_sync_put(&t->sync, c->op, 0, &rec);
+		rc = trace_sync_put(&t->record.sync, c->op, 0, &rec);
 	hook_sync_wrote(t, rc);
 }
 
@@ -178,15 +179,15 @@ static int record_lock(pthread_mutex_t *m, const void *site)
 	int rc;
 
 	(void)site;
-	if (trace_sync_is_short(&t->sync)) {
+	if (trace_sync_is_short(&t->record.sync)) {
 		hook_depth = HOOK_CLOSED;
-		trace_sync_make_room(&t->sync);
+		trace_sync_make_room(&t->record.sync);
 		hook_depth = 1;
 	}
 	rc = hook_sync_real.pthread_mutex_lock(m);
 	hook_depth = HOOK_CLOSED;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	if (rc || t->passive || hook_process.stopped || !hook_sync_mutex_is_plain(m) ||
+	if (rc || t->passive || hook_process.record.stopped || !hook_sync_mutex_is_plain(m) ||
 	    !hook_mutex_step(t, m))
 		note_lock(t, m, rc);
 	hook_sync_leave(t);
@@ -216,7 +217,7 @@ int hook_sync_counted_unlock(pthread_mutex_t *m)
 		hook_mutex_give(m);
 	else
 		rc = hook_sync_real.pthread_mutex_unlock(m);
-	hook_signal_count_given(t, t->sync.ops);
+	hook_signal_count_given(t, t->record.sync.ops);
 	hook_sync_leave(t);
 	return rc;
 }

@@ -67,10 +67,10 @@ static uint64_t id_awaited(struct hook_thread *t, const struct hook_sync_spot *s
 	uint64_t id;
 
 	while (!(id = id_now(spot))) {
-		t->state = HOOK_THREAD_WAITS;
+		t->wait.state = HOOK_THREAD_WAITS;
 		hook_sync_nap(t);
 	}
-	t->state = HOOK_THREAD_RUNS;
+	t->wait.state = HOOK_THREAD_RUNS;
 	return id;
 }
 
@@ -87,10 +87,10 @@ static void await_death(struct hook_thread *t, const struct hook_sync_spot *spot
 	while (__atomic_load_n(&spot->version[0], __ATOMIC_ACQUIRE) +
 		       __atomic_load_n(&spot->version[1], __ATOMIC_ACQUIRE) !=
 	       version - 1) {
-		t->state = HOOK_THREAD_WAITS;
+		t->wait.state = HOOK_THREAD_WAITS;
 		hook_sync_nap(t);
 	}
-	t->state = HOOK_THREAD_RUNS;
+	t->wait.state = HOOK_THREAD_RUNS;
 }
 
 static void taken(struct hook_thread *t, const struct hook_sync_call *c,
@@ -234,9 +234,9 @@ static int replay_wait(struct hook_thread *t, const struct hook_sync_call *c)
 	struct trace_sync_outcome out;
 	bool released = released_for_handlers(t, c);
 
-	t->released = released;
+	t->wait.released = released;
 	hook_sync_expect(t, c, id_now(&spot), &out);
-	t->released = false;
+	t->wait.released = false;
 	if (!out.takes)
 		return fails(t, c, &spot, &out);
 	if (!released)
@@ -252,16 +252,16 @@ void hook_sync_at_end(struct hook_thread *t, const struct hook_sync_call *c)
 	char found[320];
 	struct hook_text out = hook_text_in(found, sizeof(found));
 
-	if (c->op >= SYNC_COND_WAIT && c->op <= SYNC_COND_CLOCKWAIT && !t->released)
+	if (c->op >= SYNC_COND_WAIT && c->op <= SYNC_COND_CLOCKWAIT && !t->wait.released)
 		give_back(c);
 	if (c->op == SYNC_CREATE)
 		hook_create_at_end(t, c);
 	if (c->op == SYNC_BARRIER_WAIT)
 		hook_barrier_at_end(c);
-	t->state = HOOK_THREAD_AT_END;
-	t->last = c;
+	t->wait.state = HOOK_THREAD_AT_END;
+	t->wait.last = c;
 	if (c->op == SYNC_IO || (c->op >= SYNC_RDLOCK && c->op < SYNC_SEM_GETVALUE))
-		t->lost = c;
+		t->wait.lost = c;
 	if (hook_end_is_own(t)) {
 		hook_text_add(&out, "a further operation");
 		hook_text_add(&out, hook_sync_hint());
@@ -303,9 +303,9 @@ static int replay_share(struct hook_thread *t, const struct hook_sync_call *c)
 	if (!out.takes)
 		return (int)out.code;
 	hook_sync_await(t, spot.version, out.version - 1);
-	t->state = HOOK_THREAD_BLOCKED;
+	t->wait.state = HOOK_THREAD_BLOCKED;
 	do_share(c);
-	t->state = HOOK_THREAD_RUNS;
+	t->wait.state = HOOK_THREAD_RUNS;
 	taken(t, c, &spot, &out);
 	if (is_write_lock(c))
 		spot.version[1] = 1;
@@ -375,9 +375,9 @@ static void pass_step(void)
 
 void hook_sync_let_go(struct hook_thread *t)
 {
-	if (!t->holds)
+	if (!t->replay.holds)
 		return;
-	t->holds = false;
+	t->replay.holds = false;
 	pass_step();
 }
 
@@ -418,13 +418,13 @@ static void replay_step(struct hook_thread *t, const struct hook_sync_call *c)
 
 	hook_sync_let_go(t);
 	hook_sync_expect(t, c, id_now(&spot), &out);
-	t->steps = true;
+	t->replay.steps = true;
 	hook_sync_await(t, spot.version, out.version - 1);
-	t->steps = false;
+	t->replay.steps = false;
 	taken(t, c, &spot, &out);
 	held_version = spot.version;
 	held_by = t->kernel_tid;
-	t->holds = true;
+	t->replay.holds = true;
 	__atomic_store_n(&held_turn, out.version, __ATOMIC_RELEASE);
 }
 

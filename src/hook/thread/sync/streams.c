@@ -24,9 +24,10 @@ static void record_open(struct hook_thread *t)
 	int rc;
 
 	hook_stream_name(t, "sync", name, sizeof(name));
-	rc = trace_shelf_create(&t->sync.stream, hook_process.rank_fd, name, TRACE_STREAM_SYNC,
-				hook_process.rank, hook_process.process, t->name);
-	trace_sync_writer_init(&t->sync);
+	rc = trace_shelf_create(&t->record.sync.stream, hook_process.rank_fd, name,
+				TRACE_STREAM_SYNC, hook_process.rank, hook_process.process,
+				t->name);
+	trace_sync_writer_init(&t->record.sync);
 	hook_sync_wrote(t, rc);
 }
 
@@ -39,11 +40,11 @@ static void replay_open(struct hook_thread *t)
 	int rc;
 
 	hook_stream_name(t, "sync", name, sizeof(name));
-	rc = trace_view_open(&t->sync_view, hook_process.rank_fd, name, &why);
+	rc = trace_view_open(&t->replay.sync_view, hook_process.rank_fd, name, &why);
 	if (rc == -ENOENT)
-		memset(&t->sync_view, 0, sizeof(t->sync_view));
+		memset(&t->replay.sync_view, 0, sizeof(t->replay.sync_view));
 	if (!rc || rc == -ENOENT)
-		rc = trace_sync_reader_init(&t->sync_reader, &t->sync_view);
+		rc = trace_sync_reader_init(&t->replay.sync_reader, &t->replay.sync_view);
 	if (!rc) {
 		hook_done_expect(t);
 		return;
@@ -70,8 +71,8 @@ bool hook_sync_ends_alike(struct hook_thread *t)
 {
 	struct trace_sync_rec rec;
 
-	while (trace_sync_next(&t->sync_reader, TRACE_SYNC_PLAIN, &rec) == 2) {
-		if (rec.kind != TRACE_SYNC_STOP && !trace_sync_is_digest(&rec, t->sync_digest))
+	while (trace_sync_next(&t->replay.sync_reader, TRACE_SYNC_PLAIN, &rec) == 2) {
+		if (rec.kind != TRACE_SYNC_STOP && !trace_sync_is_digest(&rec, t->sync.digest))
 			return false;
 	}
 	return true;
@@ -85,7 +86,7 @@ diverged(struct hook_thread *t, const char *call, const char *expected, const ch
 
 	hook_text_add(&out, found);
 	hook_text_add(&out, " as operation ");
-	hook_text_number(&out, (int64_t)t->sync_reader.ops);
+	hook_text_number(&out, (int64_t)t->replay.sync_reader.ops);
 	hook_text_add(&out, " of the thread");
 	hook_text_add(&out, hook_sync_hint());
 	hook_diverged(t, call, expected, text);
@@ -97,18 +98,18 @@ void hook_sync_close(struct hook_thread *t)
 	struct hook_text out = hook_text_in(text, sizeof(text));
 
 	if (hook_process.mode == HOOK_RECORD) {
-		trace_sync_close(&t->sync);
+		trace_sync_close(&t->record.sync);
 		return;
 	}
-	if (!t->passive && t->sync_reader.ops < t->sync_reader.total) {
-		hook_text_number(&out, (int64_t)t->sync_reader.total);
+	if (!t->passive && t->replay.sync_reader.ops < t->replay.sync_reader.total) {
+		hook_text_number(&out, (int64_t)t->replay.sync_reader.total);
 		hook_text_add(&out, " synchronisation operations");
 		diverged(t, "end of the thread", text, "its end");
 	}
 	if (!t->passive && !hook_sync_ends_alike(t))
 		diverged(t, "end of the thread", HOOK_SYNC_SAME, "others");
 	hook_account_close(t);
-	trace_view_close(&t->sync_view);
+	trace_view_close(&t->replay.sync_view);
 }
 
 void hook_sync_wrote(struct hook_thread *t, int rc)
@@ -121,14 +122,14 @@ void hook_sync_wrote(struct hook_thread *t, int rc)
 void hook_sync_halt(struct hook_thread *t, uint32_t reason, uint32_t detail)
 {
 	hook_sync_quick = HOOK_QUICK_NEVER;
-	trace_sync_put_stop(&t->sync, reason, detail);
-	trace_sync_close(&t->sync);
+	trace_sync_put_stop(&t->record.sync, reason, detail);
+	trace_sync_close(&t->record.sync);
 }
 
 static void check(struct hook_thread *t, const struct hook_sync_call *c,
 		  const struct trace_sync_rec *rec)
 {
-	if (!trace_sync_is_digest(rec, t->sync_digest))
+	if (!trace_sync_is_digest(rec, t->sync.digest))
 		diverged(t, hook_sync_name(c->op), HOOK_SYNC_SAME, "others");
 }
 
@@ -136,7 +137,7 @@ static void check(struct hook_thread *t, const struct hook_sync_call *c,
 static bool next(struct hook_thread *t, const struct hook_sync_call *c, struct trace_sync_rec *rec)
 {
 	for (;;) {
-		int rc = trace_sync_next(&t->sync_reader, hook_sync_class(c->op), rec);
+		int rc = trace_sync_next(&t->replay.sync_reader, hook_sync_class(c->op), rec);
 
 		if (rc < 0)
 			hook_failed(t, "the recorded synchronisation makes no sense");
@@ -157,18 +158,18 @@ void hook_sync_expect(struct hook_thread *t, const struct hook_sync_call *c, uin
 	struct trace_sync_rec rec;
 	bool predicted;
 
-	if (__builtin_expect(t->sync_reader.ops + 1 == t->halt_op, 0))
-		hook_halt(t, t->halt_op);
+	if (__builtin_expect(t->replay.sync_reader.ops + 1 == t->replay.halt_op, 0))
+		hook_halt(t, t->replay.halt_op);
 	while (c->op != SYNC_BATON && hook_baton_on && hook_baton_parks_next(t)) {
 		hook_baton_park(t);
 		hook_baton_give(t);
 	}
-	t->waits_in = hook_sync_name(c->op);
-	t->waits_at = c->site;
+	t->wait.in = hook_sync_name(c->op);
+	t->wait.at = c->site;
 	predicted = next(t, c, &rec);
-	t->record_bytes = predicted ? -1 : (int)rec.bytes;
-	if (!trace_sync_expect(&t->sync_reader, hook_sync_class(c->op), id, predicted ? NULL : &rec,
-			       out))
+	t->evaluate.bytes = predicted ? -1 : (int)rec.bytes;
+	if (!trace_sync_expect(&t->replay.sync_reader, hook_sync_class(c->op), id,
+			       predicted ? NULL : &rec, out))
 		diverged(t, hook_sync_name(c->op),
 			 "another operation, or one on an object the thread has used before",
 			 "this one");
@@ -179,9 +180,9 @@ static void account(struct hook_thread *t, const struct hook_sync_call *c, uint6
 {
 	int saved = errno;
 
-	hook_account_note(t, c, id, out, t->record_bytes);
+	hook_account_note(t, c, id, out, t->evaluate.bytes);
 	/* The recording goes no further: whoever kills us now does not ask. */
-	if (t->sync_reader.ops == t->sync_reader.total)
+	if (t->replay.sync_reader.ops == t->replay.sync_reader.total)
 		hook_account_write(t);
 	errno = saved;
 }
@@ -189,27 +190,27 @@ static void account(struct hook_thread *t, const struct hook_sync_call *c, uint6
 /* Up to where nobody has to look at what was recorded, or wants to know how far the thread is. */
 static void foresee(struct hook_thread *t)
 {
-	uint64_t ops = t->sync_reader.ops, calm = trace_sync_calm(&t->sync_reader);
+	uint64_t ops = t->replay.sync_reader.ops, calm = trace_sync_calm(&t->replay.sync_reader);
 	uint64_t unit = REPLAY_SYNC_UNIT - 1 - ops % REPLAY_SYNC_UNIT;
 
-	t->quick_until = ops + (calm < unit ? calm : unit);
-	if (t->halt_op > ops && t->halt_op <= t->quick_until)
-		t->quick_until = t->halt_op - 1;
+	t->replay.quick_until = ops + (calm < unit ? calm : unit);
+	if (t->replay.halt_op > ops && t->replay.halt_op <= t->replay.quick_until)
+		t->replay.quick_until = t->replay.halt_op - 1;
 }
 
 void hook_sync_done(struct hook_thread *t, const struct hook_sync_call *c, uint64_t id,
 		    const struct trace_sync_outcome *out)
 {
-	trace_sync_expected(&t->sync_reader, hook_sync_class(c->op), id, out);
-	t->sync_digest = trace_sync_digest(t->sync_digest, c->op, out->nameless ? 0 : id);
-	if (t->sync_reader.ops % REPLAY_SYNC_UNIT == 0)
+	trace_sync_expected(&t->replay.sync_reader, hook_sync_class(c->op), id, out);
+	t->sync.digest = trace_sync_digest(t->sync.digest, c->op, out->nameless ? 0 : id);
+	if (t->replay.sync_reader.ops % REPLAY_SYNC_UNIT == 0)
 		hook_slot->sync++;
-	if (__builtin_expect(hook_process.evaluate, 0))
+	if (__builtin_expect(hook_process.replay.evaluate, 0))
 		account(t, c, id, out);
 	foresee(t);
-	if (t->sync_reader.ops < t->sync_reader.total)
+	if (t->replay.sync_reader.ops < t->replay.sync_reader.total)
 		return;
 	hook_done_look(t);
-	if (__atomic_load_n(&t->cancel_at_end, __ATOMIC_SEQ_CST))
+	if (__atomic_load_n(&t->life.cancel_at_end, __ATOMIC_SEQ_CST))
 		hook_sync_real.pthread_cancel(pthread_self());
 }

@@ -66,7 +66,8 @@ static enum hook_quick how_quick(void)
 		return HOOK_QUICK_NEVER;
 	if (hook_process.mode == HOOK_RECORD)
 		return hook_signals ? HOOK_QUICK_LOCK : HOOK_QUICK_PAIR;
-	return hook_signals || hook_process.evaluate || hook_process.checkpoint || hook_race
+	return hook_signals || hook_process.replay.evaluate || hook_process.replay.checkpoint ||
+			       hook_race
 		       ? HOOK_QUICK_NEVER
 		       : HOOK_QUICK_FOLLOW;
 }
@@ -130,7 +131,7 @@ void hook_sync_start(void)
 		hook_gomp_warn();
 	hook_sync_replays = hook_process.mode == HOOK_REPLAY;
 	hook_sync_plain = hook_sync_replays ? &hook_sync_replay : &hook_sync_record;
-	if (hook_process.races)
+	if (hook_process.replay.races)
 		hook_sync_plain = hook_race_start(hook_sync_plain);
 	hook_sync_mode = hook_sync_plain;
 	serial = runs_serially();
@@ -159,12 +160,12 @@ uint64_t hook_sync_new_id(struct hook_thread *t)
 {
 	uint64_t id;
 
-	if (!t->id_base) {
-		t->id_base = 0xcbf29ce484222325ull;
+	if (!t->sync.id_base) {
+		t->sync.id_base = 0xcbf29ce484222325ull;
 		for (const char *p = t->name; *p; p++)
-			t->id_base = (t->id_base ^ (uint8_t)*p) * 0x100000001b3ull;
+			t->sync.id_base = (t->sync.id_base ^ (uint8_t)*p) * 0x100000001b3ull;
 	}
-	id = (t->id_base + ++t->ids) * 0x9e3779b97f4a7c15ull;
+	id = (t->sync.id_base + ++t->sync.ids) * 0x9e3779b97f4a7c15ull;
 
 	return id ? id : 1;
 }

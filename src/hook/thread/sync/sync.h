@@ -140,7 +140,7 @@ static inline struct hook_thread *hook_sync_enter(void)
 
 static inline void hook_sync_leave(struct hook_thread *t)
 {
-	if (__builtin_expect(hook_points, 0) && (hook_sync_replays || t->waiting)) {
+	if (__builtin_expect(hook_points, 0) && (hook_sync_replays || t->signal.waiting)) {
 		hook_depth = HOOK_CLOSED;
 		hook_signal_run(t, HOOK_SIGNAL_AFTER);
 	}

@@ -194,9 +194,9 @@ static void leave_bucket(struct waiter *w, size_t b)
  */
 static long next_tick(const struct hook_thread *t, const struct waiter *w, int ticks)
 {
-	if (t->turns && (hook_baton_hurry(w->turn) || ticks < EAGER_TICKS))
+	if (t->serial.turns && (hook_baton_hurry(w->turn) || ticks < EAGER_TICKS))
 		return TICK_NS / TURN_TICKS;
-	return t->turns || t->steps ? TICK_NS / STEP_TICKS : TICK_NS;
+	return t->serial.turns || t->replay.steps ? TICK_NS / STEP_TICKS : TICK_NS;
 }
 
 static void sleep_until_go(struct hook_thread *t, struct waiter *w)
@@ -212,7 +212,7 @@ static void sleep_until_go(struct hook_thread *t, struct waiter *w)
 		tick.tv_nsec = next_tick(t, w, ticks++);
 		if (syscall(SYS_futex, &w->go, FUTEX_WAIT_PRIVATE, 0, &tick, NULL, 0) == 0)
 			continue;
-		if (t->steps && !t->turns)
+		if (t->replay.steps && !t->serial.turns)
 			hook_sync_hurry_step(&patience);
 		since_look += (uint64_t)tick.tv_nsec;
 		if (since_look >= look_ns) {
@@ -240,8 +240,8 @@ static void move_away(struct waiter *w)
 {
 	struct hook_thread *self = hook_self;
 
-	self->processor = REAL(sched_getcpu)();
-	if (w->moved || w->thread->processor != self->processor || hook_sync_crowd())
+	self->wait.processor = REAL(sched_getcpu)();
+	if (w->moved || w->thread->wait.processor != self->wait.processor || hook_sync_crowd())
 		return;
 	CPU_ZERO(&w->allowed);
 	if (syscall(SYS_sched_getaffinity, w->thread->kernel_tid, sizeof(w->allowed),
@@ -254,7 +254,7 @@ static void move_away(struct waiter *w)
 	w->moved =
 		syscall(SYS_sched_setaffinity, w->thread->kernel_tid, sizeof(w->to), &w->to) == 0;
 	if (w->moved)
-		w->thread->processor = first_of(&w->to);
+		w->thread->wait.processor = first_of(&w->to);
 }
 
 /* Unless the program has moved it meanwhile. */
@@ -276,18 +276,18 @@ void hook_sync_await(struct hook_thread *t, uint32_t *version, uint32_t turn)
 
 	if (comes_at_once(version, turn))
 		return;
-	t->processor = REAL(sched_getcpu)();
+	t->wait.processor = REAL(sched_getcpu)();
 	if (may_spin(t, version, turn) && spin(version, turn))
 		return;
 	w.thread = t;
 	w.version = version;
 	w.turn = turn;
 	w.moved = false;
-	t->version = version;
-	t->version_wanted = turn;
+	t->wait.version = version;
+	t->wait.version_wanted = turn;
 	while (!is_turn(version, turn)) {
 		w.go = 0;
-		t->state = HOOK_THREAD_WAITS;
+		t->wait.state = HOOK_THREAD_WAITS;
 		enter_bucket(&w, b);
 		sleep_until_go(t, &w);
 		leave_bucket(&w, b);
@@ -295,10 +295,10 @@ void hook_sync_await(struct hook_thread *t, uint32_t *version, uint32_t turn)
 			learn_wake(__builtin_ia32_rdtsc() - w.woken);
 		if (w.moved)
 			move_back(&w);
-		t->processor = REAL(sched_getcpu)();
+		t->wait.processor = REAL(sched_getcpu)();
 	}
-	t->state = HOOK_THREAD_RUNS;
-	t->version = NULL;
+	t->wait.state = HOOK_THREAD_RUNS;
+	t->wait.version = NULL;
 	errno = error;
 }
 
@@ -311,7 +311,7 @@ static __attribute__((noinline)) void wake_one(const uint32_t *version, uint32_t
 		if (w->version == version && w->turn == turn) {
 			wake = &w->go;
 			move_away(w);
-			w->thread->state = HOOK_THREAD_RUNS;
+			w->thread->wait.state = HOOK_THREAD_RUNS;
 			w->woken = __builtin_ia32_rdtsc();
 			__atomic_store_n(wake, 1, __ATOMIC_RELEASE);
 			break;
