@@ -8,7 +8,7 @@
  *
  * In a restored process all threads come to hook_image_resume, wait until the one that took the
  * image has put right what belongs to the old process (resume.c), and then return from that
- * handler. take.c: when, and the parking. capture.c: what is noted while all stand still.
+ * handler. take.c: when. park.c: the parking. capture.c: what is noted while all stand still.
  */
 #ifndef HOOK_IMAGE_H
 #define HOOK_IMAGE_H
@@ -50,13 +50,11 @@ extern struct hook_image hook_image;
 void hook_image_start(void);
 
 /*
- * Takes one here, if it can be: the program runs on meanwhile. True in the process that is restored
- * from it, when that goes on.
+ * Takes one, if it can be, when MPI has just been opened: the program runs on meanwhile.
+ * S/ckpt/rank-NNNN/init says which one it is. True in the process that is restored from it, when
+ * that goes on.
  */
-bool hook_image_take(struct hook_thread *t);
-
-/* The same when MPI has just been opened: S/ckpt/rank-NNNN/init says which one it is. */
-bool hook_image_take_open(struct hook_thread *t);
+bool hook_image_take_open(void);
 
 /* In a process that was restored: more of them, if its session wants that (S/checkpoint). */
 void hook_image_go_on(void);

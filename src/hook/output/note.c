@@ -9,17 +9,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/varint.h"
 #include "hook/kit/lock.h"
 #include "hook/kit/text.h"
+#include "hook/output/note.h"
 #include "hook/output/output.h"
 #include "hook/output/page.h"
 #include "hook/output/tags.h"
@@ -29,8 +28,6 @@
 #include "trace/output.h"
 
 #define CHUNK 32768
-#define FILES_KNOWN 64
-#define FILES_MOST 4096
 
 enum role { ROLE_NONE, ROLE_OWN, ROLE_CHILD };
 
@@ -50,8 +47,6 @@ static struct chain chains[2];
 static struct trace_stream stream;
 static struct trace_output_page *page;
 static bool lost;
-static uint64_t files[FILES_KNOWN]; /* hashes of the paths noted last */
-static size_t files_noted;
 
 static void raise_flag(uint64_t flag)
 {
@@ -71,7 +66,7 @@ static void cannot_keep(void)
 		 " replays will not compare it", NULL);
 }
 
-static bool put(uint64_t head, const void *bytes, size_t n)
+bool hook_output_put(uint64_t head, const void *bytes, size_t n)
 {
 	uint8_t start[RP_VARINT_MAX];
 	size_t length = rp_varint_put(start, head);
@@ -95,7 +90,7 @@ static size_t put_text(struct chain *c, unsigned i, const uint8_t *p, size_t n)
 	while (done < n) {
 		size_t chunk = n - done < CHUNK ? n - done : CHUNK;
 
-		if (!put((uint64_t)chunk << 2 | i, p + done, chunk))
+		if (!hook_output_put((uint64_t)chunk << 2 | i, p + done, chunk))
 			break;
 		done += chunk;
 	}
@@ -115,7 +110,7 @@ static void put_hashes(struct chain *c, unsigned i, const uint8_t *p, size_t n)
 		if (c->in_block < TRACE_OUTPUT_BLOCK)
 			break;
 		hash = XXH3_64bits_digest(&c->state);
-		put((uint64_t)i << 2 | TRACE_OUTPUT_HASH, &hash, sizeof(hash));
+		hook_output_put((uint64_t)i << 2 | TRACE_OUTPUT_HASH, &hash, sizeof(hash));
 		XXH3_64bits_reset(&c->state);
 		c->in_block = 0;
 	}
@@ -148,16 +143,26 @@ static void note_child(unsigned i, const uint8_t *p, size_t n)
 	c->hash = hash;
 }
 
-static void begin(void)
+void hook_output_lock(void)
 {
 	busy = true;
 	hook_lock_take(&lock);
 }
 
-static void end(void)
+void hook_output_unlock(void)
 {
 	hook_lock_give(&lock);
 	busy = false;
+}
+
+bool hook_output_of_child(void)
+{
+	return role == ROLE_CHILD;
+}
+
+bool hook_output_keeps(void)
+{
+	return role == ROLE_OWN && !lost && !busy;
 }
 
 static void count_writing(uint64_t n)
@@ -187,12 +192,12 @@ void hook_output_wrote(int fd, const void *bytes, ssize_t n)
 		return;
 	/* What is done here is not the program's, and its handlers wait until the lock is free. */
 	hook_depth = HOOK_CLOSED;
-	begin();
+	hook_output_lock();
 	if (role == ROLE_OWN)
 		note_own(tag - HOOK_OUTPUT_OUT, bytes, (size_t)n);
 	else
 		note_child(tag - HOOK_OUTPUT_OUT, bytes, (size_t)n);
-	end();
+	hook_output_unlock();
 	hook_depth = depth;
 	errno = error;
 	hook_residue_end();
@@ -212,137 +217,6 @@ void hook_output_ends_with_others(void)
 {
 	if (role == ROLE_OWN)
 		raise_flag(TRACE_OUTPUT_ALIVE);
-}
-
-static bool is_noted(uint64_t hash)
-{
-	for (size_t i = 0; i < FILES_KNOWN; i++) {
-		if (files[i] == hash)
-			return true;
-	}
-	return false;
-}
-
-/* The path from the root, as the kernel sees it now. */
-static size_t whole_path(const char *path, char out[PATH_MAX])
-{
-	size_t n = strlen(path), length = 0;
-	long rc;
-
-	if (path[0] != '/') {
-		rc = syscall(SYS_getcwd, out, PATH_MAX);
-		if (rc <= 1)
-			return 0;
-		length = (size_t)rc - 1;
-		out[length++] = '/';
-	}
-	if (length + n >= PATH_MAX)
-		return 0;
-	memcpy(out + length, path, n);
-	return length + n;
-}
-
-/* `n` bytes, of which the first are the path. */
-static void note_file(const char *path, size_t length, size_t n)
-{
-	uint64_t hash = XXH3_64bits(path, length) + (n > length);
-
-	if (is_noted(hash))
-		return;
-	files[files_noted++ % FILES_KNOWN] = hash;
-	put((uint64_t)n << 2 | TRACE_OUTPUT_FILE, path, n);
-}
-
-static bool keeps_files(void)
-{
-	return !hook_depth && role == ROLE_OWN && !lost && !busy && files_noted < FILES_MOST;
-}
-
-static bool is_device(const char *path)
-{
-	static const char *const others[] = {"/dev/", "/proc/", "/sys/"};
-
-	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
-		if (strncmp(path, others[i], strlen(others[i])) == 0)
-			return true;
-	}
-	return false;
-}
-
-/* `size` is that of a file to which the program appends, or -1. */
-static void note_opened(const char *path, int64_t size)
-{
-	char whole[PATH_MAX + 32];
-	struct hook_text text;
-	int error = errno;
-	size_t length, n;
-
-	hook_depth = HOOK_CLOSED;
-	begin();
-	n = length = whole_path(path, whole);
-	if (length && size >= 0) {
-		text = hook_text_in(whole + length + 1, sizeof(whole) - length - 1);
-		whole[length] = '\0';
-		hook_text_number(&text, size);
-		n = (size_t)(text.at - whole);
-	}
-	if (length)
-		note_file(whole, length, n);
-	end();
-	hook_depth = 0;
-	errno = error;
-}
-
-void hook_output_writes(const char *path)
-{
-	if (!is_device(path) && keeps_files())
-		note_opened(path, -1);
-}
-
-void hook_output_appends(const char *path, int fd)
-{
-	int error = errno;
-	struct stat st;
-
-	if (is_device(path) || !keeps_files())
-		return;
-	hook_depth = HOOK_CLOSED;
-	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
-		st.st_size = -1;
-	hook_depth = 0;
-	errno = error;
-	if (st.st_size >= 0)
-		note_opened(path, st.st_size);
-}
-
-void hook_output_child_writes(int fd)
-{
-	if (role == ROLE_CHILD)
-		hook_output_theirs_by_descriptor(fd);
-}
-
-/* One that was written gets another name, often that by which people know it. */
-void hook_output_renamed(const char *from, const char *to)
-{
-	char whole[PATH_MAX];
-	int error = errno;
-	size_t n;
-
-	if (role == ROLE_CHILD)
-		hook_output_theirs_by_path(to);
-	if (!files_noted || !keeps_files())
-		return;
-	hook_depth = HOOK_CLOSED;
-	begin();
-	n = whole_path(from, whole);
-	if (n && is_noted(XXH3_64bits(whole, n))) {
-		n = whole_path(to, whole);
-		if (n)
-			note_file(whole, n, n);
-	}
-	end();
-	hook_depth = 0;
-	errno = error;
 }
 
 static void reset_chains(void)
@@ -502,7 +376,7 @@ void hook_output_is_child(void)
 		return;
 	lock = (struct hook_lock){0};
 	busy = false;
-	if (role == ROLE_OWN && files_noted)
+	if (role == ROLE_OWN && hook_output_has_files())
 		hook_output_theirs_inherited();
 	reset_chains();
 	hook_output_tag_owner();

@@ -222,7 +222,7 @@ void hook_mpi_opened(struct hook_thread *t, int world, int level)
 	hook_mpi_mode->opened(t, world, level);
 	if (hook_process.replay.checkpoint) {
 		hook_log_open(t);
-		if (hook_image_take_open(t))
+		if (hook_image_take_open())
 			go_on_alone(t);
 	} else if (hook_process.replay.recover) {
 		hook_recover_open(t);

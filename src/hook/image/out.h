@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The image that the child writes: write.c and, for what is in memory, pages.c. */
+#ifndef HOOK_IMAGE_OUT_H
+#define HOOK_IMAGE_OUT_H
+
+#include "hook/image/image.h"
+
+#define IMAGE_RUNS_MOST (1ul << 26)
+#define IMAGE_PAGES_MOST (1ul << 28) /* 1 TiB */
+#define IMAGE_SPANS 512
+#define IMAGE_CHUNK (1ul << 20)
+
+/* From linux/fs.h of Linux 6.7: pages side by side. */
+struct hook_image_span {
+	uint64_t start, end, categories;
+};
+
+struct hook_image_out {
+	char *scratch;
+	uint64_t scratch_bytes;
+	char *list;
+	struct ckpt_map *map;
+	struct ckpt_run *run;
+	uint64_t *hash;
+	struct hook_image_span *span;
+	uint64_t *entry; /* of pagemap */
+	char *buffer;    /* pages that are not yet written */
+	uint64_t buffered;
+	struct {
+		const struct ckpt_run *run, *end; /* the next one to look at */
+		const uint64_t *hash;             /* of its first page */
+	} before;                                 /* the image that this one is based on */
+	uint64_t maps, runs, hashes;
+	int fd, pagemap;
+	uint64_t at; /* end of what is written */
+	bool no_scan;
+};
+extern struct hook_image_out hook_image_out;
+
+/* Ends the child, and removes the file, if rc is an error. */
+void hook_image_check(long rc);
+
+/* The path of the file of this number. */
+void hook_image_name(char *out, size_t size, uint32_t number, const char *suffix);
+
+/* Maps the image that this one is based on, behind our own memory; without it all pages are
+ * written. */
+void hook_image_map_before(void);
+
+/* Pages [from, to) of a map, all of them or those that the process has made its own. */
+void hook_image_take_pages(const struct ckpt_map *m, uint64_t from, uint64_t to);
+void hook_image_take_own(const struct ckpt_map *m);
+
+/* Writes what is still in memory. */
+void hook_image_flush(void);
+
+#endif
