@@ -24,6 +24,7 @@
 #include "hook/output/tags.h"
 #include "hook/output/theirs.h"
 #include "hook/program/residue.h"
+#include "hook/program/runtime.h"
 #include "replay/session.h"
 #include "trace/output.h"
 
@@ -188,7 +189,9 @@ void hook_output_wrote(int fd, const void *bytes, ssize_t n)
 
 	if (n <= 0 || role == ROLE_NONE || (tag != HOOK_OUTPUT_OUT && tag != HOOK_OUTPUT_ERR))
 		return;
-	if ((depth && role == ROLE_OWN && !hook_output_exits) || busy)
+	/* What MPI prints is not the program's; what a function prints that MPI calls is. */
+	if (busy ||
+	    (depth && role == ROLE_OWN && !hook_output_exits && !hook_runtime_calls_program()))
 		return;
 	/* What is done here is not the program's, and its handlers wait until the lock is free. */
 	hook_depth = HOOK_CLOSED;

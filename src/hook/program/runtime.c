@@ -15,8 +15,10 @@
 #include <unistd.h>
 
 #include "hook/kit/lock.h"
+#include "hook/program/sanitizer.h"
 
 #define MOST_PARTS 512
+#define FRAMES 64
 
 uintptr_t hook_runtime_low, hook_runtime_size;
 uintptr_t hook_allocator_low, hook_allocator_size;
@@ -31,6 +33,18 @@ static bool looked;
 static unsigned long long loads_seen;
 static uintptr_t allocator;
 
+static bool is_one_of(const char *path, const char *const *names, size_t n)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+
+	for (size_t i = 0; i < n; i++) {
+		if (strncmp(name, names[i], strlen(names[i])) == 0)
+			return true;
+	}
+	return false;
+}
+
 static bool is_runtime(const char *path)
 {
 	/* Without MPI, libevent and the like are the program's. */
@@ -42,14 +56,8 @@ static bool is_runtime(const char *path)
 		"libpmix",   "libfabric",    "libhwloc", "libevent",
 #endif
 	};
-	const char *slash = strrchr(path, '/');
-	const char *name = slash ? slash + 1 : path;
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (strncmp(name, names[i], strlen(names[i])) == 0)
-			return true;
-	}
-	return false;
+	return is_one_of(path, names, sizeof(names) / sizeof(names[0]));
 }
 
 static void add(uintptr_t start, uintptr_t end)
@@ -200,3 +208,38 @@ bool hook_runtime_search(uintptr_t address)
 	}
 	return false;
 }
+
+#ifdef HOOK_FLAVOUR_PLAIN
+bool hook_runtime_calls_program(void)
+{
+	return false;
+}
+#else
+/* What prints on behalf of its caller. */
+static bool prints_for_others(const char *path)
+{
+	static const char *const names[] = {"libc.",       "libc-",        "libreprise-",
+					    "libstdc++.",  "libgfortran.", "libquadmath.",
+					    "libmpi_mpifh"};
+
+	return is_one_of(path, names, sizeof(names) / sizeof(names[0]));
+}
+
+bool hook_runtime_calls_program(void)
+{
+	void *frames[FRAMES];
+	int n = hook_sanitizer_backtrace(frames, FRAMES);
+	bool programs = false;
+	Dl_info info;
+
+	for (int i = 0; i < n; i++) {
+		if (!dladdr(frames[i], &info) || !info.dli_fname ||
+		    prints_for_others(info.dli_fname))
+			continue;
+		if (is_runtime(info.dli_fname))
+			return programs;
+		programs = true;
+	}
+	return false;
+}
+#endif

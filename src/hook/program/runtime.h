@@ -36,6 +36,12 @@ bool hook_runtime_loads(int tid);
 /* Does another one? */
 bool hook_runtime_loads_beside(int tid);
 
+/*
+ * Inside MPI, where something is written: does a function of the program write that MPI has called
+ * (of an attribute, an operation, an error), and not MPI itself? The stack is unwound.
+ */
+bool hook_runtime_calls_program(void);
+
 static inline bool hook_runtime_may_have(const void *site)
 {
 	return (uintptr_t)site - hook_runtime_low < hook_runtime_size;
