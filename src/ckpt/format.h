@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #define CKPT_MAGIC "RPRIMAGE"
-#define CKPT_VERSION 2
+#define CKPT_VERSION 3
 #define CKPT_PAGE 4096ul
 #define CKPT_SUFFIX ".image"
 
@@ -22,7 +22,6 @@
 #define CKPT_MOST_FDS 1024
 #define CKPT_SIGNALS 64
 #define CKPT_AUXV_WORDS 64
-#define CKPT_BUILD_ID 20
 
 enum ckpt_section_kind {
 	CKPT_THREADS, /* struct ckpt_thread */
@@ -59,9 +58,8 @@ struct ckpt_map {
 	uint64_t start, end, offset;
 	uint32_t kind, prot; /* prot as in mmap() */
 	uint32_t first_run, runs;
-	uint32_t path, base;                 /* of a file */
-	uint64_t file_bytes, file_time;      /* its size, and its mtime in nanoseconds */
-	uint8_t build_id[CKPT_BUILD_ID + 4]; /* zeros if it has none */
+	uint32_t path, base;            /* of a file */
+	uint64_t file_bytes, file_time; /* its size, and its mtime in nanoseconds */
 };
 
 /* Pages that follow each other, in memory and in the file. */
@@ -73,10 +71,10 @@ struct ckpt_run {
 };
 
 enum ckpt_fd_kind {
-	CKPT_FD_KEPT = 1, /* 0, 1 or 2: what the new process has */
+	CKPT_FD_KEPT = 1, /* what the new process has as its `same`: 0, 1 or 2 */
 	CKPT_FD_FILE,     /* opened again by its path */
 	CKPT_FD_COPY,     /* a copy in the session, made from what is in CKPT_COPIES */
-	CKPT_FD_SAME,     /* as `same`: the same open file */
+	CKPT_FD_SAME,     /* the same open file as the descriptor `same` */
 	CKPT_FD_IDLE,     /* a channel whose other end stays silent */
 	CKPT_FD_FOUND,    /* came with the process: what the new one has by this number, or idle */
 	CKPT_FD_EPOLL,
@@ -90,6 +88,8 @@ struct ckpt_fd {
 	uint32_t path, base;
 	uint32_t original, pad;    /* of a copy: where the file was */
 	uint64_t copy, copy_bytes; /* in CKPT_COPIES */
+	/* Of a file that is only read: size and mtime in nanoseconds; a time of 0: any will do. */
+	uint64_t file_bytes, file_time;
 };
 
 #define CKPT_THREAD_MAIN 1  /* the first of the process */
@@ -136,7 +136,7 @@ struct ckpt_head {
 	uint64_t pages;   /* in all runs */
 	uint64_t note;    /* address of a struct ckpt_note */
 	uint64_t resume;  /* address of a function: goes on as thread number <argument> */
-	uint64_t vdso, vdso_bytes, vdso_check;
+	uint64_t vdso, vdso_bytes;
 	uint64_t stack_limit, stack_low, stack_high;
 	struct ckpt_mm mm;
 	uint64_t auxv[CKPT_AUXV_WORDS];

@@ -137,7 +137,8 @@ static bool are_fds_good(const struct ckpt_image *image)
 	for (size_t i = 0; i < n; i++) {
 		if (f[i].fd <= last || f[i].kind < CKPT_FD_KEPT || f[i].kind > CKPT_FD_EVENT ||
 		    !is_text(image, f[i].path) || !is_text(image, f[i].original) ||
-		    f[i].base > CKPT_BASE_SESSION || (f[i].kind == CKPT_FD_KEPT && f[i].fd > 2) ||
+		    f[i].base > CKPT_BASE_SESSION ||
+		    (f[i].kind == CKPT_FD_KEPT && (f[i].same < 0 || f[i].same > 2)) ||
 		    (f[i].kind == CKPT_FD_SAME && (f[i].same < 0 || f[i].same == f[i].fd)) ||
 		    f[i].copy > copies || f[i].copy_bytes > copies - f[i].copy)
 			return false;
@@ -277,24 +278,22 @@ void ckpt_image_check_pages(struct ckpt_image *image)
 	free(beside.number);
 }
 
-static void check_file(struct ckpt_image *image, const struct ckpt_map *m)
+static void check_file(struct ckpt_image *image, uint32_t text, uint64_t bytes, uint64_t time)
 {
-	const char *path = ckpt_image_text(image, m->path);
+	const char *path = ckpt_image_text(image, text);
 	struct stat st;
 
-	if (m->base != CKPT_BASE_NONE)
-		return;
 	if (stat(path, &st) != 0)
 		image->damage = rp_format("cannot be restored: %s is no longer there", path);
-	else if ((uint64_t)st.st_size != m->file_bytes ||
-		 (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec !=
-			 m->file_time)
+	else if ((uint64_t)st.st_size != bytes ||
+		 (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec != time)
 		image->damage = rp_format("cannot be restored: %s has changed since", path);
 }
 
 void ckpt_image_check_place(struct ckpt_image *image)
 {
 	const struct ckpt_map *m;
+	const struct ckpt_fd *f;
 	struct utsname u;
 	char *kernel;
 
@@ -307,8 +306,17 @@ void ckpt_image_check_place(struct ckpt_image *image)
 	free(kernel);
 	m = ckpt_image_section(image, CKPT_MAPS);
 	for (size_t i = 0; i < count(image, CKPT_MAPS) && !image->damage; i++) {
-		if (m[i].kind == CKPT_MAP_FILE || m[i].kind == CKPT_MAP_SHARED)
-			check_file(image, &m[i]);
+		if (m[i].base == CKPT_BASE_NONE &&
+		    (m[i].kind == CKPT_MAP_FILE || m[i].kind == CKPT_MAP_SHARED))
+			check_file(image, m[i].path, m[i].file_bytes, m[i].file_time);
+	}
+	if (!image->damage && access(ckpt_image_text(image, image->head->cwd), X_OK) != 0)
+		image->damage = rp_format("cannot be restored: %s, where it was, cannot be entered",
+					  ckpt_image_text(image, image->head->cwd));
+	f = ckpt_image_section(image, CKPT_FDS);
+	for (size_t i = 0; i < count(image, CKPT_FDS) && !image->damage; i++) {
+		if (f[i].kind == CKPT_FD_FILE && f[i].file_time)
+			check_file(image, f[i].path, f[i].file_bytes, f[i].file_time);
 	}
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Has something of which there can be no image: shared, child, pipe, robust, unlinked. */
+/* Has something of which there can be no image: shared, wiped, unforked, child, pipe, robust,
+ * unlinked. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -18,6 +19,13 @@ static int have(const char *what)
 
 	if (!strcmp(what, "shared")) {
 		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	} else if (!strcmp(what, "wiped") || !strcmp(what, "unforked")) {
+		char *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			       0);
+
+		*p = 1;
+		if (madvise(p, 4096, what[0] == 'w' ? MADV_WIPEONFORK : MADV_DONTFORK) != 0)
+			exit(1);
 	} else if (!strcmp(what, "child")) {
 		pid = fork();
 		while (pid == 0)

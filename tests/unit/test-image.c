@@ -185,7 +185,7 @@ static void test_lies(void **state)
 	LIE(f.run.at = 0);
 	LIE(f.run.at = UINT64_MAX - CKPT_PAGE);
 	LIE(f.fd.kind = 99);
-	LIE(f.fd.fd = 3);
+	LIE(f.fd.same = 3);
 	LIE(f.fd.path = UINT32_MAX);
 	LIE(f.fd.copy_bytes = 1);
 	LIE(f.thread.flags = CKPT_THREAD_MAIN);

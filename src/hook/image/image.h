@@ -8,7 +8,8 @@
  *
  * In a restored process all threads come to hook_image_resume, wait until the one that took the
  * image has put right what belongs to the old process (resume.c), and then return from that
- * handler. take.c: when. park.c: the parking. capture.c: what is noted while all stand still.
+ * handler. take.c: when. park.c: the parking. capture.c, descriptors.c: what is noted while all
+ * stand still.
  */
 #ifndef HOOK_IMAGE_H
 #define HOOK_IMAGE_H
@@ -35,10 +36,11 @@ struct hook_image {
 	uint64_t output_bytes;     /* of that file, with the head */
 	uint8_t output_tail[HOOK_IMAGE_TAIL];
 	size_t output_tail_bytes;
-	char output[64]; /* its name in the session */
-	uint32_t base;   /* number of the image before, whose pages need not be written
-			    again; 0: none */
-	int copies_fd;   /* contents of files that are written; or -1 */
+	char output[64];       /* its name in the session */
+	uint32_t base;         /* number of the image before, whose pages need not be written
+				  again; 0: none */
+	uint64_t memory_pages; /* that the process has mapped */
+	int copies_fd;         /* contents of files that are written; or -1 */
 	uint64_t copies_bytes;
 	struct ckpt_action parking; /* what was there before our own handler */
 	char why[HOOK_IMAGE_WHY];   /* there can be no image now */
@@ -62,11 +64,20 @@ void hook_image_go_on(void);
 /* Waits until the last one is written: the process ends. */
 void hook_image_finish(void);
 
-/* capture.c: looks at what is open before the program begins. */
+/* descriptors.c: looks at what is open before the program begins. */
 void hook_image_note_found(void);
 
 /* capture.c: true, or the reason is in hook_image.why. All others are parked. */
 bool hook_image_capture(void);
+
+/* Both in one sentence; false. */
+bool hook_image_refuse(const char *a, const char *b);
+
+/* descriptors.c: as hook_image_capture. */
+bool hook_image_take_descriptors(void);
+
+/* How many pages the calling process has mapped. */
+uint64_t hook_image_memory_pages(void);
 
 /* write.c: in the child; does not return. */
 void hook_image_write(void) __attribute__((noreturn));

@@ -165,6 +165,8 @@ static const char *why_not(int error)
 		return "a file is mapped that has no name any more";
 	case EXDEV:
 		return "it has memory that is shared (MAP_SHARED)";
+	case ECHILD:
+		return "it has memory that a child does not get (MADV_DONTFORK, MADV_WIPEONFORK)";
 	case ENOMEM:
 		return "there is not enough memory";
 	default:

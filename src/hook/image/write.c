@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <elf.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -77,33 +76,39 @@ static void map_scratch(void)
 	}
 }
 
-/* The build-id of the file whose beginning is mapped there, if it has one. */
-static void find_build_id(struct ckpt_map *m)
+/*
+ * Of the program's memory all must be here. What is not given to a child at all makes it smaller;
+ * what a child gets as zeros the kernel tells by flags, but for what it may take away at any time.
+ */
+static void look_at_flags(const char *line)
 {
-	const Elf64_Ehdr *e = (const Elf64_Ehdr *)m->start;
-	const Elf64_Phdr *p = (const Elf64_Phdr *)(m->start + sizeof(*e));
-	uint64_t bytes = m->end - m->start;
+	const char *rest = raw_behind(line, "VmFlags:");
 
-	if (m->offset || !(m->prot & PROT_READ) || memcmp(e->e_ident, ELFMAG, SELFMAG) != 0 ||
-	    e->e_phoff != sizeof(*e) || sizeof(*e) + e->e_phnum * sizeof(*p) > bytes)
-		return;
-	for (int i = 0; i < e->e_phnum; i++) {
-		uint64_t at = p[i].p_offset, end = at + p[i].p_filesz;
+	if (rest && strstr(rest, " wf") && !strstr(rest, " dp"))
+		hook_image_check(-ECHILD);
+}
 
-		while (p[i].p_type == PT_NOTE && at + sizeof(Elf64_Nhdr) <= end && end <= bytes) {
-			const Elf64_Nhdr *n = (const Elf64_Nhdr *)(m->start + at);
-			uint64_t name = at + sizeof(*n), id = name + ((n->n_namesz + 3ul) & -4ul);
+static void check_memory(void)
+{
+	char *text = (char *)hook_image_out.entry;
+	uint64_t n = 0;
+	long fd = raw(SYS_open, "/proc/self/smaps", O_RDONLY, 0), done;
 
-			if (n->n_type == NT_GNU_BUILD_ID && n->n_namesz == 4 &&
-			    memcmp((const char *)m->start + name, "GNU", 4) == 0 &&
-			    id + n->n_descsz <= end) {
-				memcpy(m->build_id, (const char *)m->start + id,
-				       n->n_descsz < CKPT_BUILD_ID ? n->n_descsz : CKPT_BUILD_ID);
-				return;
-			}
-			at = id + ((n->n_descsz + 3ul) & -4ul);
+	hook_image_check(fd);
+	while ((done = raw(SYS_read, fd, text + n, IMAGE_CHUNK - n)) > 0) {
+		char *line = text, *end;
+
+		n += (uint64_t)done;
+		while ((end = memchr(line, '\n', n - (uint64_t)(line - text)))) {
+			*end = 0;
+			look_at_flags(line);
+			line = end + 1;
 		}
+		n -= (uint64_t)(line - text);
+		memmove(text, line, n);
 	}
+	hook_image_check(done);
+	raw(SYS_close, fd);
 }
 
 static void take_file(struct ckpt_map *m, const char *path)
@@ -116,8 +121,6 @@ static void take_file(struct ckpt_map *m, const char *path)
 	hook_image_check(raw(SYS_stat, path, &st));
 	m->file_bytes = (uint64_t)st.st_size;
 	m->file_time = (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
-	if (m->kind == CKPT_MAP_FILE)
-		find_build_id(m);
 }
 
 /*
@@ -174,7 +177,6 @@ static void take_vdso(const struct raw_map *line)
 
 	h->vdso = line->start;
 	h->vdso_bytes = line->end - line->start;
-	h->vdso_check = XXH3_64bits((const void *)h->vdso, h->vdso_bytes);
 }
 
 static void take_maps(void)
@@ -309,7 +311,10 @@ void hook_image_write(void)
 	hook_image.head.stopped =
 		(uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec - hook_image.head.stopped;
 	close_all();
+	if (hook_image_memory_pages() != hook_image.memory_pages)
+		hook_image_check(-ECHILD);
 	map_scratch();
+	check_memory();
 	hook_image_name(part, sizeof(part), hook_image.head.number, ".part");
 	hook_image_name(path, sizeof(path), hook_image.head.number, CKPT_SUFFIX);
 	hook_image_out.fd = (int)raw(SYS_open, part, O_RDWR | O_CREAT | O_TRUNC, 0600);

@@ -158,9 +158,9 @@ CODE long open_fd(struct restore *w, uint32_t i, const int standard[3])
 
 	switch (f->kind) {
 	case CKPT_FD_KEPT:
-		return raw(SYS_fcntl, standard[f->fd], F_DUPFD, 0);
+		return raw(SYS_fcntl, standard[f->same], F_DUPFD, 0);
 	case CKPT_FD_SAME:
-		return raw(SYS_fcntl, f->same <= 2 ? standard[f->same] : f->same, F_DUPFD, 0);
+		return raw(SYS_fcntl, f->same, F_DUPFD, 0);
 	case CKPT_FD_FILE:
 	case CKPT_FD_COPY:
 		return raw(SYS_open, w->fd_path[i], f->flags & ~(O_CREAT | O_EXCL | O_TRUNC), 0);
@@ -207,7 +207,8 @@ CODE void put_fds(struct restore *w)
 		} else if (fd >= 0) {
 			raw(SYS_fcntl, fd, F_SETFD, f->flags & O_CLOEXEC ? FD_CLOEXEC : 0);
 		}
-		if (f->position >= 0 && f->kind != CKPT_FD_SAME && f->fd != 1 && f->fd != 2)
+		if (f->position >= 0 && f->kind != CKPT_FD_SAME &&
+		    (f->kind != CKPT_FD_KEPT || f->fd == 0))
 			raw(SYS_lseek, f->fd, f->position, SEEK_SET);
 	}
 	for (int i = 0; i < 3; i++)
@@ -290,7 +291,7 @@ MOVED void restore_become(struct restore *w)
 	for (uint32_t i = 0; i < w->chain; i++)
 		raw(SYS_close, w->image[i].fd);
 	put_fds(w);
-	raw(SYS_chdir, w->text + h->cwd);
+	must(w, 12, raw(SYS_chdir, w->text + h->cwd) == 0);
 	raw(SYS_umask, h->umask);
 	for (int i = 0; i < CKPT_SIGNALS; i++)
 		raw(SYS_rt_sigaction, i + 1, &h->action[i], NULL, 8);

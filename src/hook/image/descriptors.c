@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Descriptors of the process, with their positions, as an image must hold them. All other threads
+ * stand still: there are system calls here and nothing else. Invariant: a file that is written has
+ * one copy, whichever descriptors lead to it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/kcmp.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "ckpt/raw.h"
+#include "hook/session/session.h"
+#include "hook/kit/text.h"
+#include "hook/image/image.h"
+#include "hook/input/channel/channel.h"
+#include "hook/output/output.h"
+
+#define PATH 4096
+#define FOUND 64
+#define COPY "copy-" /* how such files of a session begin */
+
+/* Descriptors that the process was given, by whoever started it. */
+static struct {
+	int fd;
+	uint64_t device, inode;
+} found[FOUND];
+static int founds;
+
+/* Files behind the descriptors of the image, as far as they are ordinary ones. */
+static struct {
+	uint64_t device, inode;
+} node[CKPT_MOST_FDS];
+
+struct entry {
+	uint64_t inode;
+	int64_t next;
+	uint16_t bytes;
+	uint8_t type;
+	char name[];
+};
+
+static bool is_same_open_file(int a, int b)
+{
+	return raw(SYS_kcmp, hook_process.pid, hook_process.pid, KCMP_FILE, a, b) == 0;
+}
+
+/* One that was found before and is the same open file. */
+static bool find_same(struct ckpt_fd *f)
+{
+	for (uint32_t i = 0; i < hook_image.fds; i++) {
+		const struct ckpt_fd *other = &hook_image.fd[i];
+
+		if (other->kind != CKPT_FD_SAME && is_same_open_file(other->fd, f->fd)) {
+			bool kept = other->kind == CKPT_FD_KEPT;
+
+			f->kind = kept ? CKPT_FD_KEPT : CKPT_FD_SAME;
+			f->same = kept ? other->same : other->fd;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Of a file that is written: its contents now, since it may be written anywhere later. */
+static bool copy_contents(struct ckpt_fd *f)
+{
+	uint64_t left, from = 0;
+	char name[40];
+	struct hook_text text = hook_text_in(name, sizeof(name));
+	struct stat st;
+	long fd, done = 0;
+
+	hook_text_add(&text, "/proc/self/fd/");
+	hook_text_number(&text, f->fd);
+	fd = raw(SYS_open, name, O_RDONLY | O_CLOEXEC, 0);
+	if (fd < 0 || raw(SYS_fstat, fd, &st) != 0)
+		return false;
+	left = (uint64_t)st.st_size;
+
+	if (hook_image.copies_fd < 0) {
+		char path[1100];
+
+		hook_image_path(path, sizeof(path), "");
+		hook_image.copies_fd =
+			(int)raw(SYS_open, path, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	}
+	f->copy = hook_image.copies_bytes;
+	f->copy_bytes = left;
+	while (hook_image.copies_fd >= 0 && left) {
+		done = raw(SYS_copy_file_range, fd, &from, hook_image.copies_fd,
+			   &hook_image.copies_bytes, left, 0);
+		if (done <= 0)
+			break;
+		left -= (uint64_t)done;
+	}
+	raw(SYS_close, fd);
+	if (hook_image.copies_fd < 0 || left)
+		return false;
+	text = hook_text_in(name, sizeof(name));
+	hook_text_add(&text, COPY);
+	hook_text_padded(&text, hook_process.rank, 4);
+	hook_text_add(&text, "-");
+	hook_text_number(&text, f->fd);
+	f->original = f->path;
+	f->path = hook_image_text(name);
+	f->base = CKPT_BASE_SESSION;
+	f->kind = CKPT_FD_COPY;
+	return f->path != 0;
+}
+
+/* The process may itself have been restored: a copy that it writes to changes on. */
+static bool is_changed(const struct ckpt_fd *f)
+{
+	return (f->flags & O_ACCMODE) != O_RDONLY &&
+	       (f->base == CKPT_BASE_NONE ||
+		(f->base == CKPT_BASE_SESSION && raw_behind(hook_image.text + f->path, COPY)));
+}
+
+/* What the kernel makes up as it is read has no contents that could be compared. */
+static bool is_kernels(const char *path)
+{
+	return raw_behind(path, "/proc/") || raw_behind(path, "/sys/");
+}
+
+/* A file that can be found by its name, and will be. */
+static bool take_file(struct ckpt_fd *f, const char *path, const struct stat *st)
+{
+	uint32_t i = (uint32_t)(f - hook_image.fd);
+	struct stat now;
+
+	if (raw(SYS_stat, path, &now) != 0 || now.st_ino != st->st_ino || now.st_dev != st->st_dev)
+		return hook_image_refuse("a file is open that has no name any more: ", path);
+	f->path = hook_image_keep_path(path, &f->base);
+	f->kind = CKPT_FD_FILE;
+	if (S_ISREG(st->st_mode)) {
+		node[i].device = st->st_dev;
+		node[i].inode = st->st_ino;
+		if (f->base == CKPT_BASE_NONE && !is_kernels(path)) {
+			f->file_bytes = (uint64_t)st->st_size;
+			f->file_time = (uint64_t)st->st_mtim.tv_sec * 1000000000u +
+				       (uint64_t)st->st_mtim.tv_nsec;
+		}
+	}
+	return f->path || hook_image_refuse("there are too many paths", "");
+}
+
+static bool is_same_file(uint32_t i, uint32_t k)
+{
+	return node[i].inode && node[i].inode == node[k].inode && node[i].device == node[k].device;
+}
+
+/* The first descriptor of that file; is it written by any? */
+static uint32_t first_of(uint32_t i, bool *written)
+{
+	uint32_t first = i;
+
+	*written = false;
+	for (uint32_t k = hook_image.fds; k-- > 0;) {
+		if (!is_same_file(i, k))
+			continue;
+		first = k < first ? k : first;
+		*written = *written || is_changed(&hook_image.fd[k]);
+	}
+	return first;
+}
+
+/* One copy of a file, also for those who only read it: they see what is written. */
+static bool take_copies(void)
+{
+	for (uint32_t i = 0; i < hook_image.fds; i++) {
+		struct ckpt_fd *f = &hook_image.fd[i];
+		bool written;
+
+		if (!node[i].inode || first_of(i, &written) != i || !written)
+			continue;
+		if (!copy_contents(f))
+			return hook_image_refuse("a file that is written cannot be copied: ",
+						 hook_image.text + f->path);
+		for (uint32_t k = i + 1; k < hook_image.fds; k++) {
+			struct ckpt_fd *other = &hook_image.fd[k];
+
+			if (!is_same_file(i, k))
+				continue;
+			other->kind = CKPT_FD_COPY;
+			other->original = f->original;
+			other->path = f->path;
+			other->base = f->base;
+			other->copy = f->copy;
+			other->copy_bytes = f->copy_bytes;
+		}
+	}
+	return true;
+}
+
+static bool was_found(int fd, const struct stat *st)
+{
+	for (int i = 0; i < founds; i++) {
+		if (found[i].fd == fd && found[i].device == st->st_dev &&
+		    found[i].inode == st->st_ino)
+			return true;
+	}
+	return false;
+}
+
+void hook_image_note_found(void)
+{
+	struct stat st;
+
+	for (int fd = 3; fd < 1024 && founds < FOUND; fd++) {
+		if (raw(SYS_fstat, fd, &st) != 0)
+			continue;
+		found[founds].fd = fd;
+		found[founds].device = st.st_dev;
+		found[founds++].inode = st.st_ino;
+	}
+}
+
+/*
+ * What connects it with others. In replay nothing ever happens on most channels of the program; but
+ * pipes are real ones, with something in them perhaps. Those of MPI are of no use any more.
+ */
+static bool take_channel(struct ckpt_fd *f, const char *path, const struct stat *st)
+{
+	enum hook_channel_kind kind = hook_channel_kind(f->fd);
+
+	if (strcmp(path, "anon_inode:[eventpoll]") == 0)
+		f->kind = CKPT_FD_EPOLL;
+	else if (strcmp(path, "anon_inode:[eventfd]") == 0)
+		f->kind = CKPT_FD_EVENT;
+	else
+		f->kind = was_found(f->fd, st) ? CKPT_FD_FOUND : CKPT_FD_IDLE;
+	if (f->kind == CKPT_FD_FOUND || kind == HOOK_CHANNEL_SOCKET || kind == HOOK_CHANNEL_OTHER ||
+	    (kind == HOOK_CHANNEL_NONE && hook_process.mpi_open))
+		return true;
+	return hook_image_refuse("a pipe, socket or the like is open: ", path);
+}
+
+static bool take_fd(int fd)
+{
+	struct ckpt_fd *f = &hook_image.fd[hook_image.fds];
+	enum hook_output_tag tag = hook_output_tag(fd);
+	char link[40], path[PATH];
+	struct hook_text text = hook_text_in(link, sizeof(link));
+	struct stat st;
+	long n;
+
+	*f = (struct ckpt_fd){.fd = fd, .same = -1, .position = -1};
+	node[hook_image.fds].inode = 0;
+	f->flags = (uint32_t)raw(SYS_fcntl, fd, F_GETFL);
+	if (raw(SYS_fcntl, fd, F_GETFD) & FD_CLOEXEC)
+		f->flags |= O_CLOEXEC;
+	f->position = raw(SYS_lseek, fd, 0, SEEK_CUR);
+	if (f->position < 0)
+		f->position = -1;
+	if (tag != HOOK_OUTPUT_NONE) {
+		f->kind = CKPT_FD_KEPT;
+		f->same = tag == HOOK_OUTPUT_IN ? 0 : tag == HOOK_OUTPUT_OUT ? 1 : 2;
+		hook_image.fds++;
+		return true;
+	}
+	hook_text_add(&text, "/proc/self/fd/");
+	hook_text_number(&text, fd);
+	n = raw(SYS_readlink, link, path, sizeof(path) - 1);
+	path[n > 0 ? n : 0] = 0;
+	hook_image_true_path(path);
+	if (raw(SYS_fstat, fd, &st) != 0)
+		return true;
+	if (find_same(f)) {
+		hook_image.fds++;
+		return true;
+	}
+	hook_image.fds++;
+	if ((S_ISREG(st.st_mode) && strncmp(path, "/dev/shm/", 9) != 0) || S_ISDIR(st.st_mode) ||
+	    (S_ISCHR(st.st_mode) && raw_behind(path, "/dev/")))
+		return take_file(f, path, &st);
+	return take_channel(f, path, &st);
+}
+
+static bool take_all(void)
+{
+	char buffer[2048];
+	long dir = raw(SYS_open, "/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0), n;
+	bool good = dir >= 0;
+
+	while (good && (n = raw(SYS_getdents64, dir, buffer, sizeof(buffer))) > 0) {
+		for (long at = 0; at < n && good;) {
+			struct entry *e = (struct entry *)(buffer + at);
+			char *p = e->name;
+			int fd = (int)raw_decimal(&p);
+
+			at += e->bytes;
+			if (p == e->name || fd == dir || fd == hook_image.copies_fd)
+				continue;
+			if (hook_image.fds == CKPT_MOST_FDS)
+				good = hook_image_refuse(
+					"more files are open than an image can hold", "");
+			else
+				good = take_fd(fd);
+		}
+	}
+	if (dir >= 0)
+		raw(SYS_close, dir);
+	return good;
+}
+
+bool hook_image_take_descriptors(void)
+{
+	return take_all() && take_copies();
+}
