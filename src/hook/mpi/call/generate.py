@@ -272,19 +272,26 @@ def read(path):
     return [Call(i + 1, row) for i, row in enumerate(rows)]
 
 
+def inside(real):
+    """A call from inside another one goes straight to MPI."""
+    return ("\tif (!HOOK_LIKELY(hook_depth == 0) && !hook_mpi_left(__builtin_frame_address(0)))\n"
+            f"\t\treturn {real};\n")
+
+
 def body(call):
     real = f"hook_mpi_top.{call.name}({call.args()})"
     if call.kind == "pass":
         # What is waited for later is no message that anybody counts.
         uncounted = "MPI_Request *" in call.params
         return ("\tint rc;\n\n"
-                f"\tif (hook_depth)\n\t\treturn {real};\n"
+                + inside(real) +
                 "\thook_depth++;\n"
+                "\thook_mpi_frame = (uintptr_t)__builtin_frame_address(0) | HOOK_MPI_PASSED;\n"
                 + ("\tif (hook_process.explore.on)\n\t\thook_slot->uncounted = 1;\n"
                    if uncounted else "") +
                 f"\trc = {real};\n"
-                "\thook_depth--;\n\treturn rc;\n")
-    text = f"\tstruct hook_thread *t;\n\tint rc;\n\n\tif (!HOOK_LIKELY(hook_depth == 0))\n\t\treturn {real};\n"
+                "\thook_mpi_frame = 0;\n\thook_depth--;\n\treturn rc;\n")
+    text = "\tstruct hook_thread *t;\n\tint rc;\n\n" + inside(real)
     if call.kind == "mode":
         decide = f"\trc = hook_mpi_mode->{call.mode_name()}({call.args('t')});\n"
         if call.operation():
@@ -337,8 +344,7 @@ def light(call):
     tag = call.pick(TAGS, "HOOK_NO_TAG")
     real = f"hook_mpi_top.{call.name}({call.args()})"
     enter = f"\tt = hook_mpi_enter(CALL_{call.name}, __builtin_return_address(0));\n"
-    head = (f"\tstruct hook_thread *t;\n\tint rc;\n\n"
-            f"\tif (!HOOK_LIKELY(hook_depth == 0))\n\t\treturn {real};\n")
+    head = "\tstruct hook_thread *t;\n\tint rc;\n\n" + inside(real)
     slow = body(call).replace(head, "\tint rc;\n\n").replace(enter, "")
     other = f"return full_{call.name}({call.args('t')})"
     if call.name in HOT:

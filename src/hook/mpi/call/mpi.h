@@ -255,11 +255,23 @@ void hook_mpi_resolve_all(void *(*find)(const char *name));
 void hook_mpi_resolve_handles(void *(*find)(const char *name));
 const char *hook_mpi_call_name(uint32_t call);
 
-static inline struct hook_thread *hook_mpi_enter(uint32_t call, const void *site)
+/*
+ * Of the wrapper through which this thread is inside MPI, 0 if it is not there; with
+ * HOOK_MPI_PASSED, of a call that leaves no event. See left.c.
+ */
+extern __thread uintptr_t hook_mpi_frame;
+#define HOOK_MPI_PASSED 1u
+
+/* In a wrapper where hook_depth is not 0: the call that it stands for was left, this is another. */
+bool hook_mpi_left(const void *frame) __attribute__((cold));
+
+static inline __attribute__((always_inline)) struct hook_thread *hook_mpi_enter(uint32_t call,
+										const void *site)
 {
 	struct hook_thread *t = hook_self;
 
 	hook_depth = 1;
+	hook_mpi_frame = (uintptr_t)__builtin_frame_address(0);
 	if (__builtin_expect(!t || !t->opened, 0)) {
 		t = hook_thread_self();
 		hook_thread_open(t);
@@ -274,6 +286,7 @@ static inline struct hook_thread *hook_mpi_enter(uint32_t call, const void *site
 static inline void hook_mpi_leave(struct hook_thread *t)
 {
 	hook_baton_enter(t);
+	hook_mpi_frame = 0;
 	hook_depth = t->passive;
 }
 

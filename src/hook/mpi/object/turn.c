@@ -14,17 +14,26 @@
 static uint64_t next_turn;
 static uint32_t turn_now;
 static struct hook_lock locked;
+static const struct hook_thread *holder;
 
 uint64_t hook_turn_lock(void)
 {
 	hook_lock_take(&locked);
+	holder = hook_self;
 	return next_turn;
 }
 
 void hook_turn_unlock(bool taken)
 {
 	next_turn += taken;
+	holder = NULL;
 	hook_lock_give(&locked);
+}
+
+void hook_turn_left(const struct hook_thread *t)
+{
+	if (__atomic_load_n(&holder, __ATOMIC_RELAXED) == t)
+		hook_turn_unlock(true);
 }
 
 /* The turns before are those of other threads here: if they wait as well, it will not come. */

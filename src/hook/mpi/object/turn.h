@@ -12,6 +12,8 @@
 uint64_t hook_turn_lock(void);
 /* taken: the turn is used up. */
 void hook_turn_unlock(bool taken);
+/* t has jumped out of MPI: the turn that it may hold is over. */
+void hook_turn_left(const struct hook_thread *t);
 
 /* Replay: t waits for the turn; taken back by hook_turn_done. */
 void hook_turn_wait(struct hook_thread *t, uint64_t turn);
