@@ -95,6 +95,7 @@ static const struct replay_pass pass = {
 	.verb = "checkpoint",
 	.doing = "taking checkpoints of",
 	.noun = "checkpoint run",
+	.exact = true,
 	.prepare = prepare,
 	.keep = keep,
 };

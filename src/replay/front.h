@@ -127,8 +127,8 @@ void replay_report_divergence(const struct replay_front *f);
 void replay_report_failure(const struct replay_front *f);
 /* True if a rank could not be started; its sentence is said. */
 bool replay_report_refusal(const struct replay_front *f);
-/* The input files that are not what they were; `end` follows each sentence. */
-void replay_report_inputs(const struct replay_front *f, const char *end);
+/* The input files that are not what they were; `end` follows each sentence. How many were named. */
+size_t replay_report_inputs(const struct replay_front *f, const char *end);
 void replay_report_stuck(const struct replay_front *f);
 void replay_report_end(const struct replay_front *f);
 /* A rank has died, and the launcher has ended others that had more to do. */

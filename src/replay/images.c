@@ -108,6 +108,7 @@ static const struct replay_pass pass = {
 	.verb = "checkpoint",
 	.doing = "taking images of",
 	.noun = "run of ranks alone",
+	.exact = true,
 	.prepare = prepare,
 	.keep = keep,
 };

@@ -22,6 +22,7 @@
 #include "base/mem.h"
 #include "launch/front.h"
 #include "replay/alone.h"
+#include "replay/pass.h"
 #include "trace/output.h"
 #include "trace/theirs.h"
 #include "trace/written.h"
@@ -321,7 +322,8 @@ static bool is_to_be_judged(const struct replay_front *f)
 {
 	int sig = launch_front_signal();
 
-	return !f->pass && !f->explore && (!sig || sig == SIGUSR1 || sig == SIGUSR2) &&
+	return (!f->pass || f->pass->exact) && !f->explore &&
+	       (!sig || sig == SIGUSR1 || sig == SIGUSR2) &&
 	       !replay_front_any(f, REPLAY_WHY_FAILURE) &&
 	       faccessat(f->session_fd, "refused", F_OK, 0) != 0;
 }
@@ -433,7 +435,7 @@ static int judge_files(const struct replay_front *f, int code)
 /* A process that begins at an image writes to copies of the files that it had open there. */
 static void say_not_compared(const struct replay_front *f)
 {
-	if (faccessat(f->run->dir.fd, TRACE_WRITTEN, F_OK, 0) != 0)
+	if (f->pass || faccessat(f->run->dir.fd, TRACE_WRITTEN, F_OK, 0) != 0)
 		return;
 	replay_output_end_line(f);
 	rp_say("files that the program writes were not compared: this replay %s",

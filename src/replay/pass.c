@@ -22,6 +22,7 @@
 #include "base/text.h"
 #include "launch/front.h"
 #include "replay/alone.h"
+#include "replay/output.h"
 
 #define REDRAW_NS 200000000u
 
@@ -166,6 +167,16 @@ static int judge(const struct replay_front *f, int code)
 	return RP_EXIT_FAILURE;
 }
 
+/* The same, of one whose result would be served later as that of the recorded run. */
+static int judge_exactly(const struct replay_front *f)
+{
+	int code = replay_output_judge(f, 0);
+
+	if (!code && replay_report_inputs(f, "; nothing is kept of this run") && !f->force)
+		code = RP_EXIT_DIVERGED;
+	return code;
+}
+
 static int watch(struct replay_front *f)
 {
 	uint64_t started = replay_pass_now(CLOCK_MONOTONIC);
@@ -179,7 +190,9 @@ static int watch(struct replay_front *f)
 	code = judge(f, replay_watch(f, pid));
 	if (f->watching)
 		clear_line();
-	if (!code)
+	if (!code && f->pass->exact)
+		code = judge_exactly(f);
+	else if (!code)
 		replay_report_inputs(f, "; what is found may not be what was recorded");
 	if (code)
 		return f->pass->left ? f->pass->left(f, code) : code;

@@ -15,6 +15,9 @@ struct replay_pass {
 	const char *verb;  /* "evaluate" */
 	const char *doing; /* "evaluating" */
 	const char *noun;  /* "evaluation" */
+	/* What it makes is of use only if the program did what it had done in all: the output and
+	   files of the ranks are compared, and what it read must be what it was. */
+	bool exact;
 	/* What the ranks find in the session; 0 or -errno. */
 	int (*prepare)(const struct replay_front *f);
 	/* What they have made becomes part of the trace; the pass began at `started`,

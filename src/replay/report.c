@@ -225,7 +225,7 @@ static void report_input(const struct replay_front *f, const char *name, const c
 		rp_say("%.*s%s", (int)n, text, end);
 }
 
-void replay_report_inputs(const struct replay_front *f, const char *end)
+size_t replay_report_inputs(const struct replay_front *f, const char *end)
 {
 	int fd = openat(f->session_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -242,6 +242,7 @@ void replay_report_inputs(const struct replay_front *f, const char *end)
 		closedir(dir);
 	else if (fd >= 0)
 		close(fd);
+	return said;
 }
 
 /* What those wait for that have said no last word. */
