@@ -58,11 +58,19 @@ static struct {
 	struct waiter *first, **last;
 } baton;
 
+static const struct mode {
+	void (*give)(struct hook_thread *t);
+	void (*take)(struct hook_thread *t);
+	bool (*park)(struct hook_thread *t, enum hook_probe what); /* false: not now */
+	bool always_gives; /* at a point, also if nobody waits for it */
+} recording, replaying, *mode;
+
 void hook_baton_start(struct hook_thread *t)
 {
 	baton.owner = t;
 	baton.last = &baton.first;
-	baton.version = hook_process.mode == HOOK_RECORD;
+	mode = hook_process.mode == HOOK_RECORD ? &recording : &replaying;
+	baton.version = mode == &recording;
 	baton.taken = 1;
 	t->serial.baton = 1;
 	hook_baton_on = true;
@@ -269,36 +277,36 @@ static void record_take(struct hook_thread *t, uint32_t otherwise)
 	hook_depth = depth;
 }
 
-static void park(struct hook_thread *t)
+static void record_next(struct hook_thread *t)
 {
-	if (hook_process.mode == HOOK_REPLAY) {
-		hook_baton_park(t);
-	} else {
-		record_give(t);
-		record_take(t, TRACE_SYNC_BATON_PARKED + (t->serial.parks & 1));
-		t->serial.parks++;
-	}
-	/* Signals that came meanwhile: the loop may wait for their handler. */
-	if (hook_signals)
-		hook_signal_run(t, HOOK_SIGNAL_AFTER);
+	record_take(t, TRACE_SYNC_BATON_TAKEN);
 }
 
-/* In replay only if that is what it did next: it may be on its way to a point. */
-void hook_baton_answer(struct hook_thread *t, enum hook_probe what)
+static bool record_park(struct hook_thread *t, enum hook_probe what)
 {
 	static struct hook_unseen counting = {
 		.key = "counts",
 		.what = "how often a thread polled, in a loop that counts",
 		.quiet = true};
 
-	t->serial.looks = what == HOOK_PROBE_LOOKS;
-	if (what <= HOOK_PROBE_LOOKS || t->passive || !hook_baton_has(t))
-		return;
-	if (hook_process.mode == HOOK_REPLAY && !hook_baton_may_park(t))
-		return;
-	if (hook_process.mode == HOOK_RECORD && what == HOOK_PROBE_COUNTS)
+	if (what == HOOK_PROBE_COUNTS)
 		hook_unseen(&counting);
-	park(t);
+	record_give(t);
+	record_take(t, TRACE_SYNC_BATON_PARKED + (t->serial.parks & 1));
+	t->serial.parks++;
+	return true;
+}
+
+static const struct mode recording = {record_give, record_next, record_park, false};
+
+void hook_baton_answer(struct hook_thread *t, enum hook_probe what)
+{
+	t->serial.looks = what == HOOK_PROBE_LOOKS;
+	if (what <= HOOK_PROBE_LOOKS || t->passive || !hook_baton_has(t) || !mode->park(t, what))
+		return;
+	/* Signals that came meanwhile: the loop may wait for their handler. */
+	if (hook_signals)
+		hook_signal_run(t, HOOK_SIGNAL_AFTER);
 }
 
 bool hook_baton_has(const struct hook_thread *t)
@@ -367,6 +375,16 @@ void hook_baton_park(struct hook_thread *t)
 	take_turn(t);
 }
 
+/* Only if that is what it did next: it may be on its way to a point. */
+static bool replay_park(struct hook_thread *t, enum hook_probe what)
+{
+	(void)what;
+	if (!hook_baton_may_park(t))
+		return false;
+	hook_baton_park(t);
+	return true;
+}
+
 /* In a loop that counts it may have come to an end by itself. */
 static void replay_take(struct hook_thread *t)
 {
@@ -376,6 +394,8 @@ static void replay_take(struct hook_thread *t)
 	}
 	take_turn(t);
 }
+
+static const struct mode replaying = {replay_give, replay_take, replay_park, true};
 
 /* Whoever has the turn before may wait in a loop for what comes after it. */
 bool hook_baton_hurry(uint32_t turn)
@@ -396,27 +416,20 @@ bool hook_baton_hurry(uint32_t turn)
 
 void hook_baton_give(struct hook_thread *t)
 {
-	if (hook_process.mode == HOOK_RECORD)
-		record_give(t);
-	else
-		replay_give(t);
+	mode->give(t);
 }
 
 void hook_baton_take(struct hook_thread *t)
 {
-	if (t->passive)
-		return;
-	if (hook_process.mode == HOOK_RECORD)
-		record_take(t, TRACE_SYNC_BATON_TAKEN);
-	else
-		replay_take(t);
+	if (!t->passive)
+		mode->take(t);
 }
 
 void hook_baton_offer(struct hook_thread *t)
 {
 	if (t->serial.whole || hook_runtime_loads(t->tid))
 		return;
-	if (hook_process.mode == HOOK_REPLAY || hook_baton_is_due())
+	if (mode->always_gives || hook_baton_is_due())
 		hook_baton_give(t);
 	hook_baton_take(t);
 }
