@@ -14,23 +14,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "launch/front.h"
+#include "replay/job.h"
 
 #define NAP_NS 5000000
 #define NAMED 8  /* ranks, of those that do the same */
 #define GROUPS 6 /* of ranks that do the same, that are told */
-
-static double now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
 
 static uint64_t progress(const struct replay_front *f)
 {
@@ -219,7 +211,7 @@ struct watch {
 static bool is_over(const struct replay_explore *x, const struct replay_front *f, struct watch *w,
 		    struct replay_finding *finding)
 {
-	double silent = now() - w->changed;
+	double silent = replay_now() - w->changed;
 	size_t in_call, polling;
 	bool all_wait = count_waiting(f, w->polls, &in_call, &polling);
 
@@ -233,7 +225,7 @@ static bool is_over(const struct replay_explore *x, const struct replay_front *f
 		     finding);
 		return true;
 	}
-	if (x->timeout > 0 && now() - w->start > x->timeout) {
+	if (x->timeout > 0 && replay_now() - w->start > x->timeout) {
 		tell(f, w->polls, REPLAY_TIMEOUT, rp_format("did not end within %g s", x->timeout),
 		     finding);
 		return true;
@@ -244,7 +236,7 @@ static bool is_over(const struct replay_explore *x, const struct replay_front *f
 bool replay_explore_watch(const struct replay_explore *x, struct replay_front *f, pid_t pid,
 			  struct replay_finding *finding, struct launch_ended *ended)
 {
-	struct watch w = {.polls = rp_alloc(f->ranks, sizeof(*w.polls)), .start = now()};
+	struct watch w = {.polls = rp_alloc(f->ranks, sizeof(*w.polls)), .start = replay_now()};
 	struct timespec nap = {0, NAP_NS};
 	uint64_t seen = UINT64_MAX;
 	bool alone = false;
@@ -254,7 +246,7 @@ bool replay_explore_watch(const struct replay_explore *x, struct replay_front *f
 	while (!(alone = waitpid(pid, &status, WNOHANG) == pid)) {
 		if (progress(f) != seen) {
 			seen = progress(f);
-			w.changed = now();
+			w.changed = replay_now();
 			note_polls(f, w.polls);
 			replay_stuck_changed(&w.stuck);
 		}
@@ -269,7 +261,7 @@ bool replay_explore_watch(const struct replay_explore *x, struct replay_front *f
 		replay_end_job(f, pid, true);
 		*ended = (struct launch_ended){true, SIGKILL, 0};
 	}
-	ended->seconds = now() - w.start;
+	ended->seconds = replay_now() - w.start;
 	replay_stuck_close(&w.stuck);
 	free(w.polls);
 	return alone;

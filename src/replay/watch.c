@@ -6,7 +6,6 @@
  */
 #include "replay/front.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -14,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/held.h"
@@ -22,29 +20,11 @@
 #include "base/mem.h"
 #include "launch/front.h"
 #include "replay/halt.h"
+#include "replay/job.h"
 
-#define NAP_NS 5000000
-#define GRACE 3.0   /* seconds a job gets to end by itself */
-#define SETTLED 40  /* naps without traffic after which a launcher has passed everything on */
-#define LAST 0.25   /* seconds for what threads do behind their last recorded operation */
 #define LOOK 0.05   /* seconds between two looks whether a debugger is at work */
 #define STOPPED 2.0 /* seconds of a nap that was none: somebody had stopped us */
 #define QUIET 2.0   /* seconds without an event after which ranks without a goal are given up */
-
-static double now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
-}
-
-static void nap(void)
-{
-	struct timespec ts = {0, NAP_NS};
-
-	nanosleep(&ts, NULL);
-}
 
 /* Threads of the rank that have yet to do what they did. */
 static uint32_t todo(const struct replay_front *f, size_t rank)
@@ -175,202 +155,6 @@ static void judge_silence(struct replay_front *f, double silent, double elapsed)
 	}
 }
 
-static bool is_ours(const struct replay_front *f, int pid)
-{
-	char path[64], *text = rp_alloc(1, 1 << 20), *end, *p;
-	char *wanted = rp_format("REPRISE_SESSION=%s", f->session);
-	bool found = false;
-	ssize_t n;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/environ", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, text, (1 << 20) - 1);
-	if (fd >= 0)
-		close(fd);
-	end = text + (n > 0 ? n : 0);
-	for (p = text; p < end && !found; p += strlen(p) + 1)
-		found = strcmp(p, wanted) == 0;
-	free(text);
-	free(wanted);
-	return found;
-}
-
-/*
- * Sends a signal to all processes on this host that have our session in their environment. Returns
- * how many there were.
- */
-static size_t signal_ours(const struct replay_front *f, int sig)
-{
-	DIR *proc = opendir("/proc");
-	struct dirent *entry;
-	size_t found = 0;
-
-	while (proc && (entry = readdir(proc))) {
-		int pid = atoi(entry->d_name);
-
-		if (pid > 0 && is_ours(f, pid)) {
-			kill(pid, sig);
-			found++;
-		}
-	}
-	if (proc)
-		closedir(proc);
-	return found;
-}
-
-static size_t kill_ours(const struct replay_front *f)
-{
-	return signal_ours(f, SIGKILL);
-}
-
-bool replay_front_has_processes(const struct replay_front *f)
-{
-	return signal_ours(f, 0) > 0;
-}
-
-char replay_process_state(int pid, uint64_t *ticks)
-{
-	unsigned long user, system;
-	char path[64], text[512], *end;
-	ssize_t n;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	if (fd >= 0)
-		close(fd);
-	text[n > 0 ? n : 0] = 0;
-	end = strrchr(text, ')');
-	if (!end || !end[1])
-		return 0;
-	if (ticks &&
-	    sscanf(end + 3, "%*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system) == 2)
-		*ticks = user + system;
-	return end[2];
-}
-
-/* In a container orphans may stay zombies for good: nobody is there to reap them. */
-static bool is_gone(int pid)
-{
-	char state = replay_process_state(pid, NULL);
-
-	return !state || state == 'Z' || state == 'X';
-}
-
-static bool wait_until(pid_t pid, int *status, double deadline)
-{
-	while (waitpid(pid, status, WNOHANG) == 0) {
-		if (now() > deadline)
-			return false;
-		nap();
-	}
-	return true;
-}
-
-/* What a process has read and written so far; *busy if it is about to do more. */
-static unsigned long traffic(int pid, bool *busy)
-{
-	char *name = rp_format("/proc/%d/io", pid);
-	FILE *file = fopen(name, "re");
-	unsigned long in = 0, out = 0;
-
-	free(name);
-	if (file) {
-		if (fscanf(file, "rchar: %lu wchar: %lu", &in, &out) != 2)
-			in = out = 0;
-		fclose(file);
-	}
-	*busy = replay_process_state(pid, NULL) == 'R';
-	return in + out;
-}
-
-/* Lets the launcher pass on what the ranks have printed: waits until it has nothing to do. */
-static void settle(pid_t pid)
-{
-	double deadline = now() + GRACE;
-	unsigned long before = 0, moved;
-	int quiet = 0;
-	bool busy;
-
-	while (quiet < SETTLED && now() < deadline) {
-		moved = traffic(pid, &busy);
-		quiet = moved == before && !busy ? quiet + 1 : 0;
-		before = moved;
-		nap();
-	}
-}
-
-#define MAX_HELPERS 64
-
-/* The launcher's own helpers, which end when they notice that it has. */
-static size_t find_helpers(pid_t pid, int helpers[MAX_HELPERS])
-{
-	char *name = rp_format("/proc/%d/task/%d/children", (int)pid, (int)pid);
-	FILE *file = fopen(name, "re");
-	size_t n = 0;
-
-	free(name);
-	while (file && n < MAX_HELPERS && fscanf(file, "%d", &helpers[n]) == 1)
-		n++;
-	if (file)
-		fclose(file);
-	return n;
-}
-
-/* Nothing that we started is to be there when we are not. */
-static void wait_for_silence(const struct replay_front *f, const int helpers[], size_t n)
-{
-	double deadline = now() + GRACE;
-	bool alive = true;
-
-	while (alive && now() < deadline) {
-		alive = kill_ours(f) > 0;
-		for (size_t i = 0; i < n; i++)
-			alive = alive || !is_gone(helpers[i]);
-		if (alive)
-			nap();
-	}
-}
-
-/*
- * The last call of a rank may have ended it, as it did when it was recorded: its launcher then ends
- * by itself, and Open MPI's crashes if it is asked meanwhile.
- */
-static bool ends_meanwhile(const struct replay_front *f, pid_t pid, int *status)
-{
-	return wait_until(pid, status, now() + LAST) ||
-	       (signal_ours(f, 0) < f->ranks && wait_until(pid, status, now() + GRACE));
-}
-
-/*
- * Open MPI's launcher ends quietly when asked to. Hydra comments on ranks that die on standard
- * output, which is the program's: so it has to go first. Where ranks did not start, launchers are
- * busy with that already, and Open MPI's does not survive being asked.
- */
-void replay_end_job(const struct replay_front *f, pid_t pid, bool started)
-{
-	bool hydra = strcmp(f->run->rank[0].start.mpi, "mpich") == 0;
-	int helpers[MAX_HELPERS], status;
-	size_t n = find_helpers(pid, helpers);
-
-	if (hydra)
-		settle(pid);
-	if (hydra || !started)
-		kill(pid, SIGKILL);
-	else if (!ends_meanwhile(f, pid, &status))
-		kill(pid, SIGTERM);
-	else
-		pid = 0;
-	if (pid && !wait_until(pid, &status, now() + GRACE)) {
-		kill(pid, SIGKILL);
-		if (!wait_until(pid, &status, now() + GRACE))
-			rp_say("process %d does not end; end it with 'kill -9'", (int)pid);
-	}
-	wait_for_silence(f, helpers, n);
-}
-
 static int recorded_code(const struct replay_front *f)
 {
 	const struct trace_meta *meta = &f->run->meta;
@@ -413,8 +197,8 @@ static bool is_all_done(struct replay_front *f)
 		}
 	}
 	if (!f->done_at)
-		f->done_at = now();
-	return !threads || now() - f->done_at > LAST;
+		f->done_at = replay_now();
+	return !threads || replay_now() - f->done_at > REPLAY_LAST;
 }
 
 /* Reports why the job has to end, and the exit code for it; -1 to go on. */
@@ -489,7 +273,7 @@ static int code_at_end(struct replay_front *f, int status)
 
 	replay_session_read(f);
 	if (code) {
-		wait_for_silence(f, NULL, 0);
+		replay_job_clear(f, NULL, 0);
 		return ended_as_recorded(f) ? recorded_code(f) : code;
 	}
 	if (replay_front_any(f, REPLAY_WHY_DIVERGED)) {
@@ -559,7 +343,7 @@ static bool any_is_held(const struct replay_front *f)
 	for (size_t i = 0; i < f->ranks; i++) {
 		int rank_pid = f->state->slot[i].pid;
 
-		if (rp_held(rank_pid) && is_ours(f, rank_pid))
+		if (rp_held(rank_pid) && replay_job_is_ours(f, rank_pid))
 			return true;
 	}
 	return false;
@@ -576,7 +360,7 @@ struct stopwatch {
 
 static double stopwatch_now(struct stopwatch *s, const struct replay_front *f, double last_change)
 {
-	double day = now(), passed = day - s->looked;
+	double day = replay_now(), passed = day - s->looked;
 
 	if (passed < LOOK)
 		return day - s->stood;
@@ -590,7 +374,7 @@ static double stopwatch_now(struct stopwatch *s, const struct replay_front *f, d
 
 int replay_watch(struct replay_front *f, pid_t pid)
 {
-	double start = now(), last_change = start, released_at = 0, at;
+	double start = replay_now(), last_change = start, released_at = 0, at;
 	struct stopwatch watch = {.looked = start};
 	uint64_t seen = 0;
 	int status, code;
@@ -607,16 +391,16 @@ int replay_watch(struct replay_front *f, pid_t pid)
 		}
 		/* The user has had enough: what the ranks say now is about that. */
 		if (code_of_signal()) {
-			if (!wait_until(pid, &status, now() + GRACE))
+			if (!replay_wait_until(pid, &status, replay_now() + REPLAY_GRACE))
 				replay_end_job(f, pid, true);
 			else
-				wait_for_silence(f, NULL, 0);
+				replay_job_clear(f, NULL, 0);
 			return code_of_signal();
 		}
 		replay_session_read(f);
 		if (progress(f) != seen) {
 			seen = progress(f);
-			last_change = now() - watch.stood;
+			last_change = replay_now() - watch.stood;
 		}
 		at = stopwatch_now(&watch, f, last_change);
 		if (!replay_halt_look(f, at - last_change))
@@ -638,6 +422,6 @@ int replay_watch(struct replay_front *f, pid_t pid)
 		}
 		if (f->watching)
 			f->watching(f);
-		nap();
+		replay_nap();
 	}
 }

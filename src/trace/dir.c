@@ -11,7 +11,6 @@
 #include <fcntl.h>
 #include <libgen.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -20,19 +19,13 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "trace/dir-latest.h"
 
 #define JOB_FILE "job"
 #define JOB_KEY_BYTES 4096
 #define JOB_WAIT_MS 10000
 #define JOB_POLL_MS 10
 #define PROGRAM_NAME_MAX 80
-
-static const char *default_parent(void)
-{
-	const char *parent = getenv("REPRISE_TRACE_DIR");
-
-	return parent && *parent ? parent : ".";
-}
 
 /* The last component without trailing slashes, in memory of its own. */
 static char *base_name(const char *path)
@@ -42,15 +35,6 @@ static char *base_name(const char *path)
 
 	free(copy);
 	return base;
-}
-
-static char *dir_name(const char *path)
-{
-	char *copy = rp_strdup(path);
-	char *dir = rp_strdup(dirname(copy));
-
-	free(copy);
-	return dir;
 }
 
 static char *auto_name(const char *program, unsigned n)
@@ -63,7 +47,8 @@ static char *auto_name(const char *program, unsigned n)
 			    *p))
 			*p = '_';
 	}
-	name = rp_format("%s/reprise-%.*s-%u", default_parent(), PROGRAM_NAME_MAX, base, n);
+	name = rp_format("%s/reprise-%.*s-%u", trace_dir_default_parent(), PROGRAM_NAME_MAX, base,
+			 n);
 	free(base);
 	return name;
 }
@@ -107,70 +92,6 @@ static int cannot_make(const char *path, int err)
 	return RP_EXIT_FAILURE;
 }
 
-/* What the symbolic link holds, or NULL with errno. */
-static char *link_target(const char *link)
-{
-	char target[PATH_MAX];
-	ssize_t n = readlink(link, target, sizeof(target) - 1);
-
-	if (n < 0)
-		return NULL;
-	target[n] = '\0';
-	return rp_strdup(target);
-}
-
-/* 0 or -errno. The link is never absent in between. */
-static int set_link(const char *link, const char *target)
-{
-	char *parent = dir_name(link);
-	char *temp = rp_format("%s/." TRACE_DIR_LATEST "-%ld", parent, (long)getpid());
-	int rc = 0;
-
-	if (symlink(target, temp) != 0) {
-		rc = -errno;
-	} else if (rename(temp, link) != 0) {
-		rc = -errno;
-		unlink(temp);
-	}
-	free(parent);
-	free(temp);
-	return rc;
-}
-
-/* How a link in `parent` names the trace: relative if it is below, so that both can be moved. */
-static char *target_from(const char *parent, const char *path)
-{
-	char *real = realpath(parent, NULL);
-	size_t n = real ? strlen(real) : 0;
-	bool below = n > 1 && !strncmp(path, real, n) && path[n] == '/';
-
-	free(real);
-	return rp_strdup(below ? path + n + 1 : path);
-}
-
-/* A failure here costs only the shorthand, but must not leave it pointing to an older run. */
-static void point_latest(struct trace_dir *dir)
-{
-	char *link = rp_format("%s/" TRACE_DIR_LATEST, default_parent());
-	char *target = target_from(default_parent(), dir->path);
-	struct stat st;
-	bool exists = lstat(link, &st) == 0;
-	int rc = 0;
-
-	dir->before = link_target(link);
-	if (exists && !dir->before)
-		rp_say("%s is not a symbolic link: left as it is", link);
-	else
-		rc = set_link(link, target);
-	if (rc && exists)
-		rp_say("cannot update %s: %s", link, strerror(-rc));
-	if (rc || (exists && !dir->before))
-		free(link);
-	else
-		dir->link = link;
-	free(target);
-}
-
 /* 0, EEXIST or another errno. */
 static int make(struct trace_dir *dir, const char *path)
 {
@@ -205,7 +126,7 @@ int trace_dir_create(struct trace_dir *dir, const char *wanted, const char *prog
 		int err = make(dir, path);
 
 		if (err == 0) {
-			point_latest(dir);
+			trace_dir_point_latest(dir);
 			free(path);
 			return 0;
 		}
@@ -345,7 +266,7 @@ int trace_dir_join(struct trace_dir *dir, const char *wanted, const char *progra
 		int code = 0;
 
 		if (*first)
-			point_latest(dir);
+			trace_dir_point_latest(dir);
 		if (err && (err != EEXIST || wanted || n == UINT_MAX))
 			code = cannot_make(path, err);
 		free(path);
@@ -366,52 +287,10 @@ int trace_dir_claim_rank(const struct trace_dir *dir, unsigned rank)
 	return fd < 0 ? -errno : fd;
 }
 
-/* "<parent>/<what the link names>", so that words about the trace name it for good. */
-static char *latest_target(const char *link, const char *parent)
-{
-	char *target = link_target(link), *found;
-
-	if (!target)
-		return errno == EINVAL ? rp_strdup(link) : NULL;
-	if (target[0] == '/')
-		return target;
-	found = rp_format("%s/%s", parent, target);
-	free(target);
-	return found;
-}
-
-/* In a directory that others can write to, the link or its target may belong to somebody else. */
-static bool is_own(const char *path, bool follow)
-{
-	struct stat st;
-
-	return (follow ? stat(path, &st) : lstat(path, &st)) != 0 || st.st_uid == geteuid();
-}
-
-static char *find_latest(bool *foreign)
-{
-	const char *parent[2] = {default_parent(), "."};
-	char *found = NULL;
-
-	for (int i = 0; i < 2 && !found; i++) {
-		char *link = rp_format("%s/" TRACE_DIR_LATEST, parent[i]);
-
-		found = latest_target(link, parent[i]);
-		if (found && (!is_own(link, false) || !is_own(found, true))) {
-			rp_say("%s, or the trace it points to, belongs to another user: name the "
-			       "trace you want",
-			       link);
-			*foreign = true;
-		}
-		free(link);
-	}
-	return found;
-}
-
 int trace_dir_open(struct trace_dir *dir, const char *path)
 {
 	bool foreign = false;
-	char *found = path ? rp_strdup(path) : find_latest(&foreign);
+	char *found = path ? rp_strdup(path) : trace_dir_find_latest(&foreign);
 	int rc;
 
 	*dir = (struct trace_dir){.fd = -1};
@@ -484,28 +363,6 @@ static int remove_entry(int fd, const char *name)
 	return unlinkat(fd, name, AT_REMOVEDIR) == 0 ? 0 : -errno;
 }
 
-/*
- * Points the link back to where it pointed before, if that is still there and nobody else has
- * changed the link.
- */
-static void unpoint_latest(const struct trace_dir *dir)
-{
-	char *parent = dir_name(dir->link), *target = target_from(parent, dir->path);
-	char *now = link_target(dir->link);
-	char *old = NULL;
-
-	if (dir->before)
-		old = dir->before[0] == '/' ? rp_strdup(dir->before)
-					    : rp_format("%s/%s", parent, dir->before);
-	if (now && !strcmp(now, target) &&
-	    (!old || access(old, F_OK) != 0 || set_link(dir->link, dir->before) != 0))
-		unlink(dir->link);
-	free(parent);
-	free(target);
-	free(now);
-	free(old);
-}
-
 int trace_dir_remove_part(struct trace_dir *dir, const char *name)
 {
 	return remove_entry(dir->fd, name);
@@ -527,6 +384,6 @@ int trace_dir_remove(struct trace_dir *dir)
 	if (!rc && rmdir(dir->path) != 0)
 		rc = -errno;
 	if (!rc && dir->link)
-		unpoint_latest(dir);
+		trace_dir_unpoint_latest(dir);
 	return rc;
 }

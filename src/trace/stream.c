@@ -24,38 +24,9 @@
 #define FIRST_WINDOW (60u << 10)
 #define NEXT_WINDOW (1u << 20)
 
-#define HOLLOW_LEAST (256ll << 20)
-#define HOLLOW_SHARE 64
-
-#define LENGTH_BITS 40
-#define HASH_MASK 0xffffffu
-
 uint64_t trace_stream_limit = UINT64_MAX;
 bool trace_stream_lets_go;
 bool trace_stream_frozen;
-
-/*
- * Each step is a bijection of the state: one changed byte always changes the result. The constant
- * moves the state on at zero bytes too, so that a wrong length is noticed.
- */
-static uint32_t hash_bytes(uint32_t h, const uint8_t *p, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		h = (((h ^ p[i]) + 0x5bd1e9u) * 0x9e3b91u) & HASH_MASK;
-		h ^= h >> 13;
-	}
-	return h;
-}
-
-static uint64_t static_check(const struct trace_header *h)
-{
-	const uint8_t *p = (const uint8_t *)h;
-	uint64_t x = 0xcbf29ce484222325ull;
-
-	for (size_t i = 0; i < offsetof(struct trace_header, check); i++)
-		x = (x ^ p[i]) * 0x100000001b3ull;
-	return x;
-}
 
 int trace_stream_allocate(int fd, uint64_t from, uint64_t to)
 {
@@ -162,7 +133,7 @@ void trace_stream_fill_header(struct trace_header *h, enum trace_stream_kind kin
 	strncpy(h->thread, thread, sizeof(h->thread) - 1);
 	h->thread[sizeof(h->thread) - 1] = '\0';
 	h->start_ns = now_ns();
-	store(&h->check, static_check(h));
+	store(&h->check, trace_stream_static_check(h));
 }
 
 /* A file without a name, all zero, its header and its first window mapped. */
@@ -276,7 +247,7 @@ void trace_stream_set_origin(struct trace_stream *s, const struct trace_header *
 {
 	s->header->pid = from->pid;
 	s->header->start_ns = from->start_ns;
-	s->header->check = static_check(s->header);
+	s->header->check = trace_stream_static_check(s->header);
 }
 
 /*
@@ -323,7 +294,7 @@ int trace_stream_reserve(struct trace_stream *s, size_t n)
 
 static void commit(struct trace_stream *s)
 {
-	store(&s->header->committed, s->length | (uint64_t)s->hash << LENGTH_BITS);
+	store(&s->header->committed, s->length | (uint64_t)s->hash << TRACE_LENGTH_BITS);
 }
 
 void trace_stream_append(struct trace_stream *s, const void *bytes, size_t n)
@@ -331,7 +302,7 @@ void trace_stream_append(struct trace_stream *s, const void *bytes, size_t n)
 	uint8_t *to = s->window + (s->length - s->window_start);
 
 	memcpy(to, bytes, n);
-	s->hash = hash_bytes(s->hash, bytes, n);
+	s->hash = trace_stream_hash(s->hash, bytes, n);
 	s->length += n;
 	commit(s);
 }
@@ -340,7 +311,7 @@ void trace_stream_append_parts(struct trace_stream *s, const struct trace_part *
 {
 	for (size_t i = 0; i < n; i++) {
 		memcpy(s->window + (s->length - s->window_start), parts[i].bytes, parts[i].n);
-		s->hash = hash_bytes(s->hash, parts[i].bytes, parts[i].n);
+		s->hash = trace_stream_hash(s->hash, parts[i].bytes, parts[i].n);
 		s->length += parts[i].n;
 	}
 	commit(s);
@@ -352,15 +323,9 @@ void trace_stream_append_spare(struct trace_stream *s, const void *bytes, size_t
 		trace_stream_append(s, bytes, n);
 }
 
-/* Every record changes the low byte of the length or that of the run: see format.h. */
-static uint64_t polls_tag(uint64_t length, uint32_t run)
-{
-	return (length & 0xff) << 8 | (run & 0xff);
-}
-
 void trace_stream_set_polls(struct trace_stream *s, uint32_t polls, uint32_t run)
 {
-	store(&s->header->polls, trace_word_tail(polls, polls_tag(s->length, run)));
+	store(&s->header->polls, trace_word_tail(polls, trace_stream_polls_tag(s->length, run)));
 }
 
 void trace_stream_forget(struct trace_stream *s)
@@ -393,171 +358,4 @@ void trace_stream_close(struct trace_stream *s)
 	}
 	trace_stream_forget(s);
 	s->fd = -1;
-}
-
-static bool tail_unpack(uint64_t word, uint64_t tag, uint32_t *count)
-{
-	uint64_t value;
-
-	if (!trace_word_unpack(word, &value))
-		return false;
-	*count = (value & 0xffff) == (tag & 0xffff) ? (uint32_t)(value >> 16) : 0;
-	return true;
-}
-
-uint32_t trace_stream_get_run(const struct trace_stream *s)
-{
-	uint32_t run;
-
-	return tail_unpack(s->header->run, s->length, &run) ? run : 0;
-}
-
-const char *trace_view_verify(struct trace_view *v, const uint8_t *bytes, uint64_t room)
-{
-	const struct trace_header *h = v->header;
-	uint64_t committed = __atomic_load_n(&h->committed, __ATOMIC_ACQUIRE);
-	uint64_t value;
-
-	if (memcmp(h->magic, TRACE_MAGIC, sizeof(h->magic)) != 0)
-		return "is not a Reprise stream";
-	if (h->version > TRACE_VERSION)
-		return "was written by a newer Reprise";
-	if (h->version < TRACE_VERSION_OLDEST)
-		return "has an unknown format version";
-	if (h->check != static_check(h) || h->thread[TRACE_NAME_BYTES - 1])
-		return "has a damaged header";
-	v->length = committed & ((1ull << LENGTH_BITS) - 1);
-	if (v->length > room)
-		return "is cut: the end of its records is missing";
-	v->bytes = bytes;
-	if (hash_bytes(0, v->bytes, v->length) != committed >> LENGTH_BITS)
-		return "is damaged: its records do not match their checksum";
-	if (!trace_word_unpack(h->events, &value))
-		return "has a damaged event count";
-	v->events = value >> 1;
-	v->inside = value & 1;
-	if (!tail_unpack(h->run, v->length, &v->run) ||
-	    !tail_unpack(h->polls, polls_tag(v->length, v->run), &v->polls) ||
-	    !trace_word_unpack(h->turn, &v->turns))
-		return "has damaged counters";
-	return NULL;
-}
-
-static const char *verify(struct trace_view *v)
-{
-	uint64_t room = v->mapped - TRACE_HEADER_BYTES;
-	const char *why =
-		trace_view_verify(v, (const uint8_t *)v->header + TRACE_HEADER_BYTES, room);
-
-	if (!why && v->header->kind == TRACE_STREAM_LIVE && v->events > room / TRACE_HEADER_BYTES)
-		why = "is cut: the end of its pages is missing";
-	return why;
-}
-
-/* Nobody writes so: to read it would take hours. */
-static bool is_hollow(const struct stat *st)
-{
-	return st->st_size > HOLLOW_LEAST && st->st_blocks &&
-	       st->st_size / HOLLOW_SHARE > st->st_blocks * 512;
-}
-
-static int map_whole(struct trace_view *v, int dirfd, const char *name, const char **why)
-{
-	struct stat st;
-	void *p;
-	int rc, fd;
-
-	memset(v, 0, sizeof(*v));
-	*why = "cannot be read";
-	fd = rp_fd_openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
-	if (fd < 0)
-		return -errno;
-	if (fstat(fd, &st) != 0) {
-		rc = -errno;
-		goto close_fd;
-	}
-	rc = -EBADMSG;
-	if (!S_ISREG(st.st_mode) || st.st_size < TRACE_HEADER_BYTES) {
-		*why = "is cut: not even its header is there";
-		goto close_fd;
-	}
-	if (is_hollow(&st)) {
-		*why = "is almost entirely a hole, as no recording leaves it";
-		goto close_fd;
-	}
-	p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
-	rc = p == MAP_FAILED ? -errno : 0;
-	if (!rc) {
-		v->header = p;
-		v->mapped = (size_t)st.st_size;
-	}
-close_fd:
-	close(fd);
-	return rc;
-}
-
-int trace_view_open(struct trace_view *v, int dirfd, const char *name, const char **why)
-{
-	TRACE_NO_CANCEL;
-	int rc = map_whole(v, dirfd, name, why);
-
-	if (rc == -ENOENT)
-		return trace_shelf_view(v, dirfd, name, why);
-	if (rc)
-		return rc;
-	*why = verify(v);
-	if (!*why)
-		return 0;
-	trace_view_close(v);
-	return -EBADMSG;
-}
-
-int trace_stream_cut(int dirfd, const char *name)
-{
-	struct trace_view view;
-	const char *why;
-	int fd, rc = trace_view_open(&view, dirfd, name, &why);
-
-	if (rc)
-		return rc;
-	fd = openat(dirfd, name, O_WRONLY | O_CLOEXEC);
-	if (fd < 0 || ftruncate(fd, (off_t)(TRACE_HEADER_BYTES + view.length)) != 0)
-		rc = -errno;
-	if (fd >= 0)
-		close(fd);
-	trace_view_close(&view);
-	return rc;
-}
-
-int trace_view_open_damaged(struct trace_view *v, int dirfd, const char *name, const char **why)
-{
-	int rc = map_whole(v, dirfd, name, why);
-	uint64_t room;
-
-	if (rc == -ENOENT) {
-		rc = trace_shelf_view(v, dirfd, name, why);
-		if (!rc)
-			*why = NULL;
-	}
-	if (rc || v->is_shelved)
-		return rc;
-	*why = verify(v);
-	if (!*why)
-		return 0;
-	room = v->mapped - TRACE_HEADER_BYTES;
-	v->length = v->header->committed & ((1ull << LENGTH_BITS) - 1);
-	if (v->length > room)
-		v->length = room;
-	v->bytes = (const uint8_t *)v->header + TRACE_HEADER_BYTES;
-	v->run = 0;
-	v->polls = 0;
-	v->turns = 0;
-	return 0;
-}
-
-void trace_view_close(struct trace_view *v)
-{
-	if (v->header)
-		munmap((void *)v->header, v->mapped);
-	memset(v, 0, sizeof(*v));
 }
