@@ -126,6 +126,27 @@ const char *hook_environ_get(const char *name)
 	return getenv(name);
 }
 
+/* In its place where there is room, for whoever looks into /proc. */
+void hook_environ_change(const char *name, const char *value)
+{
+	static char larger[MOST][LONGEST];
+	size_t n = strlen(name);
+
+	for (size_t i = 0; i < count; i++) {
+		size_t room = strlen(hidden[i]) + 1;
+
+		if (strncmp(hidden[i], name, n) != 0 || hidden[i][n] != '=')
+			continue;
+		if (n + strlen(value) + 2 > room) {
+			room = LONGEST;
+			hidden[i] = larger[i];
+			stpcpy(stpcpy(hidden[i], name), "=");
+		}
+		if (n + strlen(value) + 2 <= room)
+			strcpy(hidden[i] + n + 1, value);
+	}
+}
+
 static size_t length_of(char *const *env)
 {
 	size_t n = 0;

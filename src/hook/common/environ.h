@@ -15,6 +15,9 @@ void hook_environ_hide(void);
 /* As getenv, of ours, too. */
 const char *hook_environ_get(const char *name);
 
+/* Programs that are executed from now on get this value; the name is one of ours. */
+void hook_environ_change(const char *name, const char *value);
+
 /* How many bytes a whole environment takes; then it is made there. Good in a child by vfork. */
 size_t hook_environ_room(char *const *env);
 char *const *hook_environ_whole(char *const *env, void *room);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "ckpt/raw.h"
+#include "hook/common/environ.h"
 #include "hook/common/process.h"
 #include "hook/session/halt.h"
 #include "hook/session/session.h"
@@ -60,19 +61,6 @@ static void fill_slot(void)
 	hook_slot->pid = hook_process.pid;
 }
 
-/* Programs that it starts look there for the session. */
-static void tell_children(void)
-{
-	static const char name[] = "REPRISE_SESSION=";
-
-	for (char **p = environ; p && *p; p++) {
-		const char *rest = raw_behind(*p, name);
-
-		if (rest && strlen(rest) == strlen(hook_image.note.session))
-			strcpy(*p + sizeof(name) - 1, hook_image.note.session);
-	}
-}
-
 static void put_right(void)
 {
 	int before = hook_process.pid, depth = hook_depth, error = errno;
@@ -86,7 +74,8 @@ static void put_right(void)
 	hook_input_pid_changed(before);
 	hook_output_resume();
 	fill_slot();
-	tell_children();
+	hook_environ_change("REPRISE_DIR", hook_image.note.dir);
+	hook_environ_change("REPRISE_SESSION", hook_image.note.session);
 	hook_halt_resume();
 	hook_depth = depth;
 	errno = error;

@@ -352,10 +352,27 @@ uint64_t hook_output_snapshot(char *name, size_t size, uint8_t head[4096], uint8
 	return TRACE_HEADER_BYTES + stream.length;
 }
 
+/* By these the programs that it starts know what is standard output, and what is not. */
+static void describe_anew(enum hook_output_tag tag, int i)
+{
+	struct stat st;
+
+	for (int fd = 0; fd < HOOK_OUTPUT_MOST; fd++) {
+		if (hook_output_tag(fd) != tag || fstat(fd, &st) != 0)
+			continue;
+		page->device[i] = st.st_dev;
+		page->inode[i] = st.st_ino;
+		return;
+	}
+}
+
 void hook_output_resume(void)
 {
-	if (role == ROLE_OWN)
-		hook_output_tag_owner();
+	if (role != ROLE_OWN)
+		return;
+	hook_output_tag_owner();
+	describe_anew(HOOK_OUTPUT_OUT, 0);
+	describe_anew(HOOK_OUTPUT_ERR, 1);
 }
 
 void hook_output_attach(void)
