@@ -225,6 +225,8 @@ static bool prints_for_others(const char *path)
 	return is_one_of(path, names, sizeof(names) / sizeof(names[0]));
 }
 
+__thread bool hook_runtime_is_ours;
+
 bool hook_runtime_calls_program(void)
 {
 	void *frames[FRAMES];
@@ -232,6 +234,8 @@ bool hook_runtime_calls_program(void)
 	bool programs = false;
 	Dl_info info;
 
+	if (hook_runtime_is_ours)
+		return true;
 	for (int i = 0; i < n; i++) {
 		if (!dladdr(frames[i], &info) || !info.dli_fname ||
 		    prints_for_others(info.dli_fname))

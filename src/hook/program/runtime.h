@@ -41,6 +41,8 @@ bool hook_runtime_loads_beside(int tid);
  * (of an attribute, an operation, an error), and not MPI itself? The stack is unwound.
  */
 bool hook_runtime_calls_program(void);
+/* True while we call a function of the program where MPI would. */
+extern __thread bool hook_runtime_is_ours;
 
 static inline bool hook_runtime_may_have(const void *site)
 {

@@ -19,6 +19,16 @@ bool hook_type_is_named(MPI_Datatype type)
 	return combiner == MPI_COMBINER_NAMED;
 }
 
+/* Not by MPI_Type_dup: that calls functions of the program, for attributes. */
+void hook_type_keep(MPI_Datatype *type)
+{
+	MPI_Datatype kept = MPI_DATATYPE_NULL;
+
+	hook_mpi_real.Type_contiguous(1, *type, &kept);
+	hook_mpi_real.Type_commit(&kept);
+	*type = kept;
+}
+
 struct layout {
 	MPI_Count size, lb, extent;
 	bool dense;

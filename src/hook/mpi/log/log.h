@@ -66,6 +66,8 @@ void hook_block_write(struct hook_log *log, const struct hook_block *b);
 uint64_t hook_block_read(const struct hook_block *b, const uint8_t *from, uint64_t there);
 /* The part of a receive's place that so many bytes are in. */
 struct hook_block hook_block_part(const struct hook_block *b, uint64_t bytes);
+/* A type of ours like it, which stays when the program frees its own; MPI_Type_free ends it. */
+void hook_type_keep(MPI_Datatype *type);
 /* True if the type is MPI's own, and so needs not be kept. */
 bool hook_type_is_named(MPI_Datatype type);
 

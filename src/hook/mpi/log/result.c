@@ -83,7 +83,7 @@ void hook_result_keep(struct hook_result *r)
 	MPI_Datatype *types;
 
 	if (r->one.type != MPI_DATATYPE_NULL && !r->types)
-		hook_mpi_real.Type_dup(r->one.type, &r->one.type);
+		hook_type_keep(&r->one.type);
 	if (!r->counts)
 		return;
 	r->room_bytes = n * (2 * sizeof(MPI_Count) + sizeof(MPI_Datatype)) + 64;
@@ -97,7 +97,7 @@ void hook_result_keep(struct hook_result *r)
 	r->types = types;
 	for (size_t i = 0; types && i < n; i++) {
 		if (types[i] != MPI_DATATYPE_NULL)
-			hook_mpi_real.Type_dup(types[i], &types[i]);
+			hook_type_keep(&types[i]);
 	}
 }
 

@@ -71,7 +71,7 @@ struct hook_block hook_want_block(struct hook_want *w)
 	struct hook_block b = w->block;
 
 	if (!(w->flags & HOOK_WANT_KEPT))
-		hook_mpi_real.Type_dup(b.type, &b.type);
+		hook_type_keep(&b.type);
 	w->flags &= ~(uint32_t)HOOK_WANT_KEPT;
 	return b;
 }
@@ -103,7 +103,7 @@ void hook_want_message(MPI_Request handle, uint32_t flags, const struct hook_blo
 
 	flags |= HOOK_WANT_MESSAGE;
 	if (!hook_type_is_named(b->type)) {
-		hook_mpi_real.Type_dup(b->type, &kept.type);
+		hook_type_keep(&kept.type);
 		flags |= HOOK_WANT_KEPT;
 	}
 	hook_wants_lock();

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Communicators that come up while a rank is alone. Each is one of this rank only to MPI, so that
- * attributes, names and error handlers work; who its members are comes from the log. What the
- * program attaches to MPI_COMM_WORLD it attaches to a communicator of that kind, too, because only
- * that one can be copied.
+ * attributes, names and error handlers work; who its members are comes from the log.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -17,8 +15,7 @@
 static struct hook_table table = {.bytes = sizeof(struct recover_comm),
 				  .clear = sizeof(struct recover_comm)};
 static struct hook_lock locked;
-static MPI_Comm world; /* stands in for MPI_COMM_WORLD where MPI has to copy or to keep */
-static MPI_Comm blank;
+static MPI_Comm blank; /* what new ones are made of */
 
 static void lock(void)
 {
@@ -164,9 +161,13 @@ static int copy(struct hook_log *log, MPI_Comm parent, MPI_Comm *created)
 	int rc;
 
 	log->inside++;
-	rc = hook_mpi_real.Comm_dup(parent == MPI_COMM_WORLD ? world : parent, created);
-	if (rc == MPI_SUCCESS && parent == MPI_COMM_WORLD)
+	rc = hook_mpi_real.Comm_dup(parent == MPI_COMM_WORLD ? blank : parent, created);
+	if (rc == MPI_SUCCESS && parent == MPI_COMM_WORLD) {
 		inherit(parent, *created);
+		rc = recover_copy_attributes(parent, *created);
+		if (rc != MPI_SUCCESS)
+			hook_mpi_real.Comm_free(created);
+	}
 	log->inside--;
 	if (rc == MPI_SUCCESS)
 		copy_members(parent, *created);
@@ -234,70 +235,14 @@ static int recover_Comm_free(MPI_Comm *comm)
 	return rc;
 }
 
-static bool is_own_attribute(int keyval)
-{
-	return keyval == MPI_TAG_UB || keyval == MPI_HOST || keyval == MPI_IO ||
-	       keyval == MPI_WTIME_IS_GLOBAL || keyval == MPI_UNIVERSE_SIZE ||
-	       keyval == MPI_APPNUM || keyval == MPI_LASTUSEDCODE;
-}
-
-/* Where an attribute is kept. */
-static MPI_Comm keeper(MPI_Comm comm, int keyval)
-{
-	if (is_own_attribute(keyval))
-		return recover_comm(comm) ? MPI_COMM_WORLD : comm;
-	return comm == MPI_COMM_WORLD ? world : comm;
-}
-
-static int recover_Comm_set_attr(MPI_Comm comm, int keyval, void *value)
-{
-	return hook_mpi_real.Comm_set_attr(keeper(comm, keyval), keyval, value);
-}
-
-static int recover_Comm_get_attr(MPI_Comm comm, int keyval, void *value, int *flag)
-{
-	return hook_mpi_real.Comm_get_attr(keeper(comm, keyval), keyval, value, flag);
-}
-
-static int recover_Comm_delete_attr(MPI_Comm comm, int keyval)
-{
-	return hook_mpi_real.Comm_delete_attr(keeper(comm, keyval), keyval);
-}
-
-#ifdef HOOK_FLAVOUR_MPICH
-static int recover_Attr_put(MPI_Comm comm, int keyval, void *value)
-{
-	return hook_mpi_real.Attr_put(keeper(comm, keyval), keyval, value);
-}
-
-static int recover_Attr_get(MPI_Comm comm, int keyval, void *value, int *flag)
-{
-	return hook_mpi_real.Attr_get(keeper(comm, keyval), keyval, value, flag);
-}
-
-static int recover_Attr_delete(MPI_Comm comm, int keyval)
-{
-	return hook_mpi_real.Attr_delete(keeper(comm, keyval), keyval);
-}
-#endif
-
 #define INSTALL(name, parent, created, parameters, arguments) mpi->name = recover_##name;
 
 void recover_install_comms(struct hook_mpi_calls *mpi)
 {
-	hook_mpi_make_alone(&world);
 	hook_mpi_make_alone(&blank);
 	HOOK_MPI_MAKES(INSTALL)
 	HOOK_MPI_COPIES(INSTALL)
 	HOOK_MPI_COPIES_POSTED(INSTALL)
 	mpi->Comm_free = recover_Comm_free;
 	mpi->Comm_disconnect = recover_Comm_free;
-	mpi->Comm_set_attr = recover_Comm_set_attr;
-	mpi->Comm_get_attr = recover_Comm_get_attr;
-	mpi->Comm_delete_attr = recover_Comm_delete_attr;
-#ifdef HOOK_FLAVOUR_MPICH
-	mpi->Attr_put = recover_Attr_put;
-	mpi->Attr_get = recover_Attr_get;
-	mpi->Attr_delete = recover_Attr_delete;
-#endif
 }

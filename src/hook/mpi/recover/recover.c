@@ -211,8 +211,15 @@ static int recover_probe(const struct hook_mpi_probe *asked)
 /* The others are not there to end MPI with. Where they are, as in tests, it is ended as ever. */
 static int recover_Finalize(void)
 {
+	struct hook_log *log = recover_self();
+
 	if (hook_process.replay.recover == HOOK_RECOVER_AMONG)
 		return hook_mpi_real.Finalize();
+	if (log)
+		log->inside++;
+	recover_delete_attributes();
+	if (log)
+		log->inside--;
 	finalized = true;
 	return MPI_SUCCESS;
 }
@@ -258,6 +265,7 @@ void hook_recover_open(struct hook_thread *t)
 	recover_install_complete(&hook_mpi_top);
 	recover_install_collectives(&hook_mpi_top);
 	recover_install_comms(&hook_mpi_top);
+	recover_install_attributes(&hook_mpi_top);
 	recover_install_topology(&hook_mpi_top);
 	hook_end_progress = NULL;
 }

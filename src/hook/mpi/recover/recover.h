@@ -4,7 +4,7 @@
  * answers from the log (hook/mpi/log/), and no call that would communicate reaches MPI. What MPI
  * can do by itself it does: types, groups, packing, attributes, error handlers.
  * recover.c: messages. complete.c: requests. collective.c. comm.c: communicators that come up;
- * topology.c: what is asked about them.
+ * topology.c: what is asked about them; attributes.c: what is attached to them.
  */
 #ifndef HOOK_MPI_RECOVER_H
 #define HOOK_MPI_RECOVER_H
@@ -44,9 +44,15 @@ static inline const int32_t *recover_topology(const struct recover_comm *c)
 	return c->number + c->size + c->remote;
 }
 
+/* Of MPI_COMM_WORLD, by the program's functions; their error. */
+int recover_copy_attributes(MPI_Comm from, MPI_Comm to);
+/* MPI ends: those of MPI_COMM_SELF and MPI_COMM_WORLD. */
+void recover_delete_attributes(void);
+
 void recover_install_complete(struct hook_mpi_calls *mpi);
 void recover_install_collectives(struct hook_mpi_calls *mpi);
 void recover_install_comms(struct hook_mpi_calls *mpi);
+void recover_install_attributes(struct hook_mpi_calls *mpi);
 void recover_install_topology(struct hook_mpi_calls *mpi);
 
 #endif
