@@ -19,6 +19,15 @@
 #include "launch/flavour.h"
 #include "race/wrapped.h"
 
+struct wanted {
+	bool atomics;
+};
+
+/* What programs are linked with; atomics and header are NULL unless these are to be recorded. */
+struct runtimes {
+	char *race, *atomics, *header;
+};
+
 /* Words that grow. */
 struct words {
 	char **word;
@@ -110,9 +119,64 @@ static void add_checks(struct words *w, bool clang)
 	add_no_builtins(w);
 }
 
-/* Compiles word `source` to `object`, with all options of the line. */
-static bool compile_checked(const struct compile_line *line, size_t source, const char *object)
+/* Atomic operations become calls of functions; all else is compiled as it is. */
+static void add_atomics(struct words *w, bool clang, const struct runtimes *runtimes)
 {
+	static const char *const of_clang[] = {"-Xclang",
+					       "-fsanitize=thread",
+					       "-mllvm",
+					       "-tsan-instrument-memory-accesses=0",
+					       "-mllvm",
+					       "-tsan-instrument-func-entry-exit=0",
+					       "-mllvm",
+					       "-tsan-instrument-memintrinsics=0",
+					       "-Wno-unused-command-line-argument",
+					       NULL};
+
+	if (!clang) {
+		add(w, "-fno-inline-atomics");
+		add(w, "-include");
+		add(w, runtimes->header);
+		return;
+	}
+	for (const char *const *word = of_clang; *word; word++)
+		add(w, *word);
+}
+
+static void add_library(struct words *w, const char *library)
+{
+	const char *slash = strrchr(library, '/');
+
+	/* It is looked up by name, so nothing else may seem to need it. */
+	add(w, "-Wl,--push-state,--no-as-needed");
+	add(w, library);
+	add(w, "-Wl,--pop-state");
+	add_owned(w, rp_format("-Wl,-rpath,%.*s", (int)(slash - library), library));
+}
+
+/* The compilation that was asked for. */
+static int compile_program(const struct compile_line *line, const struct runtimes *runtimes)
+{
+	struct words w = {0};
+	int code;
+
+	if (!runtimes->atomics)
+		return run_words(line->word);
+	for (size_t i = 0; i < line->words; i++)
+		add(&w, line->word[i]);
+	add_atomics(&w, is_clang(line->word[0]), runtimes);
+	if (line->is_linked)
+		add_library(&w, runtimes->atomics);
+	code = run_words(w.word);
+	rp_strings_free(w.word);
+	return code;
+}
+
+/* Compiles word `source` to `object`, with all options of the line. */
+static bool compile_checked(const struct compile_line *line, size_t source, const char *object,
+			    const struct runtimes *runtimes)
+{
+	bool clang = is_clang(line->word[0]);
 	struct words w = {0};
 	bool done;
 
@@ -121,7 +185,11 @@ static bool compile_checked(const struct compile_line *line, size_t source, cons
 		    (!line->is_source[i] || i == source))
 			add(&w, line->word[i]);
 	}
-	add_checks(&w, is_clang(line->word[0]));
+	add_checks(&w, clang);
+	if (runtimes->header && !clang) {
+		add(&w, "-include");
+		add(&w, runtimes->header);
+	}
 	add(&w, "-c");
 	add(&w, "-o");
 	add(&w, object);
@@ -130,15 +198,15 @@ static bool compile_checked(const struct compile_line *line, size_t source, cons
 	return done;
 }
 
-static void add_runtime(struct words *w, const char *library)
+/* The first of them that has a name is the one that is called. */
+static void add_runtimes(struct words *w, const struct runtimes *runtimes)
 {
-	const char *slash = strrchr(library, '/');
-
 #define WRAP(name) add(w, "-Wl,--wrap=" #name);
 	RACE_WRAPPED(WRAP)
 #undef WRAP
-	add(w, library);
-	add_owned(w, rp_format("-Wl,-rpath,%.*s", (int)(slash - library), library));
+	add_library(w, runtimes->race);
+	if (runtimes->atomics)
+		add_library(w, runtimes->atomics);
 }
 
 /* The twin of an object, if it has one. */
@@ -158,7 +226,7 @@ static char *temporary_object(size_t number)
 }
 
 /* Sources have been compiled to temporary objects. */
-static bool link_checked(const struct compile_line *line, const char *library)
+static bool link_checked(const struct compile_line *line, const struct runtimes *runtimes)
 {
 	const char *output = line->output ? line->output : "a.out";
 	struct words w = {0};
@@ -174,13 +242,13 @@ static bool link_checked(const struct compile_line *line, const char *library)
 	}
 	add(&w, "-o");
 	add_owned(&w, rp_format("%s" COMPILE_SUFFIX, output));
-	add_runtime(&w, library);
+	add_runtimes(&w, runtimes);
 	done = run_words(w.word) == 0;
 	rp_strings_free(w.word);
 	return done;
 }
 
-static bool make_objects(const struct compile_line *line)
+static bool make_objects(const struct compile_line *line, const struct runtimes *runtimes)
 {
 	bool done = true;
 
@@ -191,14 +259,14 @@ static bool make_objects(const struct compile_line *line)
 			continue;
 		object = line->output ? rp_strdup(line->output) : compile_object_of(line->word[i]);
 		twin = rp_format("%s" COMPILE_SUFFIX, object);
-		done = compile_checked(line, i, twin);
+		done = compile_checked(line, i, twin, runtimes);
 		free(object);
 		free(twin);
 	}
 	return done;
 }
 
-static bool make_program(const struct compile_line *line, const char *library)
+static bool make_program(const struct compile_line *line, const struct runtimes *runtimes)
 {
 	bool done = true;
 
@@ -206,11 +274,11 @@ static bool make_program(const struct compile_line *line, const char *library)
 		char *object = temporary_object(i);
 
 		if (line->is_source[i])
-			done = compile_checked(line, i, object);
+			done = compile_checked(line, i, object, runtimes);
 		free(object);
 	}
 	if (done)
-		done = link_checked(line, library);
+		done = link_checked(line, runtimes);
 	for (size_t i = 1; i < line->words; i++) {
 		char *object = temporary_object(i);
 
@@ -221,25 +289,47 @@ static bool make_program(const struct compile_line *line, const char *library)
 	return done;
 }
 
-static void make_twin(const struct compile_line *line, const char *library)
+static void make_twin(const struct compile_line *line, const struct runtimes *runtimes)
 {
 	bool done = true;
 
 	if (line->kind == COMPILE_OBJECT)
-		done = make_objects(line);
+		done = make_objects(line, runtimes);
 	else if (line->kind == COMPILE_LINK)
-		done = make_program(line, library);
+		done = make_program(line, runtimes);
 	if (!done)
 		rp_say("there is no checked twin of %s: it could not be compiled",
 		       line->output ? line->output : "what was compiled");
 }
 
+static int find_runtime(const char *name, char **path)
+{
+	*path = launch_library_find(name);
+	if (*path)
+		return 0;
+	rp_say("%s is missing: it is installed with the hook libraries; see 'reprise doctor'",
+	       name);
+	return RP_EXIT_FAILURE;
+}
+
+static int find_runtimes(bool atomics, struct runtimes *runtimes)
+{
+	int code = find_runtime("libreprise-race.so", &runtimes->race);
+
+	if (!code && atomics)
+		code = find_runtime("libreprise-atomics.so", &runtimes->atomics);
+	if (!code && atomics)
+		code = find_runtime("reprise-atomics.h", &runtimes->header);
+	return code;
+}
+
 static int run_as(const struct cmd_verb *verb, int argc, char **argv)
 {
+	struct wanted w = {0};
+	struct runtimes runtimes = {0};
 	struct cmd_operands operands;
 	struct compile_line line;
-	char none, *library;
-	int code = cmd_options_read(verb, argc, argv, &none, &operands);
+	int code = cmd_options_read(verb, argc, argv, &w, &operands);
 
 	if (code)
 		return code;
@@ -248,19 +338,17 @@ static int run_as(const struct cmd_verb *verb, int argc, char **argv)
 		       verb->name, verb->name);
 		return RP_EXIT_BAD_INPUT;
 	}
-	library = launch_library_find("libreprise-race.so");
-	if (!library) {
-		rp_say("libreprise-race.so is missing: it is installed with the hook libraries; "
-		       "see 'reprise doctor'");
-		return RP_EXIT_FAILURE;
-	}
-	code = run_words(operands.command);
+	code = find_runtimes(w.atomics, &runtimes);
 	if (!code) {
 		compile_line_read(&line, operands.command);
-		make_twin(&line, library);
+		code = compile_program(&line, &runtimes);
+		if (!code)
+			make_twin(&line, &runtimes);
 		compile_line_free(&line);
 	}
-	free(library);
+	free(runtimes.race);
+	free(runtimes.atomics);
+	free(runtimes.header);
 	return code;
 }
 
@@ -273,6 +361,14 @@ static int run_cxx(int argc, char **argv)
 {
 	return run_as(&cmd_cxx, argc, argv);
 }
+
+static const struct cmd_option options[] = {
+	{.name = "atomics",
+	 .kind = CMD_FLAG,
+	 .target = offsetof(struct wanted, atomics),
+	 .help = "have atomic operations of the program recorded, too"},
+	CMD_OPTION_END,
+};
 
 #define ABOUT                                                                                      \
 	"Runs the compiler as it is, and once more for the checked twin: app-checked beside app, " \
@@ -289,6 +385,7 @@ const struct cmd_verb cmd_cc = {
 	.name = "cc",
 	.takes = CMD_TAKES_COMMAND,
 	.summary = "Compiles a C program together with its checked twin",
+	.options = options,
 	.about = ABOUT,
 	.notes = NOTES,
 	.run = run_cc,
@@ -298,6 +395,7 @@ const struct cmd_verb cmd_cxx = {
 	.name = "c++",
 	.takes = CMD_TAKES_COMMAND,
 	.summary = "Compiles a C++ program together with its checked twin",
+	.options = options,
 	.about = ABOUT,
 	.notes = NOTES,
 	.run = run_cxx,

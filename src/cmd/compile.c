@@ -87,7 +87,7 @@ static void judge(struct compile_line *line, bool only_objects, bool other)
 
 void compile_line_read(struct compile_line *line, char **words)
 {
-	bool only_objects = false, other = false;
+	bool only_objects = false, other = false, shared = false;
 
 	*line = (struct compile_line){.word = words, .words = rp_strings_count(words)};
 	line->is_source = rp_alloc(line->words + 1, sizeof(bool));
@@ -99,6 +99,7 @@ void compile_line_read(struct compile_line *line, char **words)
 		line->is_dropped[i] = is_dropped(word);
 		only_objects |= !strcmp(word, "-c");
 		other |= makes_other(word);
+		shared |= !strcmp(word, "-shared");
 		if (!strncmp(word, "-o", 2) && word[2]) {
 			line->output = word + 2;
 			line->is_dropped[i] = true;
@@ -117,6 +118,7 @@ void compile_line_read(struct compile_line *line, char **words)
 		}
 	}
 	judge(line, only_objects, other);
+	line->is_linked = line->kind == COMPILE_LINK || (shared && !only_objects);
 }
 
 void compile_line_free(struct compile_line *line)

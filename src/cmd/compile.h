@@ -24,6 +24,7 @@ struct compile_line {
 	bool *is_dropped; /* not for the twin: where output and dependencies go */
 	size_t words, sources, objects;
 	const char *output; /* -o, or NULL */
+	bool is_linked;     /* to a program, or to a shared library */
 	enum compile_kind kind;
 };
 

@@ -5,7 +5,7 @@
  * here as in numbers.h; tools/trace-numbers compares them with what was published.
  *
  * Version 2: operations of threads have other numbers than in version 1, and there are streams of
- * heaps, files, output and short threads.
+ * heaps, files, output and short threads. Version 3: atomic operations.
  *
  * A stream is a header page followed by bytes. It is mapped MAP_SHARED and written with plain
  * stores by one thread; what the header says is true after every single store, so a process
@@ -30,7 +30,7 @@
 #include <stdint.h>
 
 #define TRACE_MAGIC "REPRISE\n"
-#define TRACE_VERSION 2
+#define TRACE_VERSION 3
 #define TRACE_VERSION_OLDEST 1 /* that is shown; only the newest one is replayed */
 #define TRACE_HEADER_BYTES 4096
 #define TRACE_NAME_BYTES 64

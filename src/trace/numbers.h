@@ -71,9 +71,13 @@
 	OP(51, FLOCKFILE, "flockfile", PLAIN) \
 	OP(52, FTRYLOCKFILE, "ftrylockfile", TRY) \
 	OP(53, WRITE, "write", TRY) /* to standard output or error, past stdio */ \
-	OP(54, BATON, "the turn to run", TIMED) /* in serial mode, as all below */ \
-	OP(55, FUTEX, "futex", VALUE) \
-	OP(56, LOADER, "dlopen or dlclose", VALUE)
+	OP(54, BATON, "the turn to run", TIMED) /* in serial mode, as LOADER below */ \
+	OP(55, FUTEX, "futex", VALUE) /* in serial mode, or where atomic operations are recorded */ \
+	OP(56, LOADER, "dlopen or dlclose", VALUE) \
+	OP(57, ATOMIC_LOAD, "an atomic load", LOOK) \
+	OP(58, ATOMIC_STORE, "an atomic store", PLAIN) \
+	OP(59, ATOMIC_CHANGE, "an atomic exchange, addition or the like", PLAIN) \
+	OP(60, ATOMIC_SWAP, "an atomic compare-and-exchange", SWAP)
 /* clang-format on */
 
 /* The id of an operation that has no object of its own; 54 bits are left to those that have one. */
@@ -91,6 +95,8 @@ enum trace_sync_code {
 	TRACE_SYNC_BATON_PARKED = 0x4000, /* and the next one, by turns, so that each is written */
 	TRACE_SYNC_LARGE = 0xfffe,        /* of a number: it has more than one code */
 	TRACE_SYNC_CANCELLED = 0xffff,    /* a wait that ended by cancellation */
+	/* an atomic: what is not recorded has changed it; and 24 bits of what was found */
+	TRACE_SYNC_ELSEWHERE = 0x1000000,
 };
 
 /* Bits of a number that one code behind TRACE_SYNC_LARGE has. */

@@ -24,9 +24,25 @@ static inline bool trace_sync_waits(enum trace_sync_class how)
 	return how == TRACE_SYNC_WAIT || how == TRACE_SYNC_TIMED;
 }
 
-static inline bool trace_sync_has_code(enum trace_sync_class how)
+/* Bits of a slot's code that operations of this class remember. */
+static inline uint32_t trace_sync_code_bits(enum trace_sync_class how)
 {
-	return how != TRACE_SYNC_PLAIN && how != TRACE_SYNC_WAIT;
+	switch (how) {
+	case TRACE_SYNC_PLAIN:
+	case TRACE_SYNC_WAIT:
+		return 0;
+	case TRACE_SYNC_LOOK:
+		return TRACE_SYNC_LOOK_KNOWN;
+	case TRACE_SYNC_SWAP:
+		return TRACE_SYNC_SWAP_KNOWN;
+	default:
+		return UINT16_MAX;
+	}
+}
+
+static inline bool trace_sync_may_take_nothing(enum trace_sync_class how)
+{
+	return how == TRACE_SYNC_TRY || how == TRACE_SYNC_LOOK || how == TRACE_SYNC_SWAP;
 }
 
 /*
@@ -57,9 +73,12 @@ static inline void trace_sync_learn(struct trace_sync_slot *s, enum trace_sync_c
 				    const struct trace_sync_outcome *out)
 {
 	uint32_t step = out->version - s->seen;
+	uint32_t bits = trace_sync_code_bits(how), code = out->code;
 
-	if (trace_sync_has_code(how))
-		s->code = (uint16_t)out->code;
+	/* What a load or an exchange took with a code will not be so again. */
+	if (bits != UINT16_MAX && out->takes)
+		code = 0;
+	s->code = (uint16_t)((s->code & ~bits) | (code & bits));
 	if (!out->takes)
 		return;
 	s->step[trace_sync_waits(how)] = step <= UINT16_MAX ? (uint16_t)step : 0;

@@ -265,8 +265,10 @@ static bool predict(const struct trace_sync_slot *s, enum trace_sync_class how, 
 	*out = (struct trace_sync_outcome){.takes = true, .version = 1};
 	if (!id)
 		return how != TRACE_SYNC_VALUE;
-	if (how == TRACE_SYNC_VALUE || (how == TRACE_SYNC_TRY && known && s->code)) {
-		*out = (struct trace_sync_outcome){.code = known ? s->code : 0};
+	if (how == TRACE_SYNC_VALUE ||
+	    (trace_sync_may_take_nothing(how) && known && (s->code & trace_sync_code_bits(how)))) {
+		*out = (struct trace_sync_outcome){
+			.code = known ? s->code & trace_sync_code_bits(how) : 0};
 		return true;
 	}
 	out->code = how == TRACE_SYNC_TIMED ? s->code : 0;

@@ -197,10 +197,10 @@ static bool is_predicted(const struct trace_sync_slot *s, enum trace_sync_class 
 {
 	uint16_t step = s->step[trace_sync_waits(how)];
 
-	if (out->code != (trace_sync_has_code(how) ? s->code : 0))
+	if (out->code != (s->code & trace_sync_code_bits(how)))
 		return false;
 	if (!out->takes)
-		return how == TRACE_SYNC_VALUE || (how == TRACE_SYNC_TRY && out->code);
+		return how == TRACE_SYNC_VALUE || (trace_sync_may_take_nothing(how) && out->code);
 	return step && out->version - s->seen == step && (how == TRACE_SYNC_TIMED || !out->code);
 }
 

@@ -24,14 +24,21 @@ enum trace_sync_class {
 	TRACE_SYNC_TRY = 2,   /* takes it, or not and has a code */
 	TRACE_SYNC_TIMED = 3, /* a wait that has a code */
 	TRACE_SYNC_VALUE = 4, /* has a code and takes nothing */
+	/* These two take it, or tell by their code that the thread knows the object as it is. */
+	TRACE_SYNC_LOOK = 5, /* a load */
+	TRACE_SYNC_SWAP = 6, /* a compare-and-exchange */
 };
+
+/* That code; also the bit of a slot's code that is the class's own. */
+#define TRACE_SYNC_LOOK_KNOWN 1
+#define TRACE_SYNC_SWAP_KNOWN 2
 
 /*
  * As small as possible: with many objects, the cost of an operation is to get this into the cache.
  */
 struct __attribute__((aligned(16))) trace_sync_slot {
 	uint64_t tag : 48;  /* of the object's id; most of the rest is its place */
-	uint64_t code : 16; /* of the last TRY, TIMED or VALUE */
+	uint64_t code : 16; /* of the last TRY, TIMED or VALUE; bits for LOOK and SWAP */
 	uint32_t seen;
 	uint16_t step[2]; /* of a wait the second; 0: none that could come again */
 };
@@ -174,7 +181,35 @@ static inline bool trace_sync_step(struct trace_sync_writer *w, uint32_t op, uin
 	return true;
 }
 
-/* One of this class that was not predicted, on an object that has an id. */
+/* The same for TRACE_SYNC_SWAP that takes, */
+static inline bool trace_sync_step_swap(struct trace_sync_writer *w, uint32_t op, uint64_t id,
+					uint32_t version)
+{
+	return !(trace_sync_slot(w->slot, id)->code & TRACE_SYNC_SWAP_KNOWN) &&
+	       trace_sync_step(w, op, id, version);
+}
+
+/* and for TRACE_SYNC_LOOK or TRACE_SYNC_SWAP that does not: `code` is theirs. */
+static inline bool trace_sync_step_known(struct trace_sync_writer *w, uint32_t op, uint64_t id,
+					 uint32_t code)
+{
+	const struct trace_sync_slot *s = trace_sync_slot(w->slot, id);
+
+	if (__builtin_expect(s->tag != trace_sync_tag(id) || !(s->code & code) ||
+				     w->ops + 1 == w->check_at,
+			     0))
+		return false;
+	trace_sync_add(w, op, id);
+	return true;
+}
+
+/* Does the thread remember this object? */
+static inline bool trace_sync_has(const struct trace_sync_slot *slots, uint64_t id)
+{
+	return slots[id >> 52].tag == trace_sync_tag(id);
+}
+
+/* One of TRACE_SYNC_PLAIN that was not predicted, on an object that has an id. */
 int trace_sync_put_take(struct trace_sync_writer *w, uint32_t op, uint64_t id, uint32_t version)
 	__attribute__((warn_unused_result));
 
@@ -240,6 +275,14 @@ static inline uint32_t trace_sync_foresee(const struct trace_sync_reader *r, uin
 	const struct trace_sync_slot *s = &r->slot[id >> 52];
 
 	return s->tag == trace_sync_tag(id) && s->step[0] ? s->seen + s->step[0] : 0;
+}
+
+/* The same for an operation of TRACE_SYNC_LOOK: is it one that takes nothing? */
+static inline bool trace_sync_foresee_known(const struct trace_sync_reader *r, uint64_t id)
+{
+	const struct trace_sync_slot *s = &r->slot[id >> 52];
+
+	return s->tag == trace_sync_tag(id) && (s->code & TRACE_SYNC_LOOK_KNOWN);
 }
 
 static inline void trace_sync_follow(struct trace_sync_reader *r, uint64_t id, uint32_t version)

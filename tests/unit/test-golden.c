@@ -17,7 +17,7 @@
 
 #include "base/mem.h"
 #include "base/varint.h"
-#include "../golden/format-2.h"
+#include "../golden/format-3.h"
 #include "scratch.h"
 #include "trace/calls.h"
 #include "trace/dir.h"
@@ -27,7 +27,7 @@
 #include "trace/order.h"
 #include "trace/sync.h"
 
-static const struct golden *const goldens[] = {&format_1, &format_2};
+static const struct golden *const goldens[] = {&format_1, &format_2, &format_3};
 
 static const struct golden *find_golden(unsigned version)
 {

@@ -3,6 +3,7 @@
  * Synchronisation records: whatever threads do to objects, each stream tells its thread's outcomes
  * again, in any order of the threads that the versions allow; also when the writer was killed.
  */
+#include "trace/numbers.h"
 #include "trace/sync.h"
 
 #include <errno.h>
@@ -37,12 +38,22 @@ static struct {
 } object[OBJECTS];
 static struct op ops[OPS];
 
+static bool is_atomic(enum trace_sync_class how)
+{
+	return how == TRACE_SYNC_LOOK || how == TRACE_SYNC_SWAP;
+}
+
+static uint32_t known_code(enum trace_sync_class how)
+{
+	return how == TRACE_SYNC_LOOK ? TRACE_SYNC_LOOK_KNOWN : TRACE_SYNC_SWAP_KNOWN;
+}
+
 /* Few objects are used often, many seldom; a thread stays with what it does for a while. */
 static void make_op(struct op *op, const struct op *before)
 {
-	static const enum trace_sync_class classes[] = {TRACE_SYNC_PLAIN, TRACE_SYNC_PLAIN,
-							TRACE_SYNC_TRY,   TRACE_SYNC_TIMED,
-							TRACE_SYNC_WAIT,  TRACE_SYNC_VALUE};
+	static const enum trace_sync_class classes[] = {
+		TRACE_SYNC_PLAIN, TRACE_SYNC_PLAIN, TRACE_SYNC_TRY,  TRACE_SYNC_TIMED,
+		TRACE_SYNC_WAIT,  TRACE_SYNC_VALUE, TRACE_SYNC_LOOK, TRACE_SYNC_SWAP};
 	uint32_t o;
 
 	*op = (struct op){.thread = (uint32_t)rnd(THREADS), .code_op = (uint32_t)rnd(30)};
@@ -53,16 +64,22 @@ static void make_op(struct op *op, const struct op *before)
 		op->object = (uint32_t)(rnd(3) ? rnd(5) : rnd(OBJECTS));
 	}
 	o = op->object;
-	op->how = classes[rnd(6)];
+	op->how = classes[rnd(8)];
 	if (op->how == TRACE_SYNC_VALUE) {
 		op->out.code = (uint32_t)rnd(2);
 		op->id = (o + 1) * 0xd1b54a32d192ed03ull;
 		return;
 	}
-	op->out.takes = op->how != TRACE_SYNC_TRY || rnd(3);
-	if (!op->out.takes || (op->how == TRACE_SYNC_TIMED && rnd(2)))
-		op->out.code = (uint32_t)(rnd(2) ? EBUSY : ETIMEDOUT);
 	op->first = !object[o].id;
+	if (is_atomic(op->how)) {
+		op->out.takes = op->first || rnd(3);
+		op->out.code = op->out.takes ? (uint32_t)(rnd(8) ? 0 : TRACE_SYNC_ELSEWHERE + 7)
+					     : known_code(op->how);
+	} else {
+		op->out.takes = op->how != TRACE_SYNC_TRY || rnd(3);
+		if (!op->out.takes || (op->how == TRACE_SYNC_TIMED && rnd(2)))
+			op->out.code = (uint32_t)(rnd(2) ? EBUSY : ETIMEDOUT);
+	}
 	if (op->out.takes) {
 		op->out.version = ++object[o].version;
 		if (op->first)
@@ -81,6 +98,12 @@ static int put(struct trace_sync_writer *w, const struct op *op)
 		return trace_sync_put(w, op->code_op, 0, &rec);
 	if (op->how == TRACE_SYNC_PLAIN && trace_sync_step(w, op->code_op, op->id, op->out.version))
 		return 0;
+	if (is_atomic(op->how) && !op->out.takes &&
+	    trace_sync_step_known(w, op->code_op, op->id, op->out.code))
+		return 0;
+	if (op->how == TRACE_SYNC_SWAP && op->out.takes && !op->out.code &&
+	    trace_sync_step_swap(w, op->code_op, op->id, op->out.version))
+		return 0;
 	if (op->first)
 		return trace_sync_put_new(w, op->code_op, op->how, op->id, &op->out);
 	if (op->how == TRACE_SYNC_PLAIN)
@@ -93,6 +116,13 @@ static bool follow_op(struct trace_sync_reader *r, const struct op *op, uint64_t
 {
 	uint32_t version = trace_sync_foresee(r, op->id);
 
+	if (op->how == TRACE_SYNC_LOOK && trace_sync_foresee_known(r, op->id) &&
+	    trace_sync_calm(r)) {
+		assert_false(op->out.takes);
+		trace_sync_follow(r, op->id, trace_sync_slot(r->slot, op->id)->seen);
+		*digest = trace_sync_digest(*digest, op->code_op, op->id);
+		return true;
+	}
 	if (op->how != TRACE_SYNC_PLAIN || op->first || !version || !trace_sync_calm(r))
 		return false;
 	assert_true(op->out.takes);

@@ -167,6 +167,7 @@ struct hook_thread_explore {
 struct hook_thread_sync {
 	uint64_t id_base, ids; /* of the objects it was the first to take */
 	uint64_t digest;
+	struct hook_atoms *atoms; /* what it knows of atomic variables; NULL until its first one */
 };
 
 /* Replay: what it waits for, and whether that can come; see hook/thread/life/stuck.c */

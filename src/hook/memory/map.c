@@ -331,13 +331,14 @@ void hook_memory_aside(void)
 	aside = true;
 }
 
-/* These have an opinion of where memory may be. */
+/* These have an opinion of where memory may be; our own runtimes, of the same names, have none. */
 static bool is_watched(void)
 {
 	const char *preload = getenv("LD_PRELOAD");
 
-	return (preload && strstr(preload, "/vgpreload_")) || dlsym(RTLD_DEFAULT, "__tsan_init") ||
-	       dlsym(RTLD_DEFAULT, "__msan_init");
+	return (preload && strstr(preload, "/vgpreload_")) ||
+	       (dlsym(RTLD_DEFAULT, "__sanitizer_set_death_callback") &&
+		(dlsym(RTLD_DEFAULT, "__tsan_init") || dlsym(RTLD_DEFAULT, "__msan_init")));
 }
 
 void hook_memory_start(void)

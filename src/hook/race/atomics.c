@@ -2,8 +2,10 @@
 /*
  * Atomic operations of C11 and C++. They are done, and order threads as they ask for: a release is
  * told before, an acquire after. They do not race with each other, and are not compared with plain
- * accesses. In which order they come is not recorded.
+ * accesses. If the program was compiled with --atomics, in which order they come is recorded: its
+ * table does them, and tells of them in that order. Otherwise it is chance.
  */
+#include "hook/atomic/plain.h"
 #include "hook/race/runtime.h"
 
 #define RELAXED 0
@@ -12,30 +14,39 @@
 
 extern const struct hook_race_table reprise_race;
 
+/* Of libreprise-atomics.so, if that is there. */
+extern struct hook_atomic_table reprise_atomics __attribute__((weak, visibility("default")));
+
+static bool by_table(void)
+{
+	return &reprise_atomics != NULL;
+}
+
 static void before(const volatile void *p, int order)
 {
-	if (order >= RELEASE)
+	if (order >= RELEASE && !by_table())
 		reprise_race.release((const void *)p);
 }
 
 static void after(const volatile void *p, int order)
 {
-	if (order != RELAXED && order != RELEASE)
+	if (order != RELAXED && order != RELEASE && !by_table())
 		reprise_race.acquire((const void *)p);
 }
 
-#define FETCH(bits, type, name, builtin)                                                           \
+#define FETCH(bits, n, type, name, ours)                                                           \
 	RUNTIME_EXPORT type __tsan_atomic##bits##_##name(volatile type *p, type v, int order);     \
 	type __tsan_atomic##bits##_##name(volatile type *p, type v, int order)                     \
 	{                                                                                          \
 		type was;                                                                          \
 		before(p, order);                                                                  \
-		was = builtin(p, v, __ATOMIC_SEQ_CST);                                             \
+		was = by_table() ? reprise_atomics.ours##n(p, v, order)                            \
+				 : hook_plain_##ours##n(p, v);                                     \
 		after(p, order);                                                                   \
 		return was;                                                                        \
 	}
 
-#define EXCHANGE(bits, type, name)                                                                 \
+#define EXCHANGE(bits, n, type, name)                                                              \
 	RUNTIME_EXPORT int __tsan_atomic##bits##_compare_exchange_##name(                          \
 		volatile type *p, type *expected, type v, int order, int failed);                  \
 	int __tsan_atomic##bits##_compare_exchange_##name(volatile type *p, type *expected,        \
@@ -43,52 +54,56 @@ static void after(const volatile void *p, int order)
 	{                                                                                          \
 		int done;                                                                          \
 		before(p, order);                                                                  \
-		done = __atomic_compare_exchange_n(p, expected, v, 0, __ATOMIC_SEQ_CST,            \
-						   __ATOMIC_SEQ_CST);                              \
+		done = by_table() ? reprise_atomics.swap##n(p, expected, v, order, failed)         \
+				  : hook_plain_swap##n(p, expected, v);                            \
 		after(p, done ? order : failed);                                                   \
 		return done;                                                                       \
 	}
 
-#define ATOMIC(bits, type)                                                                         \
+#define ATOMIC(bits, n, type)                                                                      \
 	RUNTIME_EXPORT type __tsan_atomic##bits##_load(const volatile type *p, int order);         \
 	RUNTIME_EXPORT void __tsan_atomic##bits##_store(volatile type *p, type v, int order);      \
 	RUNTIME_EXPORT type __tsan_atomic##bits##_compare_exchange_val(                            \
 		volatile type *p, type expected, type v, int order, int failed);                   \
 	type __tsan_atomic##bits##_load(const volatile type *p, int order)                         \
 	{                                                                                          \
-		type v = __atomic_load_n(p, __ATOMIC_SEQ_CST);                                     \
+		type v = by_table() ? reprise_atomics.load##n(p, order) : hook_plain_load##n(p);   \
 		after(p, order);                                                                   \
 		return v;                                                                          \
 	}                                                                                          \
 	void __tsan_atomic##bits##_store(volatile type *p, type v, int order)                      \
 	{                                                                                          \
 		before(p, order);                                                                  \
-		__atomic_store_n(p, v, __ATOMIC_SEQ_CST);                                          \
+		if (by_table())                                                                    \
+			reprise_atomics.store##n(p, v, order);                                     \
+		else                                                                               \
+			hook_plain_store##n(p, v, order);                                          \
 	}                                                                                          \
 	type __tsan_atomic##bits##_compare_exchange_val(volatile type *p, type expected, type v,   \
 							int order, int failed)                     \
 	{                                                                                          \
 		int done;                                                                          \
 		before(p, order);                                                                  \
-		done = __atomic_compare_exchange_n(p, &expected, v, 0, __ATOMIC_SEQ_CST,           \
-						   __ATOMIC_SEQ_CST);                              \
+		done = by_table() ? reprise_atomics.swap##n(p, &expected, v, order, failed)        \
+				  : hook_plain_swap##n(p, &expected, v);                           \
 		after(p, done ? order : failed);                                                   \
 		return expected;                                                                   \
 	}                                                                                          \
-	EXCHANGE(bits, type, strong)                                                               \
-	EXCHANGE(bits, type, weak)                                                                 \
-	FETCH(bits, type, exchange, __atomic_exchange_n)                                           \
-	FETCH(bits, type, fetch_add, __atomic_fetch_add)                                           \
-	FETCH(bits, type, fetch_sub, __atomic_fetch_sub)                                           \
-	FETCH(bits, type, fetch_and, __atomic_fetch_and)                                           \
-	FETCH(bits, type, fetch_or, __atomic_fetch_or)                                             \
-	FETCH(bits, type, fetch_xor, __atomic_fetch_xor)                                           \
-	FETCH(bits, type, fetch_nand, __atomic_fetch_nand)
+	EXCHANGE(bits, n, type, strong)                                                            \
+	EXCHANGE(bits, n, type, weak)                                                              \
+	FETCH(bits, n, type, exchange, exchange)                                                   \
+	FETCH(bits, n, type, fetch_add, add)                                                       \
+	FETCH(bits, n, type, fetch_sub, sub)                                                       \
+	FETCH(bits, n, type, fetch_and, and)                                                       \
+	FETCH(bits, n, type, fetch_or, or)                                                         \
+	FETCH(bits, n, type, fetch_xor, xor)                                                       \
+	FETCH(bits, n, type, fetch_nand, nand)
 
-ATOMIC(8, uint8_t)
-ATOMIC(16, uint16_t)
-ATOMIC(32, uint32_t)
-ATOMIC(64, uint64_t)
+ATOMIC(8, 1, uint8_t)
+ATOMIC(16, 2, uint16_t)
+ATOMIC(32, 4, uint32_t)
+ATOMIC(64, 8, uint64_t)
+ATOMIC(128, 16, hook_uint128)
 
 RUNTIME_EXPORT void __tsan_atomic_thread_fence(int order);
 RUNTIME_EXPORT void __tsan_atomic_signal_fence(int order);

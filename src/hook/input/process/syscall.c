@@ -16,6 +16,7 @@
 #include "hook/common/real.h"
 #include "hook/input/process/filter.h"
 #include "hook/session/unseen.h"
+#include "hook/thread/atomic/atom.h"
 #include "hook/thread/serial/baton.h"
 #include "hook/thread/serial/serial.h"
 #include "hook/thread/sync/sync.h"
@@ -250,7 +251,10 @@ static struct {
 	QUIET(keyctl),
 };
 
-/* In serial mode its threads run one after the other, and alone none is there to be ordered. */
+/*
+ * In serial mode its threads run one after the other, alone none is there to be ordered, and where
+ * atomic operations are recorded these have the order.
+ */
 static void note_futex(long operation)
 {
 	static struct hook_unseen futex = {
@@ -268,7 +272,7 @@ static void note_futex(long operation)
 			       operation == FUTEX_TRYLOCK_PI || operation == FUTEX_UNLOCK_PI ||
 			       operation == FUTEX_WAIT_REQUEUE_PI))
 		hook_unseen(&heirs);
-	else if (hook_sync_mode && !hook_baton_on &&
+	else if (hook_sync_mode && !hook_baton_on && !hook_atoms_on &&
 		 (operation == FUTEX_WAIT || operation == FUTEX_WAIT_BITSET))
 		hook_unseen(&futex);
 }

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "hook/common/hook.h"
+#include "hook/thread/serial/baton.h"
 
 int __cxa_guard_acquire(uint8_t *guard);
 void __cxa_guard_release(uint8_t *guard);
@@ -96,7 +97,11 @@ HOOK_EXPORT int __cxa_guard_acquire(uint8_t *guard)
 		find();
 		hook_depth = depth;
 	}
+	/* How it waits for another thread is its own affair, unless threads take turns. */
+	if (!depth && !hook_baton_on)
+		hook_depth = 1;
 	makes = real.acquire(guard);
+	hook_depth = depth;
 	hook_statics += makes != 0;
 	return makes;
 }

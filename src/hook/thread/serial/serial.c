@@ -14,6 +14,7 @@
 #include <threads.h>
 #include <unistd.h>
 
+#include "hook/thread/atomic/atom.h"
 #include "hook/thread/call/real.h"
 #include "hook/thread/serial/baton.h"
 
@@ -177,7 +178,9 @@ struct futex_call {
 
 #define FUTEX_FAILED 0x1000 /* and then the errno */
 
-/* In replay nobody waits, since the order of turns is that of the waits, too; but others may wait.
+/*
+ * In replay nobody waits, since the order of turns, or of atomic operations, is that of the waits,
+ * too; but others may wait.
  */
 static int act_futex(struct hook_thread *t, const struct hook_sync_call *c, int code)
 {
@@ -214,6 +217,8 @@ static int do_futex(struct futex_call *f, const void *site)
 	struct hook_sync_call c = {.op = SYNC_FUTEX, .cond = f, .site = site};
 	HOOK_SYNC_ENTER(t);
 
+	if (!hook_baton_on)
+		return hook_sync_mode->value(t, &c, trace_sync_op_id(c.op), act_futex);
 	if (f->waits || hook_process.mode == HOOK_REPLAY)
 		hook_baton_leave(t);
 	{
@@ -227,7 +232,7 @@ bool hook_serial_futex(const long arg[6], long *result)
 	struct futex_call f = {arg, futex_waits(arg[1])};
 	int error = errno, code;
 
-	if (!hook_baton_on || !hook_sync_is_on(NULL))
+	if ((!hook_baton_on && !hook_atoms_on) || !hook_sync_is_on(NULL))
 		return false;
 	code = do_futex(&f, SITE);
 	errno = code < FUTEX_FAILED ? error : code - FUTEX_FAILED;

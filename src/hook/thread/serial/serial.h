@@ -10,7 +10,7 @@ const struct hook_sync_mode *hook_sync_serial(const struct hook_sync_mode *mode)
 
 /*
  * The futex system call, by syscall(): it may make the thread wait, and its result is an outcome.
- * False if this is not serial mode.
+ * False if that is not recorded: neither is this serial mode, nor are atomic operations recorded.
  */
 bool hook_serial_futex(const long arg[6], long *result);
 

@@ -12,7 +12,8 @@ struct hook_sync_entry {
 	uint32_t version[2];
 	pid_t owner; /* of a lock that says nothing about its owner */
 	uint32_t depth;
-	void *more; /* of a barrier: who meets there */
+	void *more;             /* of a barrier: who meets there */
+	struct hook_atom *atom; /* of an atomic variable, see hook/thread/atomic/ */
 };
 
 /* The entry, made if there is none. Never NULL: without memory recording stops. */

@@ -11,6 +11,7 @@
 #include "hook/common/done.h"
 #include "hook/kit/text.h"
 #include "hook/session/halt.h"
+#include "hook/thread/atomic/atom.h"
 #include "hook/thread/call/real.h"
 #include "hook/thread/evaluate/account.h"
 #include "hook/thread/serial/baton.h"
@@ -97,6 +98,7 @@ void hook_sync_close(struct hook_thread *t)
 	char text[96];
 	struct hook_text out = hook_text_in(text, sizeof(text));
 
+	hook_atoms_close(t);
 	if (hook_process.mode == HOOK_RECORD) {
 		trace_sync_close(&t->record.sync);
 		return;

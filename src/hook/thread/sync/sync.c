@@ -16,6 +16,7 @@
 #include "hook/program/atomics.h"
 #include "hook/program/modules.h"
 #include "hook/session/unseen.h"
+#include "hook/thread/atomic/atom.h"
 #include "hook/thread/call/real.h"
 #include "hook/thread/gomp/gomp.h"
 #include "hook/thread/life/stuck.h"
@@ -139,6 +140,7 @@ void hook_sync_start(void)
 		tell_of_engines(serial);
 	if (!serial) {
 		hook_sync_quick = how_quick();
+		hook_atoms_start();
 		return;
 	}
 	hook_baton_start(hook_thread_self());
@@ -149,6 +151,7 @@ void hook_sync_stop(void)
 {
 	hook_sync_quick = HOOK_QUICK_NEVER;
 	hook_race_stop();
+	hook_atoms_stop();
 	hook_sync_mode = NULL;
 	hook_sync_replays = false;
 	hook_baton_stop();

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where atoms are kept: a table by address has them (sync/objects.c), and each thread remembers the
+ * ones that it used last. Invariant: an atom stays where it is, and stands for its address to the
+ * end.
+ */
+#include "hook/thread/atomic/atom.h"
+
+#include <dlfcn.h>
+#include <stddef.h>
+
+#include "hook/kit/lock.h"
+#include "hook/kit/pages.h"
+#include "hook/kit/random.h"
+#include "hook/thread/sync/objects.h"
+
+#define CHUNK (256 * 1024) /* bytes of atoms at a time */
+
+bool hook_atoms_on;
+
+static struct hook_atomic_table *table, of_program;
+
+void hook_atoms_start(void)
+{
+	table = dlsym(RTLD_DEFAULT, HOOK_ATOMIC_NAME);
+	if (!table || table->version != HOOK_ATOMIC_VERSION)
+		return;
+	of_program = *table;
+	*table = hook_sync_replays ? hook_atomic_replay : hook_atomic_record;
+	hook_atoms_on = true;
+}
+
+void hook_atoms_stop(void)
+{
+	if (hook_atoms_on)
+		*table = of_program;
+	hook_atoms_on = false;
+}
+
+void hook_atoms_close(struct hook_thread *t)
+{
+	hook_pages_free(t->sync.atoms, sizeof(*t->sync.atoms));
+	t->sync.atoms = NULL;
+}
+
+static void say_full(struct hook_thread *t)
+{
+	if (hook_process.mode == HOOK_REPLAY)
+		hook_failed(t, "there is no memory for a table of atomic variables");
+	hook_stop_recording(t, TRACE_STOP_TABLE, 0,
+			    "there is no memory for a table of its atomic variables");
+}
+
+static struct hook_atom *new_atom(void)
+{
+	static struct hook_lock locked;
+	static struct hook_atom *next, *end;
+	struct hook_atom *made = NULL;
+
+	hook_lock_take(&locked);
+	if (next == end) {
+		next = hook_pages(CHUNK);
+		end = next ? next + CHUNK / sizeof(*next) : NULL;
+	}
+	if (next)
+		made = next++;
+	hook_lock_give(&locked);
+	return made;
+}
+
+static struct hook_atom *atom_at(const volatile void *p)
+{
+	struct hook_sync_entry *e = hook_sync_entry((void *)(uintptr_t)p);
+	struct hook_atom *there = __atomic_load_n(&e->atom, __ATOMIC_ACQUIRE), *made;
+
+	if (there)
+		return there;
+	made = new_atom();
+	if (!made || __atomic_compare_exchange_n(&e->atom, &there, made, false, __ATOMIC_ACQ_REL,
+						 __ATOMIC_ACQUIRE))
+		return made;
+	return there;
+}
+
+struct hook_atom *hook_atom_find(struct hook_thread *t, const volatile void *p)
+{
+	struct hook_atom *a = atom_at(p);
+
+	if (!t->sync.atoms)
+		t->sync.atoms = hook_pages(sizeof(*t->sync.atoms));
+	if (!a || !t->sync.atoms) {
+		say_full(t);
+		return NULL;
+	}
+	t->sync.atoms->near[hook_atom_place(p)].address = p;
+	t->sync.atoms->near[hook_atom_place(p)].atom = a;
+	return a;
+}
+
+uint32_t hook_atom_code(hook_uint128 found)
+{
+	uint64_t mixed =
+		hook_random_spread((uint64_t)found ^ hook_random_spread((uint64_t)(found >> 64)));
+
+	return TRACE_SYNC_ELSEWHERE | (uint32_t)(mixed >> 40);
+}
