@@ -16,6 +16,7 @@
 #include "cmd/data-races.h"
 #include "cmd/races.h"
 #include "launch/moved.h"
+#include "launch/valgrind.h"
 #include "trace/run.h"
 
 #define TOP 10
@@ -78,17 +79,20 @@ static int check_one_program(const struct trace_run *run)
 	return 0;
 }
 
+/* Without a twin, the program itself is replayed in Valgrind. */
 static int show_data(const struct trace_run *run, const char *twin, bool json, size_t top)
 {
 	struct cmd_data_races races;
 	struct replay_races found;
+	char *program;
 	int code = check_one_program(run);
 
 	if (!code)
 		code = replay_races(run, twin, &found);
 	if (code)
 		return code;
-	cmd_data_races_group(&races, &found, twin);
+	program = twin ? rp_strdup(twin) : launch_moved_path(run->rank[0].start.program);
+	cmd_data_races_group(&races, &found, program);
 	if (json)
 		cmd_data_races_print_json(&races);
 	else
@@ -96,6 +100,7 @@ static int show_data(const struct trace_run *run, const char *twin, bool json, s
 	code = races.count ? EXIT_RACES : 0;
 	cmd_data_races_free(&races);
 	replay_races_free(&found);
+	free(program);
 	return code;
 }
 
@@ -125,13 +130,41 @@ static int say_how(const struct trace_run *run)
 {
 	rp_say("the run in %s has threads and no MPI: to see which data raced, build the program "
 	       "by 'reprise cc', as in make CC=\"reprise cc gcc\", which makes %s-checked beside "
-	       "it, and ask again",
+	       "it, and ask again; or install Valgrind and Reprise's tool for it",
 	       run->dir.show, run->rank[0].start.program);
 	return RP_EXIT_BAD_INPUT;
 }
 
-/* Threads without MPI, or a twin that is named: it is about data. -1: about messages. */
-static int try_data(const char *trace, const char *named, bool json, size_t top)
+/* By the best means at hand. */
+static int show_threads(const struct trace_run *run, bool json, size_t top)
+{
+	char *twin = twin_beside(run);
+	int code;
+
+	if (!twin && !launch_valgrind_is_here())
+		return say_how(run);
+	if (!twin)
+		rp_say("there is no %s-checked ('reprise cc' makes it): the program itself is "
+		       "replayed, in Valgrind",
+		       run->rank[0].start.program);
+	code = show_data(run, twin, json, top);
+	free(twin);
+	return code;
+}
+
+static int require_valgrind(void)
+{
+	const char *library;
+	char *tool;
+	int code = launch_valgrind_require(&tool, &library);
+
+	if (!code)
+		free(tool);
+	return code;
+}
+
+/* Threads without MPI, or a means that is named: it is about data. -1: about messages. */
+static int try_data(const char *trace, const char *named, bool valgrind, bool json, size_t top)
 {
 	char *twin = named ? realpath(named, NULL) : NULL;
 	struct trace_run_rank sum;
@@ -142,26 +175,38 @@ static int try_data(const char *trace, const char *named, bool json, size_t top)
 		rp_say("there is no program %s", named);
 		return RP_EXIT_BAD_INPUT;
 	}
-	code = trace_run_open(&run, trace);
+	code = valgrind ? require_valgrind() : 0;
+	if (!code)
+		code = trace_run_open(&run, trace);
 	if (code)
 		goto free_twin;
 	trace_run_total(&run, &sum);
 	code = -1;
-	if (!twin && run.ranks && sum.syncs && !has_mpi(&run)) {
-		twin = twin_beside(&run);
-		if (!twin)
-			code = say_how(&run);
-	}
-	if (twin)
+	if (twin || valgrind)
 		code = show_data(&run, twin, json, top);
+	else if (run.ranks && sum.syncs && !has_mpi(&run))
+		code = show_threads(&run, json, top);
 	trace_run_close(&run);
 free_twin:
 	free(twin);
 	return code;
 }
 
+static int run_wanted(const char *trace, const char *twin, bool valgrind, bool json, size_t top)
+{
+	int code;
+
+	if (twin && valgrind) {
+		rp_say("--using and --valgrind are two means for the same: give one of them");
+		return RP_EXIT_BAD_INPUT;
+	}
+	code = try_data(trace, twin, valgrind, json, top);
+	return code >= 0 ? code : show(trace, json, top);
+}
+
 struct wanted {
 	const char *twin;
+	bool valgrind;
 	bool all;
 	size_t top;
 	unsigned format;
@@ -173,6 +218,10 @@ static const struct cmd_option options[] = {
 	 .kind = CMD_TEXT,
 	 .target = offsetof(struct wanted, twin),
 	 .help = "the checked twin, made by 'reprise cc': which data threads raced for"},
+	{.name = "valgrind",
+	 .kind = CMD_FLAG,
+	 .target = offsetof(struct wanted, valgrind),
+	 .help = "the same of the recorded program itself, replayed in Valgrind"},
 	{.name = "all",
 	 .kind = CMD_FLAG,
 	 .target = offsetof(struct wanted, all),
@@ -196,10 +245,8 @@ static int run(int argc, char **argv)
 
 	if (code)
 		return code;
-	code = try_data(operands.first, w.twin, w.format == CMD_FORMAT_JSON, w.all ? 0 : w.top);
-	if (code >= 0)
-		return code;
-	return show(operands.first, w.format == CMD_FORMAT_JSON, w.all ? 0 : w.top);
+	return run_wanted(operands.first, w.twin, w.valgrind, w.format == CMD_FORMAT_JSON,
+			  w.all ? 0 : w.top);
 }
 
 const struct cmd_verb cmd_races = {
@@ -213,7 +260,8 @@ const struct cmd_verb cmd_races = {
 		 "With --using, or for a program without MPI, it is the data that threads used "
 		 "with no order between them: both places, threads and stacks, and the variable. "
 		 "The run is replayed twice, with PROGRAM instead of the recorded program. "
-		 "Without --using that is the file beside it with -checked at the end.\n",
+		 "Without --using that is the file beside it with -checked at the end; if there "
+		 "is none, the program itself is replayed in Valgrind, which takes longer.\n",
 	.options = options,
 	.notes = "Without TRACE, the newest trace is used. The exit status is 0 without races, 1 "
 		 "with races, 2 if the trace cannot be read.\n",

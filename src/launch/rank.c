@@ -25,6 +25,7 @@
 #include "launch/program.h"
 #include "launch/restore.h"
 #include "launch/stdin.h"
+#include "launch/valgrind.h"
 #include "trace/dir.h"
 #include "trace/meta.h"
 
@@ -46,6 +47,28 @@ static int become(const char *path, char *const *argv)
 	execvpe(path, argv, environ);
 	rp_say("cannot start %s: %s", argv[0], strerror(errno));
 	return errno == ENOENT ? RP_EXIT_NOT_FOUND : RP_EXIT_CANNOT_EXEC;
+}
+
+/* The tool finds the program as execvp would; its own libraries are those of Valgrind. */
+static int become_watched(char *const *argv)
+{
+	char *tool;
+	const char *library;
+	size_t n = 0, most = rp_strings_count((char **)argv) + 5;
+	char **words = rp_alloc(most, sizeof(*words));
+	int rc = launch_valgrind_require(&tool, &library);
+
+	if (rc)
+		return rc;
+	words[n++] = tool;
+	words[n++] = "--tool=reprise";
+	words[n++] = "--quiet";
+	words[n++] = "--vgdb=no";
+	while (*argv)
+		words[n++] = *argv++;
+	setenv("VALGRIND_LIB", library, 1);
+	setenv("VALGRIND_LAUNCHER", tool, 1);
+	return become(tool, words);
 }
 
 static void clear_variables(void)
@@ -315,7 +338,7 @@ static int replay(const struct launch_rank *how)
 	launch_environ_pad(path, how->argv, start.stack);
 	rp_say_to(STDERR_FILENO);
 	fix_addresses(how->rank);
-	return become(path, how->argv);
+	return how->valgrind ? become_watched(how->argv) : become(path, how->argv);
 }
 
 /*

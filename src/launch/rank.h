@@ -18,6 +18,7 @@ struct launch_rank {
 	const char *output; /* a directory for the standard output and error of the rank, or NULL */
 	const char *restore; /* replay: the image from which it goes on, or NULL */
 	const char *twin;    /* replay: runs in place of the program, or NULL */
+	bool valgrind;       /* replay: the program runs in our Valgrind tool */
 	bool force;          /* replay: a changed program is replayed all the same */
 	bool system_heap;    /* record: the program's malloc stays libc's */
 	uint64_t snapshot;   /* record: so many bytes of the files it reads are copied */

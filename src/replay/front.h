@@ -42,6 +42,7 @@ struct replay_front {
 	double patience;
 	char **command;   /* given by the user, or NULL */
 	const char *twin; /* runs in place of the program: an absolute path, or NULL */
+	bool valgrind;    /* the program runs in our Valgrind tool */
 	bool explore;     /* along the prelude in the trace, recording into it */
 	char *output;     /* a directory for what the ranks and the launcher print, or NULL */
 	const struct replay_pass *pass; /* something is made of the run (pass.h), or NULL */

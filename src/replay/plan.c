@@ -22,7 +22,7 @@ static char **rank_prefix(const struct replay_front *f)
 {
 	size_t n = 0, moves;
 	const struct launch_moved *moved = launch_moved_all(&moves);
-	char **words = rp_alloc(18 + 2 * moves, sizeof(*words));
+	char **words = rp_alloc(19 + 2 * moves, sizeof(*words));
 
 	words[n++] = launch_self();
 	words[n++] = "rank";
@@ -49,6 +49,8 @@ static char **rank_prefix(const struct replay_front *f)
 		words[n++] = "--using";
 		words[n++] = (char *)f->twin;
 	}
+	if (f->valgrind)
+		words[n++] = "--valgrind";
 	if (f->noisy)
 		words[n++] = rp_format("--noise=%" PRIu64, f->noise);
 	words[n++] = "--";

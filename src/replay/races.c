@@ -166,8 +166,11 @@ static const struct replay_pass pass = {
 
 static int run_pass(const struct trace_run *run, const char *twin, bool is_second)
 {
-	struct replay_front f = {
-		.run = run, .ranks = run->ranks, .patience = PATIENCE, .twin = twin};
+	struct replay_front f = {.run = run,
+				 .ranks = run->ranks,
+				 .patience = PATIENCE,
+				 .twin = twin,
+				 .valgrind = !twin};
 	int code = replay_check(&f);
 
 	second = is_second;

@@ -32,8 +32,8 @@ struct replay_races {
 };
 
 /*
- * `twin` is an absolute path. 0, or the exit code after saying why not; a replay that leaves the
- * recording is none if something was found before.
+ * `twin` is an absolute path; NULL: the program itself, in our Valgrind tool. 0, or the exit code
+ * after saying why not; a replay that leaves the recording is none if something was found before.
  */
 int replay_races(const struct trace_run *run, const char *twin, struct replay_races *races)
 	__attribute__((warn_unused_result));

@@ -194,6 +194,7 @@ int replay_become(const struct replay_front *f, size_t rank)
 		.explore = f->explore,
 		.output = f->output,
 		.twin = f->twin,
+		.valgrind = f->valgrind,
 		.restore = f->image ? f->image[rank] : NULL,
 		.force = f->force,
 		.noisy = f->noisy,

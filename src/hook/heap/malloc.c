@@ -374,6 +374,8 @@ void hook_heap_start(void)
 	stranger = heap_system_stranger((const void *)own_malloc, &base);
 	if (stranger || (heap && strcmp(heap, "system") == 0)) {
 		leave_it(stranger ? stranger : "system", base);
+		if (stranger && strcmp(stranger, "valgrind") == 0)
+			heap_system_watch();
 		return;
 	}
 	heap_note_start();

@@ -26,6 +26,9 @@ extern struct heap_system heap_system;
 /* Good at any time, from the first call that the dynamic loader makes on. */
 void heap_system_resolve(void) __attribute__((cold));
 
+/* From now on, blocks are told to who looks for races: see watched.c. */
+void heap_system_watch(void);
+
 /* Memory for the dynamic loader while it looks up names for us; never freed. */
 void *heap_early_alloc(size_t n);
 bool heap_early_owns(const void *p);

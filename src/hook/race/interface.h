@@ -41,4 +41,24 @@ struct hook_race_table {
 	void (*reset)(const void *address, size_t n);
 };
 
+/*
+ * The same for a program that was not compiled for it, and runs in the Valgrind tool (valgrind/):
+ * client requests, whose arguments are those of the functions. Numbers of the tool 'R', 'P'.
+ */
+enum hook_race_request {
+	HOOK_RACE_REQUEST_VERSION = 1, /* gives HOOK_RACE_VERSION */
+	HOOK_RACE_REQUEST_START,       /* without frames */
+	HOOK_RACE_REQUEST_MODULE,      /* file, where it is loaded, its end */
+	HOOK_RACE_REQUEST_STOP,
+	HOOK_RACE_REQUEST_FORK,
+	HOOK_RACE_REQUEST_BEGIN,
+	HOOK_RACE_REQUEST_END,
+	HOOK_RACE_REQUEST_ACQUIRE,
+	HOOK_RACE_REQUEST_RELEASE,
+	HOOK_RACE_REQUEST_FORGET,
+	HOOK_RACE_REQUEST_ARRIVE,
+	HOOK_RACE_REQUEST_LEAVE,
+	HOOK_RACE_REQUEST_RESET, /* and where it was allocated */
+};
+
 #endif

@@ -82,9 +82,20 @@ static void put_text(struct race_log_entry *e, const char *text)
 	memcpy(e->text, text, n < RACE_LOG_TEXT ? n : RACE_LOG_TEXT - 1);
 }
 
+void runtime_log_module(const char *name, uint64_t address, uint64_t end)
+{
+	struct race_log_entry *e = runtime_log_new();
+
+	if (!e)
+		return;
+	put_text(e, name);
+	e->address = address;
+	e->value = end;
+	runtime_log_put(e, RACE_LOG_MODULE);
+}
+
 static int put_module(struct dl_phdr_info *info, size_t size, void *arg)
 {
-	struct race_log_entry *e;
 	uint64_t end = 0;
 
 	(void)size;
@@ -95,13 +106,7 @@ static int put_module(struct dl_phdr_info *info, size_t size, void *arg)
 		if (p->p_type == PT_LOAD && p->p_vaddr + p->p_memsz > end)
 			end = p->p_vaddr + p->p_memsz;
 	}
-	e = runtime_log_new();
-	if (!e)
-		return 0;
-	put_text(e, info->dlpi_name);
-	e->address = info->dlpi_addr;
-	e->value = info->dlpi_addr + end;
-	runtime_log_put(e, RACE_LOG_MODULE);
+	runtime_log_module(info->dlpi_name, info->dlpi_addr, info->dlpi_addr + end);
 	return 0;
 }
 

@@ -23,6 +23,7 @@ struct race_log_entry;
 
 int runtime_log_open(int dir, const char *name);
 void runtime_log_modules(void);
+void runtime_log_module(const char *name, uint64_t address, uint64_t end);
 void runtime_log_thread(const struct race_thread *t, const char *name);
 void runtime_log_race(const struct race_found *f);
 

@@ -206,6 +206,8 @@ const struct hook_sync_mode *hook_race_start(const struct hook_sync_mode *mode)
 	char name[64], watch[64];
 	int dir;
 
+	if (!table)
+		table = hook_race_of_valgrind();
 	if (!table || table->version != HOOK_RACE_VERSION)
 		return mode;
 	snprintf(name, sizeof(name), "races-%04u-%u", hook_process.rank, hook_process.process);

@@ -17,6 +17,9 @@
 
 extern const struct hook_race_table *hook_race; /* NULL: nobody wants to know */
 
+/* The table of our Valgrind tool, if the program runs in it; else NULL. */
+const struct hook_race_table *hook_race_of_valgrind(void);
+
 /* The first thread is about to be made: the mode that tells, or the one that is given. */
 const struct hook_sync_mode *hook_race_start(const struct hook_sync_mode *mode);
 void hook_race_stop(void);

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of a program that was not compiled for it and runs in our Valgrind tool: each function
+ * is a request to the tool. A request is a row of instructions that does nothing, and that Valgrind
+ * knows. It is part of Valgrind's published interface.
+ */
+#include <link.h>
+
+#include "hook/common/process.h"
+#include "hook/thread/race/race.h"
+
+#define TOOL ((uintptr_t)'R' << 24 | (uintptr_t)'P' << 16)
+
+static uintptr_t request(enum hook_race_request what, uintptr_t a, uintptr_t b, uintptr_t c)
+{
+	volatile uintptr_t words[6] = {TOOL | (uintptr_t)what, a, b, c, 0, 0};
+	uintptr_t result = 0;
+
+	__asm__ volatile("rolq $3, %%rdi; rolq $13, %%rdi\n\t"
+			 "rolq $61, %%rdi; rolq $51, %%rdi\n\t"
+			 "xchgq %%rbx, %%rbx"
+			 : "+d"(result)
+			 : "a"(words)
+			 : "cc", "memory");
+	return result;
+}
+
+static int put_module(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	uintptr_t end = 0;
+
+	(void)size;
+	(void)arg;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+
+		if (p->p_type == PT_LOAD && p->p_vaddr + p->p_memsz > end)
+			end = p->p_vaddr + p->p_memsz;
+	}
+	request(HOOK_RACE_REQUEST_MODULE, (uintptr_t)info->dlpi_name, info->dlpi_addr,
+		info->dlpi_addr + end);
+	return 0;
+}
+
+static int start(int dir, const char *name, const char *watch,
+		 const struct hook_race_frames *frames)
+{
+	int rc = (int)request(HOOK_RACE_REQUEST_START, (uintptr_t)dir, (uintptr_t)name,
+			      (uintptr_t)watch);
+
+	(void)frames;
+	if (!rc)
+		dl_iterate_phdr(put_module, NULL);
+	return rc;
+}
+
+static void stop(void)
+{
+	request(HOOK_RACE_REQUEST_STOP, 0, 0, 0);
+}
+
+static void *fork_child(const char *name)
+{
+	return (void *)request(HOOK_RACE_REQUEST_FORK, (uintptr_t)name, 0, 0);
+}
+
+static void begin(void *child)
+{
+	request(HOOK_RACE_REQUEST_BEGIN, (uintptr_t)child, 0, 0);
+}
+
+static void end(void)
+{
+	request(HOOK_RACE_REQUEST_END, 0, 0, 0);
+}
+
+static void acquire(const void *object)
+{
+	request(HOOK_RACE_REQUEST_ACQUIRE, (uintptr_t)object, 0, 0);
+}
+
+static void release(const void *object)
+{
+	request(HOOK_RACE_REQUEST_RELEASE, (uintptr_t)object, 0, 0);
+}
+
+static void forget(const void *object)
+{
+	request(HOOK_RACE_REQUEST_FORGET, (uintptr_t)object, 0, 0);
+}
+
+static void *arrive(const void *object, uint32_t count)
+{
+	return (void *)request(HOOK_RACE_REQUEST_ARRIVE, (uintptr_t)object, count, 0);
+}
+
+static void leave(const void *object, void *meeting)
+{
+	request(HOOK_RACE_REQUEST_LEAVE, (uintptr_t)object, (uintptr_t)meeting, 0);
+}
+
+static void reset(const void *address, size_t n)
+{
+	request(HOOK_RACE_REQUEST_RESET, (uintptr_t)address, n, 0);
+}
+
+static const struct hook_race_table table = {
+	.version = HOOK_RACE_VERSION,
+	.start = start,
+	.stop = stop,
+	.fork = fork_child,
+	.begin = begin,
+	.end = end,
+	.acquire = acquire,
+	.release = release,
+	.forget = forget,
+	.arrive = arrive,
+	.leave = leave,
+	.reset = reset,
+};
+
+const struct hook_race_table *hook_race_of_valgrind(void)
+{
+	return request(HOOK_RACE_REQUEST_VERSION, 0, 0, 0) == HOOK_RACE_VERSION ? &table : NULL;
+}

@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A Valgrind tool that tells the engine of src/race/ of each access of a program that was not
+ * compiled for it. Synchronisation comes by client requests of the hook library, which replays the
+ * program (src/hook/thread/race/valgrind.c). Beside that it is the runtime of checked programs
+ * (src/hook/race/): the same functions, of which Valgrind lets one thread at a time in.
+ *
+ * What libc, the loader, MPI and Reprise itself do is not looked at: they have locks of their own.
+ * An instruction with a lock prefix orders threads, on its address, and is no access.
+ */
+#include "pub_tool_basics.h"
+#include "pub_tool_debuginfo.h"
+#include "pub_tool_libcbase.h"
+#include "pub_tool_libcprint.h"
+#include "pub_tool_libcassert.h"
+#include "pub_tool_libcproc.h"
+#include "pub_tool_machine.h"
+#include "pub_tool_stacktrace.h"
+#include "pub_tool_threadstate.h"
+#include "pub_tool_tooliface.h"
+#include "valgrind.h"
+
+#include "hook/race/runtime.h"
+#include "race/inner.h"
+
+#define THREADS 2048 /* of Valgrind's numbers */
+#define FRAMES 32
+
+extern const struct hook_race_table reprise_race;
+
+static struct race_thread *self[THREADS], *nobody;
+static ThreadId running = 1;
+static Bool at_work;
+
+/* Whoever runs now has this thread's state in runtime_self. */
+static void switch_to(ThreadId tid)
+{
+	if (tid == running || tid >= THREADS)
+		return;
+	self[running] = runtime_self;
+	running = tid;
+	runtime_self = self[tid] ? self[tid] : nobody;
+}
+
+static void start_client(ThreadId tid, ULong blocks)
+{
+	(void)blocks;
+	switch_to(tid);
+}
+
+/* The places of accesses are addresses of instructions; the log wants what they return to. */
+static unsigned walk(const void *site, uint64_t *frame, unsigned most)
+{
+	Addr ips[FRAMES];
+	UInt n = VG_(get_StackTrace)(running, ips, FRAMES, NULL, NULL, 0);
+	unsigned k = 0;
+
+	(void)site;
+	for (; k < n && k < most; k++)
+		frame[k] = ips[k] + 1;
+	return k;
+}
+
+static const struct hook_race_frames frames = {walk};
+
+static void start(const UWord *arg, UWord *result)
+{
+	*result = (UWord)(Word)reprise_race.start((int)arg[1], (const char *)arg[2],
+						  (const char *)arg[3], &frames);
+	at_work = *result == 0;
+}
+
+/* What the last thread on this stack did there is over. */
+static void begin(void *child)
+{
+	Addr end = VG_(thread_get_stack_max)(running);
+	SizeT n = VG_(thread_get_stack_size)(running);
+
+	reprise_race.begin(child);
+	if (end && n && n < end)
+		reprise_race.reset((const void *)(end - n), n);
+}
+
+static void module(const UWord *arg)
+{
+	runtime_log_module((const char *)arg[1], arg[2], arg[3]);
+}
+
+static Bool is_left_out(Addr a)
+{
+	static const HChar *const names[] = {
+		"libreprise", "ld-linux", "libc.so",  "libc-2",   "libm.so",   "libpthread",
+		"vgpreload",  "libgomp",  "libgcc_s", "libmpi",   "libopen-",  "mca_",
+		"libuc",      "libpmi",   "libhwloc", "libevent", "libfabric", NULL};
+	const HChar *file = NULL, *slash;
+
+	if (!VG_(get_objname)(VG_(current_DiEpoch)(), a, &file) || !file)
+		return False;
+	slash = VG_(strrchr)(file, '/');
+	for (UInt i = 0; names[i]; i++) {
+		if (VG_(strstr)(slash ? slash : file, names[i]))
+			return True;
+	}
+	return False;
+}
+
+/* Where the program asked for the block of memory that a request is about. */
+static const void *caller(void)
+{
+	Addr ips[FRAMES];
+	UInt n, k = 0;
+
+	if (!runtime_watches)
+		return NULL;
+	n = VG_(get_StackTrace)(running, ips, FRAMES, NULL, NULL, 0);
+	while (k < n && is_left_out(ips[k]))
+		k++;
+	return k < n ? (const void *)(ips[k] + 1) : NULL;
+}
+
+static Bool request(ThreadId tid, UWord *arg, UWord *result)
+{
+	const void *object = (const void *)arg[1];
+
+	if (!VG_IS_TOOL_USERREQ('R', 'P', arg[0]))
+		return False;
+	switch_to(tid);
+	*result = 0;
+	switch (arg[0] & 0xffff) {
+	case HOOK_RACE_REQUEST_VERSION:
+		*result = HOOK_RACE_VERSION;
+		break;
+	case HOOK_RACE_REQUEST_START:
+		start(arg, result);
+		break;
+	case HOOK_RACE_REQUEST_MODULE:
+		module(arg);
+		break;
+	case HOOK_RACE_REQUEST_STOP:
+		reprise_race.stop();
+		break;
+	case HOOK_RACE_REQUEST_FORK:
+		*result = (UWord)reprise_race.fork((const char *)arg[1]);
+		break;
+	case HOOK_RACE_REQUEST_BEGIN:
+		begin((void *)arg[1]);
+		break;
+	case HOOK_RACE_REQUEST_END:
+		reprise_race.end();
+		break;
+	case HOOK_RACE_REQUEST_ACQUIRE:
+		reprise_race.acquire(object);
+		break;
+	case HOOK_RACE_REQUEST_RELEASE:
+		reprise_race.release(object);
+		break;
+	case HOOK_RACE_REQUEST_FORGET:
+		reprise_race.forget(object);
+		break;
+	case HOOK_RACE_REQUEST_ARRIVE:
+		*result = (UWord)reprise_race.arrive(object, (uint32_t)arg[2]);
+		break;
+	case HOOK_RACE_REQUEST_LEAVE:
+		reprise_race.leave(object, (void *)arg[2]);
+		break;
+	case HOOK_RACE_REQUEST_RESET:
+		runtime_block(object, arg[2], caller());
+		break;
+	default:
+		break;
+	}
+	return True;
+}
+
+/* Memory that is mapped anew. */
+static void mapped(Addr a, SizeT n, Bool r, Bool w, Bool x, ULong handle)
+{
+	(void)r;
+	(void)w;
+	(void)x;
+	(void)handle;
+	if (at_work)
+		reprise_race.reset((const void *)a, n);
+}
+
+#define ACCESS(name, n, writes)                                                                    \
+	static VG_REGPARM(2) void name##n(Addr a, Addr site)                                       \
+	{                                                                                          \
+		if (!at_work)                                                                      \
+			return;                                                                    \
+		if (__builtin_expect((a & (n - 1)) == 0, 1))                                       \
+			race_access(runtime_self, a, n, writes, (const void *)site);               \
+		else                                                                               \
+			race_touch(runtime_self, a, n, writes, (const void *)site);                \
+	}
+
+ACCESS(read, 1, false)
+ACCESS(read, 2, false)
+ACCESS(read, 4, false)
+ACCESS(read, 8, false)
+ACCESS(write, 1, true)
+ACCESS(write, 2, true)
+ACCESS(write, 4, true)
+ACCESS(write, 8, true)
+
+static VG_REGPARM(3) void read_some(Addr a, SizeT n, Addr site)
+{
+	if (at_work)
+		race_touch(runtime_self, a, n, false, (const void *)site);
+}
+
+static VG_REGPARM(3) void write_some(Addr a, SizeT n, Addr site)
+{
+	if (at_work)
+		race_touch(runtime_self, a, n, true, (const void *)site);
+}
+
+static VG_REGPARM(1) void atomic(Addr a)
+{
+	if (!at_work)
+		return;
+	reprise_race.acquire((const void *)a);
+	reprise_race.release((const void *)a);
+}
+
+static const struct {
+	const HChar *name;
+	void *function;
+} sized[2][4] = {
+	{{"read1", read1}, {"read2", read2}, {"read4", read4}, {"read8", read8}},
+	{{"write1", write1}, {"write2", write2}, {"write4", write4}, {"write8", write8}},
+};
+
+static IRExpr *word(ULong x)
+{
+	return IRExpr_Const(IRConst_U64(x));
+}
+
+static IRExpr *half(UInt x)
+{
+	return IRExpr_Const(IRConst_U32(x));
+}
+
+static IRExpr *bound(IRSB *out, IRType type, IRExpr *e)
+{
+	IRTemp t = newIRTemp(out->tyenv, type);
+
+	addStmtToIRSB(out, IRStmt_WrTmp(t, e));
+	return IRExpr_RdTmp(t);
+}
+
+static IRExpr *op64(IRSB *out, IROp op, IRExpr *a, IRExpr *b)
+{
+	return bound(out, Ity_I64, IRExpr_Binop(op, a, b));
+}
+
+static IRExpr *op32(IRSB *out, IROp op, IRExpr *a, IRExpr *b)
+{
+	return bound(out, Ity_I32, IRExpr_Binop(op, a, b));
+}
+
+static IRExpr *byte(UChar x)
+{
+	return IRExpr_Const(IRConst_U8(x));
+}
+
+static IRExpr *loaded(IRSB *out, IRType type, IRExpr *address)
+{
+	return bound(out, type, IRExpr_Load(Iend_LE, type, address));
+}
+
+/* race_cell() of race/access.h. */
+static IRExpr *cell_of(IRSB *out, IRExpr *a)
+{
+	IRExpr *granule = op64(out, Iop_And64, op64(out, Iop_Shr64, a, byte(RACE_GRANULE_BITS)),
+			       word(RACE_GRANULES - 1));
+	IRExpr *entry = op64(out, Iop_Add64, op64(out, Iop_Shl64, granule, byte(3)),
+			     word((ULong)(Addr)race_granules));
+	IRExpr *inside = op64(out, Iop_And64, op64(out, Iop_Shr64, a, byte(1)),
+			      word(((1ul << (RACE_GRANULE_BITS - 1)) - 1) & ~3ul));
+
+	return op64(out, Iop_Add64, op64(out, Iop_Add64, loaded(out, Ity_I64, entry), inside),
+		    word(RACE_ARENA));
+}
+
+/* The bits that a cell has to have, which for less than 8 bytes are those of their half. */
+static IRExpr *bits_needed(IRSB *out, IRExpr *low, Int n, Bool writes)
+{
+	IRExpr *second;
+
+	if (n == 8)
+		return half(writes ? RACE_WROTE : RACE_READ);
+	second = op32(out, Iop_And32, op32(out, Iop_Shr32, low, byte(2)), half(1));
+	return op32(out, Iop_Shl32, half((writes ? RACE_WROTE : RACE_READ) & 5u),
+		    bound(out, Ity_I8, IRExpr_Unop(Iop_32to8, second)));
+}
+
+/*
+ * race_access() of race/access.h, in line: has this segment done the same before? 1 if not, and
+ * then the function has to be called.
+ */
+static IRExpr *is_new(IRSB *out, IRExpr *address, Int n, Bool writes)
+{
+	IRExpr *low = bound(out, Ity_I32, IRExpr_Unop(Iop_64to32, address));
+	IRExpr *cell = loaded(out, Ity_I32, cell_of(out, address));
+	IRExpr *self_now = loaded(out, Ity_I64, word((ULong)(Addr)&runtime_self));
+	IRExpr *first = loaded(out, Ity_I32, self_now);
+	IRExpr *span = loaded(
+		out, Ity_I32,
+		op64(out, Iop_Add64, self_now, word(__builtin_offsetof(struct race_quick, span))));
+	IRExpr *known = bound(out, Ity_I1,
+			      IRExpr_Binop(Iop_CmpLT32U, op32(out, Iop_Sub32, cell, first), span));
+	IRExpr *need = bits_needed(out, low, n, writes);
+	IRExpr *missing = op32(out, Iop_Xor32, op32(out, Iop_And32, cell, need), need);
+	IRExpr *odd = op32(out, Iop_And32, low, half((UInt)n - 1));
+	IRExpr *unknown =
+		op32(out, Iop_Xor32, bound(out, Ity_I32, IRExpr_Unop(Iop_1Uto32, known)), half(1));
+
+	return bound(out, Ity_I1,
+		     IRExpr_Binop(Iop_CmpNE32,
+				  op32(out, Iop_Or32, op32(out, Iop_Or32, missing, odd), unknown),
+				  half(0)));
+}
+
+/* The same of more than 8 bytes: of all of its parts. */
+static IRExpr *is_new_in_part(IRSB *out, IRExpr *address, Int n, Bool writes)
+{
+	IRExpr *any = half(0);
+
+	for (Int i = 0; i < n; i += 8) {
+		IRExpr *part = op64(out, Iop_Add64, address, word((ULong)i));
+		IRExpr *new_here = is_new(out, part, 8, writes);
+
+		any = op32(out, Iop_Or32, any,
+			   bound(out, Ity_I32, IRExpr_Unop(Iop_1Uto32, new_here)));
+	}
+	return bound(out, Ity_I1, IRExpr_Binop(Iop_CmpNE32, any, half(0)));
+}
+
+static void add_access(IRSB *out, IRExpr *address, Int n, Bool writes, Addr at, IRExpr *guard)
+{
+	Int place = n == 1 ? 0 : n == 2 ? 1 : n == 4 ? 2 : n == 8 ? 3 : -1;
+	IRDirty *d;
+
+	if (place >= 0)
+		d = unsafeIRDirty_0_N(2, sized[writes][place].name,
+				      VG_(fnptr_to_fnentry)(sized[writes][place].function),
+				      mkIRExprVec_2(address, word(at + 1)));
+	else
+		d = unsafeIRDirty_0_N(
+			3, writes ? "write_some" : "read_some",
+			VG_(fnptr_to_fnentry)(writes ? (void *)write_some : (void *)read_some),
+			mkIRExprVec_3(address, word((ULong)n), word(at + 1)));
+	if (guard)
+		d->guard = guard;
+	else if (place >= 0)
+		d->guard = is_new(out, address, n, writes);
+	else if (n % 8 == 0)
+		d->guard = is_new_in_part(out, address, n, writes);
+	addStmtToIRSB(out, IRStmt_Dirty(d));
+}
+
+static void add_atomic(IRSB *out, IRExpr *address)
+{
+	addStmtToIRSB(out,
+		      IRStmt_Dirty(unsafeIRDirty_0_N(1, "atomic", VG_(fnptr_to_fnentry)(atomic),
+						     mkIRExprVec_1(address))));
+}
+
+/* Tells of what the statement does, before it is done. */
+static void add_before(IRSB *out, const IRStmt *st, Addr at)
+{
+	IRType type, wide;
+
+	switch (st->tag) {
+	case Ist_WrTmp:
+		if (st->Ist.WrTmp.data->tag == Iex_Load)
+			add_access(out, st->Ist.WrTmp.data->Iex.Load.addr,
+				   sizeofIRType(st->Ist.WrTmp.data->Iex.Load.ty), False, at, NULL);
+		break;
+	case Ist_Store:
+		add_access(out, st->Ist.Store.addr,
+			   sizeofIRType(typeOfIRExpr(out->tyenv, st->Ist.Store.data)), True, at,
+			   NULL);
+		break;
+	case Ist_StoreG:
+		add_access(out, st->Ist.StoreG.details->addr,
+			   sizeofIRType(typeOfIRExpr(out->tyenv, st->Ist.StoreG.details->data)),
+			   True, at, st->Ist.StoreG.details->guard);
+		break;
+	case Ist_LoadG:
+		typeOfIRLoadGOp(st->Ist.LoadG.details->cvt, &wide, &type);
+		add_access(out, st->Ist.LoadG.details->addr, sizeofIRType(type), False, at,
+			   st->Ist.LoadG.details->guard);
+		break;
+	case Ist_CAS:
+		add_atomic(out, st->Ist.CAS.details->addr);
+		break;
+	default:
+		break;
+	}
+}
+
+static IRSB *instrument(VgCallbackClosure *closure, IRSB *in, const VexGuestLayout *layout,
+			const VexGuestExtents *extents, const VexArchInfo *arch, IRType guest,
+			IRType host)
+{
+	IRSB *out;
+	Addr at = closure->nraddr;
+
+	(void)layout;
+	(void)extents;
+	(void)arch;
+	(void)guest;
+	(void)host;
+	if (is_left_out(closure->nraddr))
+		return in;
+	out = deepCopyIRSBExceptStmts(in);
+	for (Int i = 0; i < in->stmts_used; i++) {
+		IRStmt *st = in->stmts[i];
+
+		if (!st || st->tag == Ist_NoOp)
+			continue;
+		if (st->tag == Ist_IMark)
+			at = st->Ist.IMark.addr;
+		add_before(out, st, at);
+		addStmtToIRSB(out, st);
+	}
+	return out;
+}
+
+/* There is no libc in here. Modules come by requests. */
+int dl_iterate_phdr(int (*act)(void *, size_t, void *), void *arg);
+int memcmp(const void *a, const void *b, size_t n);
+size_t strlen(const char *s);
+
+int dl_iterate_phdr(int (*act)(void *, size_t, void *), void *arg)
+{
+	(void)act;
+	(void)arg;
+	return 0;
+}
+
+int memcmp(const void *a, const void *b, size_t n)
+{
+	return VG_(memcmp)(a, b, n);
+}
+
+size_t strlen(const char *s)
+{
+	return VG_(strlen)(s);
+}
+
+static void after_options(void)
+{
+}
+
+static void finish(Int code)
+{
+	(void)code;
+}
+
+static void before_options(void)
+{
+	VG_(details_name)("reprise");
+	VG_(details_version)(NULL);
+	VG_(details_description)("data races, during a replay of Reprise");
+	VG_(details_copyright_author)("GPL-3.0-or-later; for 'reprise races --valgrind'");
+	VG_(details_bug_reports_to)("the authors of Reprise");
+	VG_(details_avg_translation_sizeB)(400);
+	VG_(basic_tool_funcs)(after_options, instrument, finish);
+	VG_(needs_client_requests)(request);
+	VG_(track_start_client_code)(start_client);
+	VG_(track_new_mem_mmap)(mapped);
+	nobody = runtime_self;
+	if (race_arena_open() != 0) {
+		VG_(printf)("reprise: addresses from 116 TiB on are not free\n");
+		VG_(exit)(125);
+	}
+}
+
+VG_DETERMINE_INTERFACE_VERSION(before_options)
