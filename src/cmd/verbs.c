@@ -11,6 +11,7 @@ const struct cmd_verb *const cmd_verbs[] = {
 	&cmd_record,
 	&cmd_replay,
 	&cmd_gdb,
+	&cmd_debug,
 	&cmd_hang,
 	&cmd_races,
 	&cmd_cc,

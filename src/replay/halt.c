@@ -230,6 +230,8 @@ bool replay_halt_is_over(struct replay_front *f)
 	struct replay_halt *h = f->halt;
 	int status;
 
+	if (h && h->visit)
+		return h->leave;
 	if (!h || !h->gdb || waitpid(h->gdb, &status, WNOHANG) != h->gdb)
 		return h && h->debug && h->arrived && !h->gdb;
 	h->gdb = 0;

@@ -31,6 +31,7 @@ struct replay_halt {
 	   it says that it has seen enough. May be NULL. */
 	bool (*visit)(struct replay_front *f, void *visitor);
 	void *visitor;
+	bool leave; /* set by it: the job is to be ended */
 
 	/* The replay at work. */
 	char **places; /* by rank: what S/halt-NNNN is to say, or NULL */

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Moves. The replay goes forward only, so a move is undone by going to the last jump again and
+ * making the steps since, but the last: a replay does the same each time.
+ */
+#include "cmd/debug.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "group/mi.h"
+
+unsigned cmd_debug_percent(const struct cmd_debug *d)
+{
+	uint64_t done = 0, all = 0;
+	bool inside;
+
+	for (size_t i = 0; i < d->run->ranks && d->there; i++) {
+		done += group_events(&d->group, (unsigned)i, &inside);
+		all += d->run->rank[i].events;
+	}
+	return all ? (unsigned)(done * 100 / all) : 0;
+}
+
+static void insert(struct cmd_debug *d, const struct cmd_debug_break *b)
+{
+	const char *condition = b->watch ? NULL : strstr(b->where, " if ");
+	char *place = rp_format(
+		"%.*s", (int)(condition ? (size_t)(condition - b->where) : strlen(b->where)),
+		b->where);
+	char *where = group_mi_quoted(place);
+	char *when = group_mi_quoted(condition ? condition + 4 : "");
+	char *command = b->watch    ? rp_format("-break-watch %s", where)
+			: condition ? rp_format("-break-insert -f -c %s %s", when, where)
+				    : rp_format("-break-insert -f %s", where);
+
+	group_ask(&d->group, &b->set, command);
+	free(command);
+	free(where);
+	free(when);
+	free(place);
+}
+
+void cmd_debug_stop_at(struct cmd_debug *d, const struct group_set *set, const char *where,
+		       bool watch)
+{
+	struct cmd_debug_break *b;
+
+	d->stop = rp_widen(d->stop, d->stops, d->stops + 1, sizeof(*d->stop));
+	b = &d->stop[d->stops++];
+	b->number = ++d->last_number;
+	b->where = rp_strdup(where);
+	b->watch = watch;
+	group_set_copy(&b->set, set);
+	insert(d, b);
+}
+
+static void insert_some(struct cmd_debug *d, unsigned from, unsigned to)
+{
+	for (size_t i = 0; i < d->stops; i++) {
+		if (d->stop[i].number >= from && d->stop[i].number <= to)
+			insert(d, &d->stop[i]);
+	}
+}
+
+/* Numbers of gdb are its own: all of them are made anew. */
+static void insert_again(struct cmd_debug *d)
+{
+	struct group_set all;
+
+	group_set_init(&all, d->group.ranks, true);
+	group_ask(&d->group, &all, "-interpreter-exec console \"delete\"");
+	group_set_free(&all);
+	insert_some(d, 1, d->last_number);
+}
+
+bool cmd_debug_delete(struct cmd_debug *d, unsigned number)
+{
+	size_t left = 0, before = d->stops;
+
+	for (size_t i = 0; i < d->stops; i++) {
+		if (number && d->stop[i].number != number) {
+			d->stop[left++] = d->stop[i];
+			continue;
+		}
+		free(d->stop[i].where);
+		group_set_free(&d->stop[i].set);
+	}
+	d->stops = left;
+	if (d->there)
+		insert_again(d);
+	return left < before || !number;
+}
+
+static int start_at(struct cmd_debug *d, const char *at)
+{
+	struct replay_halt halt = {0};
+	int code = replay_halt_read(&halt, at);
+
+	if (!code)
+		code = replay_halt_plan(&halt, d->run);
+	if (code)
+		return code;
+	if (d->there)
+		group_stop(&d->group);
+	d->there = false;
+	code = group_start(&d->group, &halt);
+	d->there = !code;
+	for (size_t i = 0; halt.places && i < d->run->ranks; i++)
+		free(halt.places[i]);
+	free(halt.places);
+	free(halt.thread);
+	return code;
+}
+
+static struct cmd_debug_move *add_move(struct cmd_debug *d)
+{
+	d->move = rp_widen(d->move, d->moves, d->moves + 1, sizeof(*d->move));
+	return &d->move[d->moves++];
+}
+
+static void free_move(struct cmd_debug_move *m)
+{
+	free(m->at);
+	free(m->step);
+	group_set_free(&m->set);
+	*m = (struct cmd_debug_move){0};
+}
+
+int cmd_debug_goto(struct cmd_debug *d, const char *at)
+{
+	int code = start_at(d, at);
+
+	if (!code) {
+		insert_some(d, 1, d->last_number);
+		add_move(d)->at = rp_strdup(at);
+	}
+	return code;
+}
+
+static void make_step(struct cmd_debug *d, const struct group_set *set, const char *step)
+{
+	char **command;
+
+	if (strcmp(step, "step") == 0 || strcmp(step, "next") == 0) {
+		group_step(&d->group, set, step[0] == 's' ? "-exec-step" : "-exec-next");
+		return;
+	}
+	if (strcmp(step, "finish") == 0) {
+		group_step(&d->group, set, "-exec-finish");
+		return;
+	}
+	command = rp_alloc(d->group.ranks + 1, sizeof(*command));
+	for (unsigned i = 0; i < d->group.ranks; i++)
+		command[i] = set->has[i] ? rp_strdup("-exec-continue") : NULL;
+	group_move(&d->group, command);
+	free(command);
+}
+
+void cmd_debug_step(struct cmd_debug *d, const struct group_set *set, const char *step)
+{
+	struct cmd_debug_move *m = add_move(d);
+
+	m->breaks = d->last_number;
+	m->step = rp_strdup(step);
+	group_set_copy(&m->set, set);
+	make_step(d, set, step);
+}
+
+bool cmd_debug_back(struct cmd_debug *d)
+{
+	unsigned inserted = 0;
+	size_t jump;
+
+	if (d->moves < 2)
+		return false;
+	free_move(&d->move[--d->moves]);
+	for (jump = d->moves; jump-- > 0 && !d->move[jump].at;)
+		;
+	if (start_at(d, d->move[jump].at))
+		return false;
+	/* What was set later stopped nobody then. */
+	for (size_t i = jump + 1; i < d->moves; i++) {
+		insert_some(d, inserted + 1, d->move[i].breaks);
+		inserted = d->move[i].breaks;
+		make_step(d, &d->move[i].set, d->move[i].step);
+	}
+	insert_some(d, inserted + 1, d->last_number);
+	return true;
+}
+
+void cmd_debug_end(struct cmd_debug *d)
+{
+	if (d->there)
+		group_stop(&d->group);
+	d->there = false;
+	cmd_debug_delete(d, 0);
+	while (d->moves)
+		free_move(&d->move[--d->moves]);
+	for (size_t i = 0; i < d->names; i++) {
+		free(d->name[i].name);
+		group_set_free(&d->name[i].set);
+	}
+	free(d->move);
+	free(d->stop);
+	free(d->name);
+	group_set_free(&d->focus);
+	if (d->has_graph)
+		cmd_graph_close(&d->graph);
+}
+
+bool cmd_debug_read_set(struct cmd_debug *d, const char *text, struct group_set *set)
+{
+	for (size_t i = 0; i < d->names; i++) {
+		if (strcmp(d->name[i].name, text) == 0) {
+			group_set_copy(set, &d->name[i].set);
+			return true;
+		}
+	}
+	group_set_init(set, (unsigned)d->run->ranks, false);
+	if (group_set_read(set, text) == 0 && group_set_count(set))
+		return true;
+	group_set_free(set);
+	return false;
+}
+
+struct cmd_graph *cmd_debug_graph(struct cmd_debug *d)
+{
+	if (!d->has_graph && cmd_graph_open(&d->graph, d->run->dir.path) == 0)
+		d->has_graph = true;
+	return d->has_graph ? &d->graph : NULL;
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "group/gdb.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "group/mi.h"
+
+static void __attribute__((noreturn)) become_gdb(int process, int in, int out, char **env)
+{
+	char *pid = rp_format("%d", process);
+	/* Signals of ours, and functions of ours that nobody wants to step into. */
+	char *argv[] = {"gdb",
+			"-q",
+			"--interpreter=mi3",
+			"-iex",
+			"set debuginfod enabled off",
+			"-iex",
+			"set mi-async on",
+			"-iex",
+			"set confirm off",
+			"-iex",
+			"set pagination off",
+			"-iex",
+			"set print elements 200",
+			"-iex",
+			"set auto-solib-add off", /* see stacks.h */
+			"-iex",
+			"handle SIGURG SIG32 SIG33 nostop noprint pass",
+			"-iex",
+			"skip -gfi */src/hook/*",
+			"-p",
+			pid,
+			NULL};
+	sigset_t none;
+	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGINT, SIG_DFL);
+	signal(SIGPIPE, SIG_DFL);
+	setpgid(0, 0);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	dup2(in, STDIN_FILENO);
+	dup2(out, STDOUT_FILENO);
+	dup2(null, STDERR_FILENO);
+	environ = env;
+	execvp("gdb", argv);
+	_exit(127);
+}
+
+int group_gdb_start(struct group_gdb *g, unsigned rank, int process, char **env)
+{
+	int to[2], from[2];
+
+	*g = (struct group_gdb){.rank = rank, .process = process, .in = -1, .out = -1};
+	if (pipe2(to, O_CLOEXEC) != 0)
+		return -errno;
+	if (pipe2(from, O_CLOEXEC) != 0) {
+		close(to[0]);
+		close(to[1]);
+		return -errno;
+	}
+	g->pid = fork();
+	if (g->pid == 0)
+		become_gdb(process, to[0], from[1], env);
+	close(to[0]);
+	close(from[1]);
+	g->in = to[1];
+	g->out = from[0];
+	fcntl(g->out, F_SETFL, O_NONBLOCK);
+	g->state = GROUP_GDB_RUNNING;
+	if (g->pid > 0)
+		return 0;
+	g->pid = 0;
+	group_gdb_end(g);
+	return -EAGAIN;
+}
+
+static void forget_look(struct group_gdb *g)
+{
+	g->looked = false;
+	json_decref(g->frames);
+	g->frames = NULL;
+}
+
+static void is_gone(struct group_gdb *g, char *why)
+{
+	g->state = GROUP_GDB_GONE;
+	g->waits = false;
+	forget_look(g);
+	if (g->gone)
+		free(why);
+	else
+		g->gone = why;
+}
+
+bool group_gdb_send(struct group_gdb *g, const char *command)
+{
+	char *line;
+	size_t n;
+	ssize_t written;
+
+	if (g->state == GROUP_GDB_GONE)
+		return false;
+	free(g->class);
+	json_decref(g->answer);
+	free(g->said);
+	g->class = NULL;
+	g->answer = NULL;
+	g->said = rp_strdup("");
+	line = rp_format("%ld%s\n", ++g->token, command);
+	n = strlen(line);
+	written = write(g->in, line, n);
+	free(line);
+	g->waits = written == (ssize_t)n;
+	if (!g->waits)
+		is_gone(g, rp_strdup("its gdb has ended"));
+	return g->waits;
+}
+
+static void take_stop(struct group_gdb *g, json_t *results)
+{
+	const char *reason = group_mi_string(results, "reason");
+
+	json_decref(g->stop);
+	g->stop = json_incref(results);
+	forget_look(g);
+	g->stopped++;
+	if (reason && strncmp(reason, "exited", 6) == 0)
+		is_gone(g, rp_strdup("it has ended"));
+	else if (g->state != GROUP_GDB_GONE)
+		g->state = GROUP_GDB_STOPPED;
+}
+
+static void take(struct group_gdb *g, const char *text)
+{
+	struct group_mi mi;
+
+	group_mi_read(text, &mi);
+	if (mi.kind == '^' && mi.token == g->token && g->waits) {
+		g->waits = false;
+		g->class = mi.name;
+		g->answer = mi.results;
+		mi.name = NULL;
+		mi.results = NULL;
+	} else if (mi.kind == '*' && strcmp(mi.name, "stopped") == 0) {
+		take_stop(g, mi.results);
+	} else if (mi.kind == '*' && strcmp(mi.name, "running") == 0) {
+		if (g->state == GROUP_GDB_STOPPED)
+			g->state = GROUP_GDB_RUNNING;
+		forget_look(g);
+	} else if (mi.kind == '~' && g->said) {
+		char *both = rp_format("%s%s", g->said, mi.text);
+
+		free(g->said);
+		g->said = both;
+	}
+	group_mi_free(&mi);
+}
+
+void group_gdb_read(struct group_gdb *g)
+{
+	ssize_t n = 1;
+	char *end;
+
+	while (n > 0 && g->pid) {
+		if (g->room - g->used < 4096) {
+			g->line = rp_widen(g->line, g->room, g->room + 65536, 1);
+			g->room += 65536;
+		}
+		n = read(g->out, g->line + g->used, g->room - g->used - 1);
+		if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
+			is_gone(g, rp_strdup("its gdb has ended"));
+			return;
+		}
+		g->used += n > 0 ? (size_t)n : 0;
+		while ((end = memchr(g->line, '\n', g->used))) {
+			size_t length = (size_t)(end - g->line);
+
+			*end = 0;
+			take(g, g->line);
+			g->used -= length + 1;
+			memmove(g->line, end + 1, g->used);
+		}
+	}
+}
+
+const char *group_gdb_error(const struct group_gdb *g)
+{
+	if (g->state == GROUP_GDB_GONE)
+		return g->gone ? g->gone : "it is gone";
+	if (!g->class)
+		return "no answer from gdb";
+	if (strcmp(g->class, "error") != 0)
+		return NULL;
+	return group_mi_string(g->answer, "msg");
+}
+
+void group_gdb_end(struct group_gdb *g)
+{
+	if (g->in >= 0)
+		close(g->in);
+	if (g->out >= 0)
+		close(g->out);
+	if (g->pid > 0) {
+		kill(g->pid, SIGKILL);
+		while (waitpid(g->pid, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
+	free(g->line);
+	free(g->class);
+	free(g->said);
+	free(g->gone);
+	json_decref(g->answer);
+	json_decref(g->stop);
+	json_decref(g->frames);
+	*g = (struct group_gdb){.in = -1, .out = -1};
+}

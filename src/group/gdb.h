@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One gdb on one process, spoken to in MI3. It is in a process group of its own: Ctrl-C in the
+ * terminal is for whoever drives it. Nothing here waits: group_gdb_read() takes what is there.
+ */
+#ifndef GROUP_GDB_H
+#define GROUP_GDB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include <jansson.h>
+
+enum group_gdb_state {
+	GROUP_GDB_GONE,    /* it is not there, or its process is not */
+	GROUP_GDB_STOPPED, /* its process is held */
+	GROUP_GDB_RUNNING,
+};
+
+struct group_gdb {
+	unsigned rank;
+	pid_t pid;   /* gdb's; 0: none */
+	int process; /* that it is attached to */
+	int in, out;
+	enum group_gdb_state state;
+	char *gone; /* why, once it is; or NULL */
+
+	char *line; /* what has come of the next one */
+	size_t used, room;
+	long token;       /* of the last command */
+	bool waits;       /* for its answer */
+	char *class;      /* of the answer: "done", "running", "error" */
+	json_t *answer;   /* its results */
+	char *said;       /* what it printed for people meanwhile */
+	json_t *stop;     /* the last reason to stop, or NULL */
+	unsigned stopped; /* how often it has */
+
+	/* since it stopped: the innermost frame of the program, and all frames; see stacks.h */
+	bool looked;
+	bool all_symbols; /* have been read */
+	int level;
+	json_t *frames;
+};
+
+/* 0, or -errno. */
+int group_gdb_start(struct group_gdb *g, unsigned rank, int process, char **env)
+	__attribute__((warn_unused_result));
+
+/* Sends a command; its answer comes later. False if gdb is gone. */
+bool group_gdb_send(struct group_gdb *g, const char *command);
+
+/* Takes what has come. */
+void group_gdb_read(struct group_gdb *g);
+
+/* What gdb said of an error, or NULL if the last command succeeded. */
+const char *group_gdb_error(const struct group_gdb *g);
+
+/* Ends gdb; its process goes on, or ends with the replay. */
+void group_gdb_end(struct group_gdb *g);
+
+#endif

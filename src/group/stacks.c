@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whose a frame is, is told by the file that its address lies in, as the kernel lists it: that is
+ * so with and without debug information.
+ */
+#include "group/stacks.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "group/mi.h"
+#include "symbol/symbol.h"
+
+#define FRAMES "-stack-list-frames 0 199"
+
+struct area {
+	unsigned long start, end;
+};
+
+/* Code of the program's own files. An address in none of them may not even be one. */
+static size_t own_areas(int pid, struct area **out)
+{
+	char *path = rp_format("/proc/%d/maps", pid), *line = NULL, mode[8];
+	FILE *maps = fopen(path, "re");
+	struct area *area = NULL, a;
+	size_t room = 0, n = 0;
+	int at;
+
+	free(path);
+	while (maps && getline(&line, &room, maps) > 0) {
+		line[strcspn(line, "\n")] = 0;
+		if (sscanf(line, "%lx-%lx %7s %*s %*s %*s %n", &a.start, &a.end, mode, &at) < 3 ||
+		    !strchr(mode, 'x') || line[at] != '/' || symbol_is_foreign(line + at))
+			continue;
+		area = rp_widen(area, n, n + 1, sizeof(*area));
+		area[n++] = a;
+	}
+	if (maps)
+		fclose(maps);
+	free(line);
+	*out = area;
+	return n;
+}
+
+/* "name" of "/lib/name.so.3", if it is a library whose symbols are wanted at once; else NULL. */
+static char *wanted_name(const char *path)
+{
+	const char *name = strrchr(path, '/'), *end = name ? strstr(name, ".so") : NULL;
+
+	if (!end || (symbol_is_foreign(path) && strncmp(name, "/libreprise-", 12) != 0 &&
+		     strncmp(name, "/libc.so", 8) != 0))
+		return NULL;
+	for (const char *c = name + 1; c < end; c++) {
+		if (!isalnum((unsigned char)*c) && *c != '-' && *c != '_')
+			return NULL;
+	}
+	return rp_format("%.*s", (int)(end - name - 1), name + 1);
+}
+
+char *group_symbols(int pid)
+{
+	char *path = rp_format("/proc/%d/maps", pid), *line = NULL, *text = rp_strdup("ld-linux");
+	FILE *maps = fopen(path, "re");
+	size_t room = 0;
+
+	free(path);
+	while (maps && getline(&line, &room, maps) > 0) {
+		char *slash = strchr(line, '/'), *name;
+
+		line[strcspn(line, "\n")] = 0;
+		name = slash ? wanted_name(slash) : NULL;
+		if (name && !strstr(text, name)) {
+			char *longer = rp_format("%s\\\\|%s", text, name);
+
+			free(text);
+			text = longer;
+		}
+		free(name);
+	}
+	if (maps)
+		fclose(maps);
+	free(line);
+	line = rp_format("-interpreter-exec console \"sharedlibrary %s\"", text);
+	free(text);
+	return line;
+}
+
+static bool is_own(const struct area *area, size_t n, const json_t *frame)
+{
+	const char *text = group_mi_string(frame, "addr");
+	unsigned long address = text ? strtoul(text, NULL, 16) : 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (address >= area[i].start && address < area[i].end)
+			return true;
+	}
+	return false;
+}
+
+/* Marks the frames that are not the program's, and finds the first that is. */
+static void judge(struct group_gdb *gdb)
+{
+	struct area *area;
+	size_t n = own_areas(gdb->process, &area), i;
+	json_t *frame;
+
+	json_decref(gdb->frames);
+	gdb->frames = json_incref(json_object_get(gdb->answer, "stack"));
+	gdb->level = -1;
+	json_array_foreach(gdb->frames, i, frame)
+	{
+		const char *func = group_mi_string(frame, "func");
+
+		if (!is_own(area, n, frame) || (func && strcmp(func, "_start") == 0))
+			json_object_set_new(frame, "foreign", json_true());
+		else if (gdb->level < 0)
+			gdb->level = (int)i;
+	}
+	gdb->looked = true;
+	free(area);
+}
+
+/* Stacks that do not come to the program: the symbols of what they are in are missing. */
+static bool is_lost(const struct group_gdb *gdb)
+{
+	return gdb->state == GROUP_GDB_STOPPED && gdb->looked && gdb->level < 0 &&
+	       !gdb->all_symbols;
+}
+
+static void ask_frames(struct group *g, const bool *fresh, char **command)
+{
+	for (unsigned i = 0; i < g->ranks; i++)
+		command[i] = fresh[i] ? rp_strdup(FRAMES) : NULL;
+	group_ask_each(g, command);
+	for (unsigned i = 0; i < g->ranks; i++) {
+		if (fresh[i] && !group_gdb_error(&g->gdb[i]))
+			judge(&g->gdb[i]);
+	}
+}
+
+void group_look(struct group *g, const struct group_set *set)
+{
+	char **command = rp_alloc(g->ranks + 1, sizeof(*command));
+	bool *fresh = rp_alloc(g->ranks + 1, sizeof(*fresh));
+	bool *lost = rp_alloc(g->ranks + 1, sizeof(*lost));
+
+	for (unsigned i = 0; i < g->ranks; i++)
+		fresh[i] = set->has[i] && g->gdb[i].state == GROUP_GDB_STOPPED && !g->gdb[i].looked;
+	ask_frames(g, fresh, command);
+	for (unsigned i = 0; i < g->ranks; i++) {
+		lost[i] = fresh[i] && is_lost(&g->gdb[i]);
+		g->gdb[i].all_symbols |= lost[i];
+		command[i] =
+			lost[i] ? rp_strdup("-interpreter-exec console \"sharedlibrary\"") : NULL;
+	}
+	group_ask_each(g, command);
+	ask_frames(g, lost, command);
+	for (unsigned i = 0; i < g->ranks; i++) {
+		if (fresh[i] && g->gdb[i].looked && g->gdb[i].level > 0)
+			command[i] = rp_format("-stack-select-frame %d", g->gdb[i].level);
+	}
+	group_ask_each(g, command);
+	free(command);
+	free(fresh);
+	free(lost);
+}
+
+const char *group_thread(const struct group_gdb *gdb)
+{
+	const char *thread = group_mi_string(gdb->stop, "thread-id");
+
+	return thread ? thread : "1";
+}
+
+bool group_stopped_early(const struct group_gdb *gdb)
+{
+	const char *reason = group_mi_string(gdb->stop, "reason");
+
+	return reason &&
+	       (strcmp(reason, "breakpoint-hit") == 0 || strcmp(reason, "signal-received") == 0 ||
+		strstr(reason, "watchpoint") != NULL);
+}
+
+static char *frame_text(const json_t *frame)
+{
+	const char *func = group_mi_string(frame, "func"), *file = group_mi_string(frame, "file");
+	const char *line = group_mi_string(frame, "line"),
+		   *slash = file ? strrchr(file, '/') : NULL;
+
+	if (!func)
+		func = group_mi_string(frame, "addr");
+	if (!file || !line)
+		return rp_format("%s()", func ? func : "?");
+	return rp_format("%s:%s %s()", slash ? slash + 1 : file, line, func ? func : "?");
+}
+
+/* The function of a library that the program has called: the frame inside of its own. */
+static char *call_text(const struct group_gdb *gdb)
+{
+	const json_t *inner =
+		gdb->level > 0 ? json_array_get(gdb->frames, (size_t)gdb->level - 1) : NULL;
+	const char *func = inner ? group_mi_string(inner, "func") : NULL;
+
+	if (!func)
+		return rp_strdup("");
+	if (strncmp(func, "PMPI_", 5) == 0)
+		func++;
+	return rp_format(" in %s", func);
+}
+
+char **group_frames(const struct group_gdb *gdb)
+{
+	size_t all = json_array_size(gdb->frames), n = 0;
+	char **list = rp_alloc(all + 2, sizeof(*list)), *call;
+
+	for (size_t i = all; i-- > 0;) {
+		json_t *frame = json_array_get(gdb->frames, i);
+		if (!json_object_get(frame, "foreign"))
+			list[n++] = frame_text(frame);
+	}
+	if (!n)
+		list[n++] = rp_strdup("in no function of the program");
+	call = call_text(gdb);
+	if (*call) {
+		char *both = rp_format("%s%s", list[n - 1], call);
+
+		free(list[n - 1]);
+		list[n - 1] = both;
+	}
+	free(call);
+	return list;
+}
+
+char *group_place(const struct group_gdb *gdb)
+{
+	char **list = group_frames(gdb), *text;
+	size_t n = rp_strings_count(list);
+
+	text = rp_strdup(list[n - 1]);
+	rp_strings_free(list);
+	return text;
+}
+
+static char *watched_text(const json_t *stop)
+{
+	const json_t *wpt = json_object_get(stop, "wpt"), *value = json_object_get(stop, "value");
+	const char *exp = group_mi_string(wpt, "exp"), *old = group_mi_string(value, "old");
+	const char *new = group_mi_string(value, "new");
+
+	return rp_format("%s was %s, is %s: ", exp ? exp : "watched", old ? old : "?",
+			 new ? new : "?");
+}
+
+static char *reason_text(const struct group *g, unsigned rank)
+{
+	const json_t *stop = g->gdb[rank].stop;
+	const char *reason = group_mi_string(stop, "reason");
+	const char *kept = group_mi_string(stop, "disp");
+	const char *result = group_mi_string(stop, "return-value");
+	const char *sig = group_mi_string(stop, "signal-name");
+
+	if (group_live_dies(&g->live, rank) && reason && sig && strcmp(sig, "0") != 0)
+		return rp_format("dies of %s: ", sig);
+	if (group_live_is_at_end(&g->live, rank))
+		return rp_strdup("at the recorded end: ");
+	if (!reason || (sig && (strcmp(sig, "SIGINT") == 0 || strcmp(sig, "0") == 0)))
+		return rp_strdup(reason ? "stopped: " : "");
+	/* Those of ours, as at main, go away as they are met. */
+	if (strcmp(reason, "breakpoint-hit") == 0)
+		return rp_strdup(kept && strcmp(kept, "keep") == 0 ? "breakpoint: " : "");
+	if (strstr(reason, "watchpoint"))
+		return watched_text(stop);
+	if (strcmp(reason, "signal-received") == 0)
+		return rp_format("gets %s: ", sig ? sig : "a signal");
+	if (strcmp(reason, "function-finished") == 0 && result)
+		return rp_format("returned %s: ", result);
+	return rp_strdup("");
+}
+
+char *group_stop_text(const struct group *g, unsigned rank)
+{
+	const struct group_gdb *gdb = &g->gdb[rank];
+	char *why, *place, *text;
+
+	if (gdb->state == GROUP_GDB_GONE)
+		return rp_strdup(gdb->gone ? gdb->gone : "gone");
+	if (gdb->state == GROUP_GDB_RUNNING)
+		return rp_strdup("still runs");
+	why = reason_text(g, rank);
+	place = group_place(gdb);
+	text = rp_format("%s%s", why, place);
+	free(why);
+	free(place);
+	return text;
+}
