@@ -137,6 +137,7 @@ static void run_break(struct cmd_debug *d, const struct group_set *set, const ch
 		      const char *rest)
 {
 	bool watch = strcmp(name, "watch") == 0;
+	bool good = false;
 	char **text;
 
 	if (!watch && strncmp(rest, "msg ", 4) == 0) {
@@ -159,11 +160,14 @@ static void run_break(struct cmd_debug *d, const struct group_set *set, const ch
 		if (!set->has[i])
 			continue;
 		d->failed |= error != NULL;
+		good |= !error;
 		text[i] = error ? rp_strdup(error)
 				: rp_format("%s %u: %s", watch ? "watch" : "breakpoint",
 					    d->last_number, rest);
 	}
 	cmd_debug_show(d, name, set, text, false);
+	if (!good)
+		cmd_debug_delete(d, d->last_number);
 }
 
 static void run_breaks(struct cmd_debug *d, const struct group_set *set, const char *name,

@@ -140,6 +140,13 @@ static void take_stop(struct group_gdb *g, json_t *results)
 		g->state = GROUP_GDB_STOPPED;
 }
 
+static void runs(struct group_gdb *g)
+{
+	if (g->state == GROUP_GDB_STOPPED)
+		g->state = GROUP_GDB_RUNNING;
+	forget_look(g);
+}
+
 static void take(struct group_gdb *g, const char *text)
 {
 	struct group_mi mi;
@@ -151,12 +158,13 @@ static void take(struct group_gdb *g, const char *text)
 		g->answer = mi.results;
 		mi.name = NULL;
 		mi.results = NULL;
+		/* Before any word of a stop. */
+		if (strcmp(g->class, "running") == 0)
+			runs(g);
 	} else if (mi.kind == '*' && strcmp(mi.name, "stopped") == 0) {
 		take_stop(g, mi.results);
 	} else if (mi.kind == '*' && strcmp(mi.name, "running") == 0) {
-		if (g->state == GROUP_GDB_STOPPED)
-			g->state = GROUP_GDB_RUNNING;
-		forget_look(g);
+		runs(g);
 	} else if (mi.kind == '~' && g->said) {
 		char *both = rp_format("%s%s", g->said, mi.text);
 
@@ -219,6 +227,7 @@ void group_gdb_end(struct group_gdb *g)
 	free(g->class);
 	free(g->said);
 	free(g->gone);
+	free(g->refused);
 	json_decref(g->answer);
 	json_decref(g->stop);
 	json_decref(g->frames);

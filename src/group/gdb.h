@@ -35,6 +35,7 @@ struct group_gdb {
 	char *said;       /* what it printed for people meanwhile */
 	json_t *stop;     /* the last reason to stop, or NULL */
 	unsigned stopped; /* how often it has */
+	char *refused;    /* why it did not make the last move, or NULL */
 
 	/* since it stopped: the innermost frame of the program, and all frames; see stacks.h */
 	bool looked;

@@ -174,8 +174,23 @@ static void settle(struct group *g)
 	}
 }
 
+static void note_refusals(struct group *g, const bool *moved)
+{
+	for (unsigned i = 0; i < g->ranks; i++) {
+		struct group_gdb *gdb = &g->gdb[i];
+		const char *error = moved[i] ? group_gdb_error(gdb) : NULL;
+
+		if (!moved[i])
+			continue;
+		free(gdb->refused);
+		gdb->refused = error && gdb->state == GROUP_GDB_STOPPED ? rp_strdup(error) : NULL;
+	}
+}
+
 void group_move(struct group *g, char **command)
 {
+	bool *moved = rp_alloc(g->ranks + 1, sizeof(*moved));
+
 	for (unsigned i = 0; i < g->ranks; i++) {
 		struct group_gdb *gdb = &g->gdb[i];
 
@@ -184,15 +199,19 @@ void group_move(struct group *g, char **command)
 			json_decref(gdb->stop);
 			gdb->stop = NULL;
 			gdb->looked = false;
+			moved[i] = true;
 		}
 		free(command[i]);
 		command[i] = NULL;
 	}
 	/* "running" comes with the answer, or an error does. */
-	if (await_answers(g))
+	if (await_answers(g)) {
+		note_refusals(g, moved);
 		settle(g);
-	else
+	} else {
 		stop_running(g);
+	}
+	free(moved);
 }
 
 void group_step(struct group *g, const struct group_set *set, const char *step)

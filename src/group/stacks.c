@@ -289,6 +289,9 @@ char *group_stop_text(const struct group *g, unsigned rank)
 		return rp_strdup(gdb->gone ? gdb->gone : "gone");
 	if (gdb->state == GROUP_GDB_RUNNING)
 		return rp_strdup("still runs");
+	/* It was to move, and gdb would not. */
+	if (gdb->refused)
+		return rp_strdup(gdb->refused);
 	why = reason_text(g, rank);
 	place = group_place(gdb);
 	text = rp_format("%s%s", why, place);
