@@ -101,9 +101,9 @@ struct ckpt_thread {
 	uint64_t frame; /* of a signal, on its stack: how it goes on */
 	int32_t tid;
 	uint32_t flags;
-	uint64_t event; /* of MPI, of this thread: it is taken before this one */
-	uint32_t name;  /* of the thread; empty for one that is not the program's */
-	uint32_t pad;
+	uint64_t event;    /* of MPI, of this thread: it is taken before this one */
+	uint32_t name;     /* of the thread; empty for one that is not the program's */
+	uint32_t children; /* threads that it has made: those that are not here have ended */
 };
 
 struct ckpt_action {

@@ -63,6 +63,23 @@ static void end_all(const pid_t pids[], size_t n)
 	}
 }
 
+/* It has not come to its recorded end: it has died, or could not be restored. */
+static bool is_lost(const struct replay_front *f, int status)
+{
+	return (WIFSIGNALED(status) || WEXITSTATUS(status) == RP_EXIT_FAILURE) && !is_released(f);
+}
+
+static void say_lost(const struct replay_front *f, size_t rank, int status)
+{
+	unsigned number = f->run->rank[rank].rank;
+
+	if (WIFSIGNALED(status))
+		rp_say("rank %u died of signal %d before its recorded end", number,
+		       WTERMSIG(status));
+	else
+		rp_say("rank %u could not be restored", number);
+}
+
 /* The exit code of the first that did not end well. */
 static int await_all(const struct replay_front *f, pid_t pids[])
 {
@@ -72,12 +89,15 @@ static int await_all(const struct replay_front *f, pid_t pids[])
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) >= 0) {
 		for (size_t i = 0; i < f->ranks && pid; i++) {
-			if (pids[i] == pid)
-				pids[i] = 0;
+			if (pids[i] != pid)
+				continue;
+			pids[i] = 0;
+			if (!code && is_lost(f, status))
+				say_lost(f, i, status);
 		}
 		if (pid && !code)
 			code = code_of(status);
-		if (pid && WIFSIGNALED(status) && !is_released(f))
+		if (pid && is_lost(f, status))
 			end_all(pids, f->ranks);
 		if (pid)
 			continue;

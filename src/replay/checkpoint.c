@@ -59,10 +59,8 @@ static double usual_interval(const struct trace_run *run)
 
 static int prepare(const struct replay_front *f)
 {
-	char *text = rp_format("every=%" PRIu64 "\n", (uint64_t)(f->every * 1e9));
-	int rc = replay_pass_write(f->session_fd, "checkpoint", text);
+	int rc = replay_images_ask(f);
 
-	free(text);
 	if (!rc)
 		rc = replay_pass_directories(f, "ckpt");
 	return rc ? rc : replay_pass_directories(f, "log");

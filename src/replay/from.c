@@ -59,30 +59,75 @@ static int read_position(const struct replay_front *f, const char *text, uint64_
 struct limit {
 	uint64_t event;     /* of the main thread */
 	const char *places; /* of all threads: lines "thread event …"; or NULL */
+	const struct trace_run_rank *rank;
 };
 
-static uint64_t limit_of(const char *places, const char *thread)
-{
-	size_t n = strlen(thread);
-
-	for (const char *p = places; *p; p += strcspn(p, "\n"), p += *p == '\n') {
-		if (strncmp(p, thread, n) == 0 && p[n] == ' ')
-			return strtoull(p + n, NULL, 10);
-	}
-	return UINT64_MAX;
-}
-
-static bool is_before(const struct ckpt_image *image, const struct limit *limit)
+static const struct ckpt_thread *find_thread(const struct ckpt_image *image, const char *name,
+					     size_t length)
 {
 	const struct ckpt_thread *t = ckpt_image_section(image, CKPT_THREADS);
 	size_t n = image->head->section[CKPT_THREADS].bytes / sizeof(*t);
 
+	for (size_t i = 0; i < n; i++) {
+		const char *other = ckpt_image_text(image, t[i].name);
+
+		if (length && strlen(other) == length && memcmp(other, name, length) == 0)
+			return &t[i];
+	}
+	return NULL;
+}
+
+/* Threads are named by their parents: "0.2" is the second child of "0". */
+static bool is_born(const struct ckpt_image *image, const char *name, size_t length)
+{
+	size_t parent = length;
+	const struct ckpt_thread *t;
+
+	while (parent && name[parent - 1] != '.')
+		parent--;
+	if (!parent || find_thread(image, name, length))
+		return true;
+	t = find_thread(image, name, parent - 1);
+	if (t)
+		return strtoul(name + parent, NULL, 10) <= t->children;
+	return is_born(image, name, parent - 1);
+}
+
+static uint64_t all_events_of(const struct trace_run_rank *rank, const char *name, size_t length)
+{
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < rank->streams; i++) {
+		const struct trace_run_stream *s = &rank->stream[i];
+
+		if (s->kind == TRACE_STREAM_ORDER && strlen(s->thread) == length &&
+		    memcmp(s->thread, name, length) == 0 && s->events > most)
+			most = s->events;
+	}
+	return most;
+}
+
+/* Before which event the thread is: one that has ended has none to come. */
+static uint64_t event_of(const struct ckpt_image *image, const struct trace_run_rank *rank,
+			 const char *name, size_t length)
+{
+	const struct ckpt_thread *t = find_thread(image, name, length);
+
+	if (t)
+		return t->event;
+	return is_born(image, name, length) ? all_events_of(rank, name, length) + 1 : 0;
+}
+
+static bool is_before(const struct ckpt_image *image, const struct limit *limit)
+{
+	const char *p = limit->places;
+
 	if (image->head->event > limit->event)
 		return false;
-	for (size_t i = 0; i < n && limit->places; i++) {
-		const char *name = ckpt_image_text(image, t[i].name);
+	for (; p && *p; p += strcspn(p, "\n"), p += *p == '\n') {
+		size_t n = strcspn(p, " \n");
 
-		if (*name && t[i].event > limit_of(limit->places, name))
+		if (event_of(image, limit->rank, p, n) > strtoull(p + n, NULL, 10))
 			return false;
 	}
 	return true;
@@ -236,7 +281,7 @@ static int choose_plain(struct replay_front *f, const struct replay_from *from)
 
 static char *choose_image(const struct replay_front *f, const struct replay_from *from, size_t rank)
 {
-	struct limit limit = {.event = UINT64_MAX};
+	struct limit limit = {.event = UINT64_MAX, .rank = &f->run->rank[rank]};
 	char *refused = replay_log_refusal(f, rank);
 
 	free(refused);

@@ -23,6 +23,24 @@
 #include "replay/log.h"
 #include "replay/pass.h"
 
+/* For tests: images may be wanted faster than they can be written. */
+static bool is_patient(void)
+{
+	const char *fault = getenv("REPRISE_FAULT");
+
+	return fault && strcmp(fault, "images") == 0;
+}
+
+int replay_images_ask(const struct replay_front *f)
+{
+	char *text = rp_format("every=%" PRIu64 "\npatient=%d\n", (uint64_t)(f->every * 1e9),
+			       is_patient());
+	int rc = replay_pass_write(f->session_fd, "checkpoint", text);
+
+	free(text);
+	return rc;
+}
+
 static char *place_of(const struct replay_front *f, size_t rank, const char *name)
 {
 	return rp_format("ckpt/rank-%04u/%s", f->run->rank[rank].rank, name);
@@ -57,10 +75,8 @@ void replay_images_say_refused(const struct replay_front *f)
 
 static int prepare(const struct replay_front *f)
 {
-	char *text = rp_format("every=%" PRIu64 "\n", (uint64_t)(f->every * 1e9));
-	int rc = replay_pass_write(f->session_fd, "checkpoint", text);
+	int rc = replay_images_ask(f);
 
-	free(text);
 	if (!rc)
 		rc = replay_pass_directories(f, "ckpt");
 	for (size_t i = 0; i < f->ranks && !rc; i++) {

@@ -16,6 +16,9 @@
  */
 int replay_images_take(const struct replay_front *f) __attribute__((warn_unused_result));
 
+/* S/checkpoint: what the ranks are asked for; 0 or -errno. */
+int replay_images_ask(const struct replay_front *f) __attribute__((warn_unused_result));
+
 /* A rank that could not take an image, once or always, has left word in the session. */
 void replay_images_say_refused(const struct replay_front *f);
 

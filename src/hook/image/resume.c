@@ -93,20 +93,25 @@ static void halt_anew(void)
 		t->replay.calm = t->replay.halt_at;
 }
 
+/*
+ * What is noted of the threads counts until all have arrived: from then on the taker may take the
+ * next image, and write another one's there, before a slow thread has gone on.
+ */
 void hook_image_resume(uint64_t index)
 {
 	const struct ckpt_thread *t = &hook_image.thread[index];
+	uint64_t frame = t->frame;
+	uint32_t before;
 
 	if (hook_self)
 		hook_thread_renumber(hook_self);
 	if (!(t->flags & CKPT_THREAD_TAKER)) {
-		uint32_t before = __atomic_load_n(&right, __ATOMIC_ACQUIRE);
-
+		before = __atomic_load_n(&right, __ATOMIC_ACQUIRE);
 		__atomic_add_fetch(&arrived, 1, __ATOMIC_ACQ_REL);
 		while (__atomic_load_n(&right, __ATOMIC_ACQUIRE) == before)
 			raw(SYS_futex, &right, FUTEX_WAIT_PRIVATE, before, NULL, NULL, 0);
 		halt_anew();
-		return_from_handler(t->frame);
+		return_from_handler(frame);
 	}
 	while (__atomic_load_n(&arrived, __ATOMIC_ACQUIRE) + 1 < hook_image.threads)
 		raw(SYS_sched_yield);
@@ -116,5 +121,5 @@ void hook_image_resume(uint64_t index)
 	__atomic_store_n(&right, hook_image.head.number, __ATOMIC_RELEASE);
 	raw(SYS_futex, &right, FUTEX_WAKE_PRIVATE, CKPT_MOST_THREADS);
 	halt_anew();
-	return_from_handler(t->frame);
+	return_from_handler(frame);
 }

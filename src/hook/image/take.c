@@ -38,6 +38,7 @@ static struct {
 	uint32_t good; /* the last one that is whole, or 0 */
 	int writer;    /* the child that writes the last one, or 0 */
 	bool told;     /* why there is none */
+	bool patient;  /* none is left out since the one before is not written yet */
 	const struct hook_thread *main;
 } images = {.due = UINT64_MAX};
 
@@ -66,6 +67,7 @@ static void fill_positions(void)
 		const struct hook_thread *t = hook_park.who[i];
 
 		hook_image.thread[i].event = t ? t->replay.events + 1 : 0;
+		hook_image.thread[i].children = t ? t->children : 0;
 		hook_image.thread[i].name = t ? hook_image_text(t->name) : 0;
 	}
 }
@@ -211,7 +213,7 @@ static void at_point(struct hook_thread *t)
 	    !__atomic_compare_exchange_n(&images.due, &due, UINT64_MAX, false, __ATOMIC_ACQUIRE,
 					 __ATOMIC_RELAXED))
 		return;
-	if (!reap(false)) {
+	if (!reap(images.patient)) {
 		__atomic_store_n(&images.due, at + AGAIN_NS, __ATOMIC_RELEASE);
 		return;
 	}
@@ -286,6 +288,7 @@ void hook_image_go_on(void)
 	uint64_t at = hook_park_now();
 
 	images.every = hook_process.mpi_open ? wanted("every=") : 0;
+	images.patient = wanted("patient=");
 	images.due = UINT64_MAX;
 	images.good = hook_image.head.number;
 	images.began = at - hook_image.head.elapsed;
@@ -306,6 +309,7 @@ void hook_image_start(void)
 	images.began = hook_park_now();
 	hook_image_note_found();
 	images.every = wanted("every=");
+	images.patient = wanted("patient=");
 	if (!images.every || hook_process.process || !BY_TIME)
 		return;
 	images.due = images.began + images.every;

@@ -53,6 +53,6 @@ ended_alike() {
 		tail -n "$n" recorded.lines | cmp - from.lines || fail "$what: rank $rank printed something else"
 		[[ $n == "$(wc -l <recorded.lines)" ]] || SHORTER=$((SHORTER + 1))
 	done
-	n=$(grep -c '^rank ' from.out || true)
+	n=$(grep -cE '^rank [0-9]+ ' from.out || true)
 	[[ $n == "$(grep -cE "^rank ($(IFS='|' && echo "$*")) " from.out || true)" ]] || fail "$what: another rank printed"
 }
