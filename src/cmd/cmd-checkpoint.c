@@ -5,15 +5,31 @@
  */
 #include "cmd/cmd.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+
 #include "base/log.h"
+#include "cmd/show.h"
 #include "launch/job.h"
 #include "replay/checkpoint.h"
+#include "replay/images.h"
+
+static int read_budget(void *target, const char *text)
+{
+	return cmd_read_bytes(target, text, "budget");
+}
 
 static const struct cmd_option options[] = {
 	{.name = "again",
 	 .kind = CMD_FLAG,
 	 .target = offsetof(struct replay_checkpoint, again),
 	 .help = "make checkpoints again, and replace the old ones"},
+	{.name = "budget",
+	 .value = "BYTES",
+	 .kind = CMD_OWN,
+	 .read = read_budget,
+	 .target = offsetof(struct replay_checkpoint, budget),
+	 .help = "take no more images when they have BYTES together, as in 500M or 2G"},
 	{.name = "every",
 	 .value = "SECONDS",
 	 .kind = CMD_SECONDS,
@@ -21,14 +37,36 @@ static const struct cmd_option options[] = {
 	 .help = "take an image of each process every SECONDS (an eighth of the run, at most 2)"},
 	CMD_OPTION_FORCE(struct replay_checkpoint, force),
 	CMD_OPTION_MAP,
-	CMD_OPTION_TRUST,
 	CMD_OPTION_PATIENCE(struct replay_checkpoint, patience, "30"),
+	{.name = "ranks",
+	 .value = "LIST",
+	 .kind = CMD_TEXT,
+	 .target = offsetof(struct replay_checkpoint, ranks),
+	 .help = "with MPI: images in the middle of the run of these ranks alone, as in 0-3,7"},
+	CMD_OPTION_TRUST,
 	CMD_OPTION_END,
 };
 
+/* One line: what there is to start from. */
+static void say_made(const struct trace_run *trace)
+{
+	struct replay_images_sum sum = {0};
+	char *images, *logs;
+
+	for (size_t i = 0; i < trace->ranks; i++)
+		replay_images_measure(trace, i, &sum);
+	images = cmd_show_size(sum.image_bytes);
+	logs = cmd_show_size(sum.log_bytes);
+	printf("%zu image%s of %zu %s, %s; logs %s; 'reprise lines' lists them\n", sum.images,
+	       sum.images == 1 ? "" : "s", trace->ranks, trace->ranks == 1 ? "process" : "ranks",
+	       images, logs);
+	free(images);
+	free(logs);
+}
+
 static int run(int argc, char **argv)
 {
-	struct replay_checkpoint how = {0};
+	struct replay_checkpoint how = {.done = say_made};
 	struct cmd_operands operands;
 	unsigned rank;
 	int code = cmd_options_read(&cmd_checkpoint, argc, argv, &how, &operands);

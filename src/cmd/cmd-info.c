@@ -14,7 +14,9 @@
 #include "base/text.h"
 #include "cmd/info-json.h"
 #include "cmd/show.h"
+#include "replay/checkpoint.h"
 #include "replay/evaluate.h"
+#include "replay/images.h"
 #include "trace/run.h"
 #include "trace/words.h"
 
@@ -91,6 +93,23 @@ static void print_replay(const struct trace_run *run)
 	free(gap);
 }
 
+static void print_checkpoints(const struct trace_run *run)
+{
+	struct replay_images_sum sum = {0};
+	struct replay_checkpoints made;
+	char *images, *logs;
+
+	if (!replay_checkpoints_read(run, &made))
+		return;
+	for (size_t i = 0; i < run->ranks; i++)
+		replay_images_measure(run, i, &sum);
+	images = cmd_show_size(sum.image_bytes);
+	logs = cmd_show_size(sum.log_bytes);
+	print_field("images", rp_format("%zu, %s; logs %s", sum.images, images, logs));
+	free(images);
+	free(logs);
+}
+
 static void print_run(const struct trace_run *run)
 {
 	char *trace = cmd_show_text(run->dir.show);
@@ -121,6 +140,7 @@ static void print_run(const struct trace_run *run)
 		free(host);
 	}
 	print_replay(run);
+	print_checkpoints(run);
 	if (replay_evaluation_read(run, &evaluation))
 		print_field("graph", rp_format("%" PRIu64 " events, evaluated in %.2f s",
 					       evaluation.events, evaluation.seconds));

@@ -10,6 +10,7 @@
 #include "ckpt/image.h"
 #include "cmd/show.h"
 #include "replay/checkpoint.h"
+#include "replay/images.h"
 
 struct wanted {
 	unsigned format;
@@ -38,6 +39,16 @@ static void show_text(const struct ckpt_image *image, uint32_t number)
 	free(size);
 }
 
+static void show_head(unsigned rank, const struct replay_images_sum *sum)
+{
+	char *images = cmd_show_size(sum->image_bytes), *logs = cmd_show_size(sum->log_bytes);
+
+	printf("rank %u: %zu image%s, %s; log %s\n", rank, sum->images, sum->images == 1 ? "" : "s",
+	       images, logs);
+	free(images);
+	free(logs);
+}
+
 static json_t *make_json(const struct ckpt_image *image, uint32_t number)
 {
 	const struct ckpt_head *h = image->head;
@@ -50,16 +61,35 @@ static json_t *make_json(const struct ckpt_image *image, uint32_t number)
 			 (json_int_t)image->bytes, "stopped", (double)h->stopped / 1e9);
 }
 
-/* One rank's; NULL if it is text. */
-static json_t *show_rank(const struct trace_run *run, unsigned rank, bool json)
+/* How far a point may lie behind the image before it, in seconds of the rank; the last one counts
+   to the end of the run, which nobody has measured alone. */
+struct bound {
+	double before, longest;
+};
+
+static void widen_bound(struct bound *b, const struct ckpt_image *image)
 {
+	double at = image->damage ? b->before : (double)image->head->elapsed / 1e9;
+
+	if (b->before > 0 && at - b->before > b->longest)
+		b->longest = at - b->before;
+	b->before = at;
+}
+
+/* One rank's; NULL if it is text. */
+static json_t *show_rank(const struct trace_run *run, size_t index, bool json)
+{
+	unsigned rank = run->rank[index].rank;
 	char *dir = rp_format("%s/ckpt/rank-%04u", run->dir.path, rank);
+	struct replay_images_sum sum = {0};
+	struct bound bound = {0};
 	json_t *list = json ? json_array() : NULL;
 	size_t n;
 	uint32_t *number = ckpt_image_list(dir, &n);
 
+	replay_images_measure(run, index, &sum);
 	if (!json)
-		printf("rank %u: %zu image%s\n", rank, n, n == 1 ? "" : "s");
+		show_head(rank, &sum);
 	for (size_t i = 0; i < n; i++) {
 		char *path = ckpt_image_path(dir, number[i]);
 		struct ckpt_image image;
@@ -70,12 +100,17 @@ static json_t *show_rank(const struct trace_run *run, unsigned rank, bool json)
 			json_array_append_new(list, make_json(&image, number[i]));
 		else
 			show_text(&image, number[i]);
+		widen_bound(&bound, &image);
 		ckpt_image_close(&image);
 		free(path);
 	}
 	free(number);
 	free(dir);
-	return json ? json_pack("{s:I, s:o}", "rank", (json_int_t)rank, "images", list) : NULL;
+	if (!json && bound.longest > 0)
+		printf("  at most %.2f s from an image to the next\n", bound.longest);
+	return json ? json_pack("{s:I, s:I, s:f, s:o}", "rank", (json_int_t)rank, "log_bytes",
+				(json_int_t)sum.log_bytes, "longest", bound.longest, "images", list)
+		    : NULL;
 }
 
 static int run(int argc, char **argv)
@@ -98,7 +133,7 @@ static int run(int argc, char **argv)
 	}
 	all = json_array();
 	for (size_t i = 0; i < trace.ranks; i++) {
-		json_t *rank = show_rank(&trace, trace.rank[i].rank, w.format == CMD_FORMAT_JSON);
+		json_t *rank = show_rank(&trace, i, w.format == CMD_FORMAT_JSON);
 
 		if (rank)
 			json_array_append_new(all, rank);

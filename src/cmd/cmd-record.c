@@ -67,27 +67,10 @@ static int choose_tracing(struct options *o)
 	return 0;
 }
 
-/* "200M": a number of bytes. */
 static int read_snapshot(void *target, const char *text)
 {
-	uint64_t *budget = target;
-	static const char units[] = "KMGT";
-	const char *unit;
-	char *end;
-
-	*budget = SNAPSHOT_BUDGET;
-	if (!text)
-		return 0;
-	errno = 0;
-	*budget = strtoull(text, &end, 10);
-	unit = *end ? strchr(units, *end) : NULL;
-	if (text[0] >= '0' && text[0] <= '9' && !errno && *budget && *budget < 1ull << 24 &&
-	    (!*end || (unit && !end[1]))) {
-		*budget <<= unit ? 10 * (unit - units + 1) : 0;
-		return 0;
-	}
-	rp_say("--snapshot-inputs takes a number of bytes, such as 500M or 2G, not '%s'", text);
-	return RP_EXIT_BAD_INPUT;
+	*(uint64_t *)target = SNAPSHOT_BUDGET;
+	return text ? cmd_read_bytes(target, text, "snapshot-inputs") : 0;
 }
 
 static const struct cmd_option options[] = {

@@ -8,7 +8,9 @@
 #include <stdlib.h>
 
 #include "cmd/show.h"
+#include "replay/checkpoint.h"
 #include "replay/evaluate.h"
+#include "replay/images.h"
 #include "trace/words.h"
 
 static void set(json_t *object, const char *key, uint64_t value)
@@ -162,6 +164,21 @@ static void set_meta(json_t *object, const struct trace_meta *meta)
 		json_object_set_new(object, "seconds", json_real(meta->seconds));
 }
 
+static void set_checkpoints(json_t *object, const struct trace_run *run)
+{
+	struct replay_images_sum sum = {0};
+	struct replay_checkpoints made;
+
+	if (!replay_checkpoints_read(run, &made))
+		return;
+	for (size_t i = 0; i < run->ranks; i++)
+		replay_images_measure(run, i, &sum);
+	json_object_set_new(object, "checkpoints",
+			    json_pack("{s:I, s:I, s:I, s:f}", "images", (json_int_t)sum.images,
+				      "image_bytes", (json_int_t)sum.image_bytes, "log_bytes",
+				      (json_int_t)sum.log_bytes, "seconds", made.seconds));
+}
+
 json_t *cmd_info_json(const struct trace_run *run)
 {
 	json_t *object = json_object(), *total = json_object(), *ranks = json_array();
@@ -184,6 +201,7 @@ json_t *cmd_info_json(const struct trace_run *run)
 		json_object_set_new(object, "evaluation",
 				    json_pack("{s:I, s:f}", "events", (json_int_t)evaluation.events,
 					      "seconds", evaluation.seconds));
+	set_checkpoints(object, run);
 	trace_run_total(run, &sum);
 	set_sums(total, &sum);
 	if (sum.outcomes)

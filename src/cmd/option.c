@@ -289,6 +289,24 @@ int cmd_options_read(const struct cmd_verb *verb, int argc, char **argv, void *w
 	return code ? code : take_rest(verb, argv + optind, operands);
 }
 
+int cmd_read_bytes(uint64_t *bytes, const char *text, const char *option)
+{
+	static const char units[] = "KMGT";
+	const char *unit;
+	char *end;
+
+	errno = 0;
+	*bytes = strtoull(text, &end, 10);
+	unit = *end ? strchr(units, *end) : NULL;
+	if (text[0] >= '0' && text[0] <= '9' && !errno && *bytes && *bytes < 1ull << 24 &&
+	    (!*end || (unit && !end[1]))) {
+		*bytes <<= unit ? 10 * (unit - units + 1) : 0;
+		return 0;
+	}
+	rp_say("--%s takes a number of bytes, such as 500M or 2G, not '%s'", option, text);
+	return RP_EXIT_BAD_INPUT;
+}
+
 int cmd_read_noise(void *target, const char *text)
 {
 	struct cmd_noise *noise = target;

@@ -88,6 +88,8 @@ struct cmd_noise {
 };
 
 int cmd_read_noise(void *noise, const char *text);
+/* "200M": a number of bytes, for that option. */
+int cmd_read_bytes(uint64_t *bytes, const char *text, const char *option);
 int cmd_read_mpi(void *mpi, const char *text);
 int cmd_read_map(void *nothing, const char *text);
 int cmd_read_trust(void *nothing, const char *text);

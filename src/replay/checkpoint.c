@@ -6,6 +6,7 @@
  */
 #include "replay/checkpoint.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 #include "replay/images.h"
 #include "replay/log.h"
 #include "replay/pass.h"
+#include "replay/ranks.h"
 
 #define PATIENCE 30.0
 #define EVERY_MOST 2.0
@@ -46,8 +48,11 @@ bool replay_checkpoints_read(const struct trace_run *run, struct replay_checkpoi
 {
 	struct replay_checkpoints log;
 
-	return read_made(run, "ckpt/made", found) && read_made(run, "log/made", &log) &&
-	       found->made == log.made;
+	if (!read_made(run, "ckpt/made", found) || !read_made(run, "log/made", &log) ||
+	    found->made != log.made)
+		return false;
+	found->middle = faccessat(run->dir.fd, REPLAY_IMAGES_DONE, F_OK, 0) == 0;
+	return true;
 }
 
 static double usual_interval(const struct trace_run *run)
@@ -101,7 +106,8 @@ static const struct replay_pass pass = {
 int replay_checkpoint(const char *trace, const struct replay_checkpoint *how)
 {
 	struct replay_front f = {.force = how->force, .or_force = ", or use --force"};
-	struct replay_checkpoints known;
+	struct replay_checkpoints known = {0};
+	bool started = false; /* the first half is there */
 	struct trace_run run;
 	int code = trace_run_open(&run, trace);
 
@@ -110,14 +116,24 @@ int replay_checkpoint(const char *trace, const struct replay_checkpoint *how)
 	f.run = &run;
 	f.ranks = run.ranks;
 	f.every = how->every > 0 ? how->every : usual_interval(&run);
+	f.budget = how->budget;
 	f.patience = how->patience > 0 ? how->patience : PATIENCE;
-	if (how->again || !replay_checkpoints_read(&run, &known)) {
-		code = replay_check(&f);
-		if (!code)
-			code = replay_pass_run(&f, &pass);
-		if (!code)
-			code = replay_images_take(&f);
+	if (how->ranks) {
+		bool *chosen = rp_alloc(run.ranks, sizeof(*chosen));
+
+		code = replay_ranks_read(&run, how->ranks, chosen);
+		free(chosen);
 	}
+	if (!code && !how->again && replay_checkpoints_read(&run, &known))
+		started = true;
+	if (!code && !known.middle)
+		code = replay_check(&f);
+	if (!code && !started)
+		code = replay_pass_run(&f, &pass);
+	if (!code && !known.middle)
+		code = replay_images_take(&f, how->ranks);
+	if (!code && how->done)
+		how->done(&run);
 	trace_run_close(&run);
 	return code;
 }

@@ -13,10 +13,13 @@
 #include "trace/run.h"
 
 struct replay_checkpoint {
-	bool again;      /* even if they are there */
-	bool force;      /* although the program has changed */
-	double every;    /* seconds between images; 0 for the usual */
-	double patience; /* seconds; 0 for the usual */
+	bool again;        /* even if they are there */
+	bool force;        /* although the program has changed */
+	double every;      /* seconds between images; 0 for the usual */
+	double patience;   /* seconds; 0 for the usual */
+	uint64_t budget;   /* bytes for images; 0: any */
+	const char *ranks; /* with MPI: which have images in the middle, "0-3,7"; NULL: all */
+	void (*done)(const struct trace_run *run); /* the trace has checkpoints now; or NULL */
 };
 
 /*
@@ -29,6 +32,7 @@ int replay_checkpoint(const char *trace, const struct replay_checkpoint *how)
 struct replay_checkpoints {
 	uint64_t made; /* when, in nanoseconds of CLOCK_REALTIME */
 	double seconds;
+	bool middle; /* with MPI: whoever took the images in the middle was not interrupted */
 };
 
 /* True if the trace has checkpoints of its own, and what is known of them. */

@@ -51,8 +51,9 @@ struct replay_front {
 	int here;
 	void (*watching)(const struct replay_front *f); /* called now and then; may be NULL */
 
-	double every; /* checkpoint: seconds between images */
-	bool alone;   /* ranks are served from their logs, without a launcher (alone.h) */
+	double every;    /* checkpoint: seconds between images */
+	uint64_t budget; /* checkpoint: bytes for images; 0: as many as there are */
+	bool alone;      /* ranks are served from their logs, without a launcher (alone.h) */
 	char **image; /* by rank: from which it goes on (from.h), or NULL; NULL: all from the start;
 			 alone, a rank without one is left out */
 

@@ -11,20 +11,52 @@
 #include "replay/evaluate.h"
 #include "replay/halt.h"
 
-static int read_position(struct replay_halt *h, const char *text)
+/* "3.0.1@17", up to `stop`. */
+static int read_place(struct replay_halt_place *place, const char *text, const char *stop)
 {
-	const char *at = strchr(text, '@'), *dot = strchr(text, '.');
+	const char *at = memchr(text, '@', (size_t)(stop - text)), *dot;
 	char *end;
 
+	if (!at || text[0] < '0' || text[0] > '9')
+		return -EINVAL;
 	errno = 0;
+	dot = memchr(text, '.', (size_t)(at - text));
+	place->rank = (unsigned)strtoul(text, &end, 10);
+	if (end != (dot ? dot : at))
+		return -EINVAL;
+	place->thread = dot ? rp_format("%.*s", (int)(at - dot - 1), dot + 1) : rp_strdup("0");
+	if (at[1] < '0' || at[1] > '9')
+		return -EINVAL;
+	place->event = strtoull(at + 1, &end, 10);
+	return errno || end != stop || !place->event || !place->thread[0] ? -EINVAL : 0;
+}
+
+static int read_position(struct replay_halt *h, const char *text)
+{
+	struct replay_halt_place place;
+	int rc = 0;
+
 	h->kind = REPLAY_TO_POSITION;
-	h->rank = (unsigned)strtoul(text, &end, 10);
-	if (!at || end == text || text[0] < '0' || text[0] > '9' || end != (dot ? dot : at))
-		return -EINVAL;
-	h->thread = dot ? rp_format("%.*s", (int)(at - dot - 1), dot + 1) : rp_strdup("0");
-	h->event = strtoull(at + 1, &end, 10);
-	if (errno || at[1] < '0' || at[1] > '9' || *end || !h->event || !h->thread[0])
-		return -EINVAL;
+	h->text = text;
+	for (const char *p = text; !rc; p++) {
+		const char *stop = p + strcspn(p, ",");
+
+		rc = read_place(&place, p, stop);
+		for (size_t i = 0; i < h->by_hands && !rc; i++)
+			rc = h->by_hand[i].rank == place.rank ? -EINVAL : 0;
+		if (rc)
+			break;
+		h->by_hand = rp_realloc(h->by_hand, h->by_hands + 1, sizeof(place));
+		h->by_hand[h->by_hands++] = place;
+		p = stop;
+		if (!*p)
+			break;
+	}
+	if (rc)
+		return rc;
+	h->rank = h->by_hand[0].rank;
+	h->thread = h->by_hand[0].thread;
+	h->event = h->by_hand[0].event;
 	return 0;
 }
 
@@ -48,7 +80,7 @@ int replay_halt_read(struct replay_halt *h, const char *text)
 	if (read_position(h, text) == 0)
 		return 0;
 	rp_say("'%s' is no point of a run: it is RANK@EVENT as in 3@1042, RANK.THREAD@EVENT, "
-	       "start, crash or end",
+	       "several of them with commas, one of a rank, or start, crash or end",
 	       text);
 	return RP_EXIT_BAD_INPUT;
 }
@@ -82,7 +114,7 @@ static int64_t events_of(const struct trace_run_rank *rank, const char *thread, 
 	return found;
 }
 
-static int check_position(const struct replay_halt *h, const struct trace_run *run)
+static int check_position(const struct replay_halt_place *h, const struct trace_run *run)
 {
 	bool calls = counts_calls(run);
 	char *whose;
@@ -168,8 +200,10 @@ static int place_rank(struct replay_halt *h, const struct graph_source *source, 
 
 		first[i] = first[i] + 1 < least ? least : first[i] + 1;
 		second[i] = second[i] + 1 < first[i] ? first[i] : second[i] + 1;
-		if (rank == h->rank && strcmp(name, h->thread) == 0)
-			first[i] = second[i] = h->event;
+		for (size_t k = 0; k < h->by_hands; k++) {
+			if (rank == h->by_hand[k].rank && strcmp(name, h->by_hand[k].thread) == 0)
+				first[i] = second[i] = h->by_hand[k].event;
+		}
 		add_place(h, rank, name, first[i], second[i]);
 	}
 	free(first);
@@ -200,6 +234,80 @@ static int place_all(struct replay_halt *h, const struct graph_source *source)
 	return rc;
 }
 
+/* "1@15", the event of the process with that index; the caller frees. */
+static char *name_event(const struct graph_source *source, unsigned rank, uint32_t index)
+{
+	struct graph_position position;
+	const char *thread;
+
+	if (graph_cut_position(source, rank, index, &position) != 0 ||
+	    position.number == GRAPH_POSITION_END)
+		return rp_format("an event of rank %u", rank);
+	thread = source->thread(source->context, rank, position.thread);
+	return strcmp(thread, "0") == 0
+		       ? rp_format("%u@%" PRIu64, rank, position.number)
+		       : rp_format("%u.%s@%" PRIu64, rank, thread, position.number);
+}
+
+/* Some rank would have to have done more than the user says. */
+static int say_flaw(const struct replay_halt *h, const struct graph_source *source,
+		    const struct graph_cut *cut)
+{
+	struct graph_cut_flaw flaw;
+	bool consistent;
+	char *event, *needs;
+	int rc = graph_cut_is_consistent(source, cut, &consistent, &flaw);
+
+	if (rc || consistent)
+		return rc;
+	event = name_event(source, flaw.rank, flaw.index);
+	needs = name_event(source, flaw.missing, flaw.needs);
+	rp_say("'%s' is no state that the run was in: %s is before it, and can only be after %s, "
+	       "which is not",
+	       h->text, event, needs);
+	free(event);
+	free(needs);
+	return -EINVAL;
+}
+
+/* The ranks that are not named are where they must be. */
+static int place_by_hand(struct replay_halt *h, const struct graph_source *source)
+{
+	struct graph_cut cut, grown;
+	int rc = 0;
+
+	graph_cut_init(&cut, source->ranks);
+	graph_cut_init(&grown, source->ranks);
+	for (size_t k = 0; k < h->by_hands && !rc; k++) {
+		const struct replay_halt_place *place = &h->by_hand[k];
+		struct graph_position position = {0, place->event};
+		int64_t thread = number_of(source, place->rank, place->thread);
+
+		position.thread = (uint32_t)thread;
+		if (thread >= 0)
+			rc = graph_cut_place(source, place->rank, &position,
+					     &cut.count[place->rank]);
+		grown.count[place->rank] = cut.count[place->rank];
+	}
+	if (!rc)
+		rc = graph_cut_grow(source, &grown);
+	for (unsigned q = 0; q < source->ranks && !rc; q++) {
+		bool named = false;
+
+		for (size_t k = 0; k < h->by_hands; k++)
+			named = named || h->by_hand[k].rank == q;
+		if (!named)
+			cut.count[q] = grown.count[q];
+	}
+	if (!rc)
+		rc = say_flaw(h, source, &cut);
+	for (unsigned q = 0; q < source->ranks && !rc; q++)
+		rc = place_rank(h, source, q, cut.count[q], cut.count[q]);
+	graph_cut_free(&cut);
+	graph_cut_free(&grown);
+	return rc;
+}
+
 static int plan_cut(struct replay_halt *h, const struct trace_run *run)
 {
 	struct graph_source source;
@@ -209,7 +317,8 @@ static int plan_cut(struct replay_halt *h, const struct trace_run *run)
 		code = graph_source_open(&source, &run->dir);
 	if (code)
 		return code;
-	code = place_all(h, &source) == 0 ? 0 : RP_EXIT_BAD_INPUT;
+	code = (h->by_hands > 1 ? place_by_hand : place_all)(h, &source) == 0 ? 0
+									      : RP_EXIT_BAD_INPUT;
 	graph_source_close(&source);
 	return code;
 }
@@ -255,7 +364,8 @@ int replay_halt_plan(struct replay_halt *h, const struct trace_run *run)
 		h->flags = REPLAY_HALT_END;
 		return 0;
 	case REPLAY_TO_POSITION:
-		code = check_position(h, run);
+		for (size_t i = 0; i < h->by_hands && !code; i++)
+			code = check_position(&h->by_hand[i], run);
 	}
 	if (code)
 		return code;

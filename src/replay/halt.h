@@ -19,12 +19,22 @@ enum replay_halt_kind {
 	REPLAY_TO_END,
 };
 
+/* One of a cut that is made by hand. */
+struct replay_halt_place {
+	unsigned rank;
+	char *thread;
+	uint64_t event;
+};
+
 struct replay_halt {
 	enum replay_halt_kind kind;
 	unsigned rank; /* of the position, and thread and event */
 	char *thread;
 	uint64_t event;
-	bool debug; /* gdb takes rank `debugged` */
+	struct replay_halt_place *by_hand; /* all positions, if there are several: one of a rank */
+	size_t by_hands;
+	const char *text; /* what the user said */
+	bool debug;       /* gdb takes rank `debugged` */
 	unsigned debugged;
 	char **arguments; /* for gdb, or NULL */
 	/* Or somebody else looks: called when all are there, and at every look from then on, until
@@ -44,8 +54,8 @@ struct replay_halt {
 };
 
 /*
- * Reads "3@1042", "3.0.1@17", "start", "crash", "end". 0, or the exit code after saying what is
- * wrong with it.
+ * Reads "3@1042", "3.0.1@17", several of them ("0@7,1@9"), "start", "crash", "end". 0, or the exit
+ * code after saying what is wrong with it.
  */
 int replay_halt_read(struct replay_halt *h, const char *text) __attribute__((warn_unused_result));
 

@@ -6,12 +6,14 @@
  */
 #include "replay/images.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -22,6 +24,7 @@
 #include "replay/from.h"
 #include "replay/log.h"
 #include "replay/pass.h"
+#include "replay/ranks.h"
 
 /* For tests: images may be wanted faster than they can be written. */
 static bool is_patient(void)
@@ -33,8 +36,9 @@ static bool is_patient(void)
 
 int replay_images_ask(const struct replay_front *f)
 {
-	char *text = rp_format("every=%" PRIu64 "\npatient=%d\n", (uint64_t)(f->every * 1e9),
-			       is_patient());
+	uint64_t budget = f->budget ? f->budget / f->ranks + 1 : UINT64_MAX;
+	char *text = rp_format("every=%" PRIu64 "\npatient=%d\nbudget=%" PRIu64 "\n",
+			       (uint64_t)(f->every * 1e9), is_patient(), budget);
 	int rc = replay_pass_write(f->session_fd, "checkpoint", text);
 
 	free(text);
@@ -86,9 +90,11 @@ static int prepare(const struct replay_front *f)
 	return rc;
 }
 
-static int move_images(const struct replay_front *f, size_t rank)
+/* Does that with all images below the directory, the lowest first; 0 or -errno. */
+static int for_images(const struct replay_front *f, size_t rank, const char *where,
+		      int (*what)(const struct replay_front *f, const char *name))
 {
-	char *dir = rp_format("%s/ckpt/rank-%04u", f->session, f->run->rank[rank].rank);
+	char *dir = rp_format("%s/ckpt/rank-%04u", where, f->run->rank[rank].rank);
 	size_t n;
 	uint32_t *list = ckpt_image_list(dir, &n);
 	int rc = 0;
@@ -97,14 +103,32 @@ static int move_images(const struct replay_front *f, size_t rank)
 		char *number = rp_format("%" PRIu32 CKPT_SUFFIX, list[i]);
 		char *name = place_of(f, rank, number);
 
-		if (renameat(f->session_fd, name, f->run->dir.fd, name) != 0)
-			rc = -errno;
+		if (strcmp(number, strrchr(f->image[rank], '/') + 1) != 0)
+			rc = what(f, name);
 		free(name);
 		free(number);
 	}
 	free(list);
 	free(dir);
 	return rc;
+}
+
+static int remove_image(const struct replay_front *f, const char *name)
+{
+	return unlinkat(f->run->dir.fd, name, 0) == 0 ? 0 : -errno;
+}
+
+static int move_image(const struct replay_front *f, const char *name)
+{
+	return renameat(f->session_fd, name, f->run->dir.fd, name) == 0 ? 0 : -errno;
+}
+
+/* Whoever was interrupted may have left some. */
+static int move_images(const struct replay_front *f, size_t rank)
+{
+	int rc = for_images(f, rank, f->run->dir.path, remove_image);
+
+	return rc ? rc : for_images(f, rank, f->session, move_image);
 }
 
 static int keep(const struct replay_front *f, uint64_t started)
@@ -117,6 +141,8 @@ static int keep(const struct replay_front *f, uint64_t started)
 		if (replay_alone_is_in(f, i))
 			rc = move_images(f, i);
 	}
+	if (!rc)
+		rc = replay_pass_write(f->run->dir.fd, REPLAY_IMAGES_DONE, "");
 	return rc ? replay_pass_cannot(f, rc) : 0;
 }
 
@@ -129,7 +155,53 @@ static const struct replay_pass pass = {
 	.keep = keep,
 };
 
-int replay_images_take(const struct replay_front *whole)
+static uint64_t bytes_of(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
+}
+
+static uint64_t bytes_below(const char *path)
+{
+	DIR *dir = opendir(path);
+	struct dirent *entry;
+	uint64_t bytes = 0;
+
+	while (dir && (entry = readdir(dir))) {
+		char *inner = rp_format("%s/%s", path, entry->d_name);
+
+		if (entry->d_name[0] != '.')
+			bytes += bytes_of(inner);
+		free(inner);
+	}
+	if (dir)
+		closedir(dir);
+	return bytes;
+}
+
+void replay_images_measure(const struct trace_run *run, size_t rank, struct replay_images_sum *sum)
+{
+	unsigned number = run->rank[rank].rank;
+	char *dir = rp_format("%s/ckpt/rank-%04u", run->dir.path, number);
+	char *log = rp_format("%s/log/rank-%04u", run->dir.path, number);
+	size_t n;
+	uint32_t *list = ckpt_image_list(dir, &n);
+
+	sum->images += n;
+	for (size_t i = 0; i < n; i++) {
+		char *path = ckpt_image_path(dir, list[i]);
+
+		sum->image_bytes += bytes_of(path);
+		free(path);
+	}
+	sum->log_bytes += bytes_below(log);
+	free(list);
+	free(log);
+	free(dir);
+}
+
+int replay_images_take(const struct replay_front *whole, const char *ranks)
 {
 	struct replay_front f = {
 		.run = whole->run,
@@ -138,24 +210,27 @@ int replay_images_take(const struct replay_front *whole)
 		.or_force = whole->or_force,
 		.patience = whole->patience,
 		.every = whole->every,
+		.budget = whole->budget,
 		.alone = true,
 	};
+	bool *chosen = rp_alloc(f.ranks, sizeof(*chosen));
 	size_t in = 0;
-	int code = 0;
+	int code = ranks ? replay_ranks_read(f.run, ranks, chosen) : 0;
 
 	f.image = rp_alloc(f.ranks, sizeof(*f.image));
-	for (size_t i = 0; i < f.ranks; i++) {
+	for (size_t i = 0; i < f.ranks && !code; i++) {
 		char *refused = replay_log_refusal(&f, i);
 
-		if (!refused)
+		if (!refused && (!ranks || chosen[i]))
 			f.image[i] = replay_from_first(&f, i);
 		free(refused);
 		in += f.image[i] != NULL;
 	}
-	if (in)
+	if (in && !code)
 		code = replay_pass_run(&f, &pass);
 	for (size_t i = 0; i < f.ranks; i++)
 		free(f.image[i]);
 	free(f.image);
+	free(chosen);
 	return code;
 }

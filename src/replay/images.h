@@ -11,10 +11,24 @@
 #include "replay/front.h"
 
 /*
- * Takes images of the ranks that can be replayed alone, every f->every seconds, into TRACE/ckpt,
- * behind those that are there. Nothing to do without MPI. The exit code after saying why.
+ * Takes images of those of the ranks ("0-3,7"; NULL: all) that can be replayed alone, every
+ * f->every seconds, into TRACE/ckpt, behind those that are there. Nothing to do without MPI. The
+ * exit code after saying why.
  */
-int replay_images_take(const struct replay_front *f) __attribute__((warn_unused_result));
+int replay_images_take(const struct replay_front *f, const char *ranks)
+	__attribute__((warn_unused_result));
+
+/* In the trace, once they are all there. */
+#define REPLAY_IMAGES_DONE "ckpt/middle"
+
+/* What a rank has, or several have together. */
+struct replay_images_sum {
+	size_t images;
+	uint64_t image_bytes, log_bytes;
+};
+
+/* Adds what that rank of the trace has. */
+void replay_images_measure(const struct trace_run *run, size_t rank, struct replay_images_sum *sum);
 
 /* S/checkpoint: what the ranks are asked for; 0 or -errno. */
 int replay_images_ask(const struct replay_front *f) __attribute__((warn_unused_result));

@@ -18,7 +18,8 @@
  * S/evaluate, if it is there, asks the ranks to write events below S/graph
  * (hook/mpi/evaluate/evaluate.h); it holds the time of its start, nanoseconds of CLOCK_REALTIME.
  * S/checkpoint asks them to take images below S/ckpt and to log what they receive below S/log, in
- * lines "key=value": every (nanoseconds), patient (1: wait until an image is written).
+ * lines "key=value": every (nanoseconds), patient (1: wait until an image is written),
+ * budget (bytes for the images of a rank).
  * S/races asks checked programs for data that raced (race/log.h).
  * S/halt-NNNN says where threads of the rank halt, in lines "thread first second": before that
  * event (without MPI, operation of threads), and, once the slot says so, before the second. S/all

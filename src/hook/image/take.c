@@ -38,6 +38,7 @@ static struct {
 	uint32_t good; /* the last one that is whole, or 0 */
 	int writer;    /* the child that writes the last one, or 0 */
 	bool told;     /* why there is none */
+	uint64_t left; /* bytes that may still be written; at 0 there are no more of them */
 	bool patient;  /* none is left out since the one before is not written yet */
 	const struct hook_thread *main;
 } images = {.due = UINT64_MAX};
@@ -176,6 +177,22 @@ static const char *why_not(int error)
 	}
 }
 
+/* The image is written: is there room for another one? */
+static void spend(void)
+{
+	char path[1100], name[32];
+	struct hook_text text = hook_text_in(name, sizeof(name));
+	struct stat st = {0};
+
+	hook_text_number(&text, images.good);
+	hook_text_add(&text, CKPT_SUFFIX);
+	hook_image_path(path, sizeof(path), name);
+	raw(SYS_stat, path, &st);
+	images.left -= (uint64_t)st.st_size < images.left ? (uint64_t)st.st_size : images.left;
+	if (!images.left)
+		tell_why("no more of them fit into --budget");
+}
+
 /* True if no child is at work any more. */
 static bool reap(bool wait)
 {
@@ -190,8 +207,10 @@ static bool reap(bool wait)
 	if (rc == 0)
 		return false;
 	images.writer = 0;
-	if (rc > 0 && !status)
+	if (rc > 0 && !status) {
 		images.good = hook_image.head.number;
+		spend();
+	}
 	if (rc > 0 && status)
 		tell_why(why_not(WIFEXITED(status) ? WEXITSTATUS(status) : 0));
 	return true;
@@ -217,6 +236,8 @@ static void at_point(struct hook_thread *t)
 		__atomic_store_n(&images.due, at + AGAIN_NS, __ATOMIC_RELEASE);
 		return;
 	}
+	if (!images.left)
+		return;
 	restored = take();
 	if (restored)
 		return;
@@ -282,13 +303,19 @@ static uint64_t wanted(const char *key)
 	return p && (p == text || p[-1] == '\n') ? strtoull(p + strlen(key), NULL, 10) : 0;
 }
 
+static void read_wishes(void)
+{
+	images.patient = wanted("patient=");
+	images.left = wanted("budget=");
+}
+
 /* The process is one of its own, and the image it began with is there to be based on. */
 void hook_image_go_on(void)
 {
 	uint64_t at = hook_park_now();
 
 	images.every = hook_process.mpi_open ? wanted("every=") : 0;
-	images.patient = wanted("patient=");
+	read_wishes();
 	images.due = UINT64_MAX;
 	images.good = hook_image.head.number;
 	images.began = at - hook_image.head.elapsed;
@@ -309,7 +336,7 @@ void hook_image_start(void)
 	images.began = hook_park_now();
 	hook_image_note_found();
 	images.every = wanted("every=");
-	images.patient = wanted("patient=");
+	read_wishes();
 	if (!images.every || hook_process.process || !BY_TIME)
 		return;
 	images.due = images.began + images.every;

@@ -220,7 +220,9 @@ void hook_mpi_opened(struct hook_thread *t, int world, int level)
 		hook_end_progress = progress;
 	note_version();
 	hook_mpi_mode->opened(t, world, level);
-	if (hook_process.replay.checkpoint) {
+	if (hook_process.replay.checkpoint && hook_mpi_sessions) {
+		hook_log_refuse("sessions of MPI");
+	} else if (hook_process.replay.checkpoint) {
 		hook_log_open(t);
 		if (hook_image_take_open())
 			go_on_alone(t);

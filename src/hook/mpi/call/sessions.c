@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+#include "hook/mpi/log/log.h"
+
 bool hook_mpi_sessions;
 
 #ifdef HOOK_FLAVOUR_OPENMPI
@@ -97,6 +99,8 @@ HOOK_EXPORT int MPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_S
 	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, 0);
 	if (before && !hook_process.mpi_open)
 		hook_mpi_mode->refuse(t);
+	if (hook_process.mpi_open && hook_process.replay.checkpoint)
+		hook_log_refuse("sessions of MPI");
 	rc = hook_mpi_real.Session_init(info, errhandler, session);
 	if (rc == MPI_SUCCESS && !hook_process.mpi_open && !before) {
 		before = true;
