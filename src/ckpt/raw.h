@@ -11,27 +11,12 @@
 #include <stdint.h>
 #include <sys/syscall.h>
 
+#include "base/raw.h"
+
 #define RAW static inline __attribute__((always_inline))
 
-RAW long raw_6(long n, long a, long b, long c, long d, long e, long f)
-{
-	/* cppcheck-suppress constStatement */
-	register long r10 __asm__("r10") = d;
-	/* cppcheck-suppress constStatement */
-	register long r8 __asm__("r8") = e;
-	/* cppcheck-suppress constStatement */
-	register long r9 __asm__("r9") = f;
-	long result;
-
-	__asm__ volatile("syscall"
-			 : "=a"(result)
-			 : "a"(n), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-			 : "rcx", "r11", "memory");
-	return result;
-}
-
 #define RAW_CALL(n, a, b, c, d, e, f, ...)                                                         \
-	raw_6((n), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
+	rp_raw_call((n), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 
 /* raw(SYS_x, arguments…): those that are not given are 0. */
 #define raw(...) RAW_CALL(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0)

@@ -27,19 +27,19 @@ static int growing;
 
 int race_arena_open(void)
 {
-	long at =
-		race_sys(SYS_mmap, (long)RACE_ARENA, (long)BYTES, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+	long at = rp_raw_call(SYS_mmap, (long)RACE_ARENA, (long)BYTES, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1,
+			      0);
 
 	if (at < 0 && at > -4096)
 		return (int)at;
 	if ((unsigned long)at != RACE_ARENA) {
 		/* A kernel that takes the address for a wish. */
-		race_sys(SYS_munmap, at, (long)BYTES, 0, 0, 0, 0);
+		rp_raw_call(SYS_munmap, at, (long)BYTES, 0, 0, 0, 0);
 		return -EEXIST;
 	}
 	/* Cells are used here and there: a huge page for each would be most of the memory. */
-	race_sys(SYS_madvise, at, (long)BYTES, MADV_NOHUGEPAGE, 0, 0, 0);
+	rp_raw_call(SYS_madvise, at, (long)BYTES, MADV_NOHUGEPAGE, 0, 0, 0);
 	race_chunk = (struct race_chunk *)(RACE_ARENA + CHUNKS_AT);
 	rest = 0;
 	race_granule_count = 0;
@@ -52,7 +52,7 @@ void race_arena_close(void)
 	for (uint32_t i = 0; i < race_granule_count; i++)
 		race_granules[owner[i]] = 0;
 	race_granule_count = 0;
-	race_sys(SYS_munmap, (long)RACE_ARENA, (long)BYTES, 0, 0, 0, 0);
+	rp_raw_call(SYS_munmap, (long)RACE_ARENA, (long)BYTES, 0, 0, 0, 0);
 }
 
 void *race_arena_alloc(size_t n)

@@ -13,7 +13,7 @@ int race_holds;
 
 static long membarrier(int command)
 {
-	return race_sys(SYS_membarrier, command, 0, 0, 0, 0, 0);
+	return rp_raw_call(SYS_membarrier, command, 0, 0, 0, 0, 0);
 }
 
 void race_guard_open(void)

@@ -9,24 +9,11 @@
 #include <stdint.h>
 #include <sys/syscall.h>
 
-/* Returns what the kernel does: -errno if it failed. */
-static inline long race_sys(long number, long a, long b, long c, long d, long e, long f)
-{
-	register long r10 __asm__("r10") = d;
-	register long r8 __asm__("r8") = e;
-	register long r9 __asm__("r9") = f;
-	long result;
-
-	__asm__ volatile("syscall"
-			 : "=a"(result)
-			 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-			 : "rcx", "r11", "memory");
-	return result;
-}
+#include "base/raw.h"
 
 static inline void race_sys_yield(void)
 {
-	race_sys(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+	rp_raw_call(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
 }
 
 /* Short: whoever holds one neither blocks nor runs code of the program. */

@@ -14,6 +14,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "hook/kit/lock.h"
+
 #define MOST 24
 #define LONGEST 8192
 
@@ -27,7 +29,7 @@ struct word {
 
 static char *hidden[MOST];
 static size_t count;
-static int lock;
+static struct hook_lock lock;
 
 static struct word words[] = {{.name = "LD_PRELOAD=", .ours = "/libreprise-"},
 			      {.name = "ASAN_OPTIONS=", .ours = "verify_asan_link_order=0"}};
@@ -238,13 +240,12 @@ static void *map(size_t n)
 
 void hook_environ_begin(void)
 {
-	while (__atomic_exchange_n(&lock, 1, __ATOMIC_ACQUIRE))
-		syscall(SYS_sched_yield);
+	hook_lock_take(&lock);
 }
 
 void hook_environ_end(void)
 {
-	__atomic_store_n(&lock, 0, __ATOMIC_RELEASE);
+	hook_lock_give(&lock);
 }
 
 void hook_environ_show(void)

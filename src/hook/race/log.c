@@ -29,17 +29,17 @@ static struct {
 
 int runtime_log_open(int dir, const char *name)
 {
-	long fd = race_sys(SYS_openat, dir, (long)name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600,
-			   0, 0);
+	long fd = rp_raw_call(SYS_openat, dir, (long)name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
+			      0600, 0, 0);
 	long at;
 
 	if (fd < 0)
 		return (int)fd;
-	at = race_sys(SYS_ftruncate, fd, (long)RACE_LOG_BYTES, 0, 0, 0, 0);
+	at = rp_raw_call(SYS_ftruncate, fd, (long)RACE_LOG_BYTES, 0, 0, 0, 0);
 	if (!at)
-		at = race_sys(SYS_mmap, (long)PLACE, (long)RACE_LOG_BYTES, PROT_READ | PROT_WRITE,
-			      MAP_SHARED | MAP_FIXED_NOREPLACE, fd, 0);
-	race_sys(SYS_close, fd, 0, 0, 0, 0, 0);
+		at = rp_raw_call(SYS_mmap, (long)PLACE, (long)RACE_LOG_BYTES,
+				 PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED_NOREPLACE, fd, 0);
+	rp_raw_call(SYS_close, fd, 0, 0, 0, 0, 0);
 	if (at < 0 && at > -4096)
 		return (int)at;
 	file = (struct race_log *)at;

@@ -18,8 +18,8 @@ static void give_up(void)
 	static const char why[] = "reprise: this checked program needs addresses from 116 TiB on, "
 				  "and memory that may be promised (ulimit -v)\n";
 
-	race_sys(SYS_write, 2, (long)why, sizeof(why) - 1, 0, 0, 0);
-	race_sys(SYS_exit_group, 125, 0, 0, 0, 0, 0);
+	rp_raw_call(SYS_write, 2, (long)why, sizeof(why) - 1, 0, 0, 0);
+	rp_raw_call(SYS_exit_group, 125, 0, 0, 0, 0, 0);
 }
 
 /* Cells that are always empty must be there for the quick way, also when nobody looks. */

@@ -117,16 +117,16 @@ void runtime_watch_block(const void *p, size_t n, const void *site)
 
 bool runtime_watch_open(int dir, const char *name, const struct hook_race_frames *frames)
 {
-	long fd = race_sys(SYS_openat, dir, (long)name, O_RDONLY | O_CLOEXEC, 0, 0, 0);
+	long fd = rp_raw_call(SYS_openat, dir, (long)name, O_RDONLY | O_CLOEXEC, 0, 0, 0);
 	long at = -1;
 	struct stat st;
 
 	if (fd < 0)
 		return false;
-	if (race_sys(SYS_fstat, fd, (long)&st, 0, 0, 0, 0) == 0 && st.st_size)
-		at = race_sys(SYS_mmap, (long)PLACE, st.st_size, PROT_READ,
-			      MAP_PRIVATE | MAP_FIXED_NOREPLACE, fd, 0);
-	race_sys(SYS_close, fd, 0, 0, 0, 0, 0);
+	if (rp_raw_call(SYS_fstat, fd, (long)&st, 0, 0, 0, 0) == 0 && st.st_size)
+		at = rp_raw_call(SYS_mmap, (long)PLACE, st.st_size, PROT_READ,
+				 MAP_PRIVATE | MAP_FIXED_NOREPLACE, fd, 0);
+	rp_raw_call(SYS_close, fd, 0, 0, 0, 0, 0);
 	if (at < 0)
 		return false;
 	watched = (const uint64_t *)at;

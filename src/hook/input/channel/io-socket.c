@@ -56,22 +56,14 @@ HOOK_EXPORT int accept4(int fd, __SOCKADDR_ARG from, socklen_t *length, int flag
 	return accepted(fd, from.__sockaddr__, length, flags);
 }
 
-#define DEFINE_DONE(name, parameters, arguments)                                                   \
-	HOOK_EXPORT int name parameters                                                            \
-	{                                                                                          \
-		if (!hook_channel_has(fd, SITE))                                                   \
-			return REAL(name) arguments;                                               \
-		HOOK_IO(io, #name, HOOK_IO_GIVES);                                                 \
-		if (io.live)                                                                       \
-			hook_io_did(&io, REAL(name) arguments);                                    \
-		return (int)hook_io_result(&io);                                                   \
-	}
-
-DEFINE_DONE(bind, (int fd, __CONST_SOCKADDR_ARG to, socklen_t length), (fd, to, length))
-DEFINE_DONE(listen, (int fd, int backlog), (fd, backlog))
-DEFINE_DONE(connect, (int fd, __CONST_SOCKADDR_ARG to, socklen_t length), (fd, to, length))
-DEFINE_DONE(setsockopt, (int fd, int level, int name, const void *value, socklen_t length),
-	    (fd, level, name, value, length))
+HOOK_IO_CALL(bind, HOOK_IO_GIVES, (int fd, __CONST_SOCKADDR_ARG to, socklen_t length),
+	     (fd, to, length))
+HOOK_IO_CALL(listen, HOOK_IO_GIVES, (int fd, int backlog), (fd, backlog))
+HOOK_IO_CALL(connect, HOOK_IO_GIVES, (int fd, __CONST_SOCKADDR_ARG to, socklen_t length),
+	     (fd, to, length))
+HOOK_IO_CALL(setsockopt, HOOK_IO_GIVES,
+	     (int fd, int level, int name, const void *value, socklen_t length),
+	     (fd, level, name, value, length))
 
 /* Done to a pair that is kept in step, too: its other end may be waiting for it. */
 HOOK_EXPORT int shutdown(int fd, int how)

@@ -39,6 +39,18 @@ void hook_io_leave(struct hook_io *io);
 #define HOOK_IO(io, call, way)                                                                     \
 	struct hook_io io __attribute__((cleanup(hook_io_leave))) = hook_io_begin(call, way)
 
+/* Defines a call on a descriptor that gives nothing but its result; SITE is its caller. */
+#define HOOK_IO_CALL(name, way, parameters, arguments)                                             \
+	HOOK_EXPORT int name parameters                                                            \
+	{                                                                                          \
+		if (!hook_channel_has(fd, SITE))                                                   \
+			return REAL(name) arguments;                                               \
+		HOOK_IO(io, #name, way);                                                           \
+		if (io.live)                                                                       \
+			hook_io_did(&io, REAL(name) arguments);                                    \
+		return (int)hook_io_result(&io);                                                   \
+	}
+
 /* The real call has returned this, and errno. */
 void hook_io_did(struct hook_io *io, int64_t result);
 

@@ -130,25 +130,9 @@ DEFINE_SET(timerfd_settime,
 	   (fd, flags, value, old))
 DEFINE_SET(timerfd_gettime, (int fd, struct itimerspec *old), (fd, old))
 
-HOOK_EXPORT int inotify_add_watch(int fd, const char *path, uint32_t mask)
-{
-	if (!hook_channel_has(fd, SITE))
-		return REAL(inotify_add_watch)(fd, path, mask);
-	HOOK_IO(io, "inotify_add_watch", HOOK_IO_GETS);
-	if (io.live)
-		hook_io_did(&io, REAL(inotify_add_watch)(fd, path, mask));
-	return (int)hook_io_result(&io);
-}
-
-HOOK_EXPORT int inotify_rm_watch(int fd, int watch)
-{
-	if (!hook_channel_has(fd, SITE))
-		return REAL(inotify_rm_watch)(fd, watch);
-	HOOK_IO(io, "inotify_rm_watch", HOOK_IO_GETS);
-	if (io.live)
-		hook_io_did(&io, REAL(inotify_rm_watch)(fd, watch));
-	return (int)hook_io_result(&io);
-}
+HOOK_IO_CALL(inotify_add_watch, HOOK_IO_GETS, (int fd, const char *path, uint32_t mask),
+	     (fd, path, mask))
+HOOK_IO_CALL(inotify_rm_watch, HOOK_IO_GETS, (int fd, int watch), (fd, watch))
 
 /* The mark goes first: the number may have a new owner before the call returns. */
 int hook_channel_close(int fd)
