@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Has something of which there can be no image: shared, wiped, unforked, child, pipe, robust,
- * unlinked. */
+/*
+ * Has something of which there can be no image: shared, wiped, unforked, child, pipe, robust,
+ * unlinked; or its main thread has left.
+ */
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -48,9 +50,9 @@ static int have(const char *what)
 	return pid;
 }
 
-int main(int argc, char **argv)
+static void *go_on(void *child)
 {
-	int pid = have(argc > 1 ? argv[1] : "");
+	int pid = (int)(long)child;
 	unsigned long hash = 7;
 
 	for (int i = 0; i < 60; i++) {
@@ -63,5 +65,17 @@ int main(int argc, char **argv)
 		kill(pid, SIGKILL);
 		waitpid(pid, NULL, 0);
 	}
-	return 0;
+	exit(0);
+}
+
+int main(int argc, char **argv)
+{
+	const char *what = argc > 1 ? argv[1] : "";
+	long pid = have(what);
+	pthread_t thread;
+
+	if (strcmp(what, "left") != 0)
+		go_on((void *)pid);
+	pthread_create(&thread, NULL, go_on, (void *)pid);
+	pthread_exit(NULL);
 }

@@ -5,7 +5,6 @@
 
 #include "hook/image/image.h"
 
-#define IMAGE_RUNS_MOST (1ul << 26)
 #define IMAGE_PAGES_MOST (1ul << 28) /* 1 TiB */
 #define IMAGE_SPANS 512
 #define IMAGE_CHUNK (1ul << 20)
@@ -53,5 +52,13 @@ void hook_image_take_own(const struct ckpt_map *m);
 
 /* Writes what is still in memory. */
 void hook_image_flush(void);
+
+/* How many pages there can be, and so runs of them. */
+static inline uint64_t hook_image_pages_most(void)
+{
+	uint64_t n = hook_image.memory_pages;
+
+	return n < IMAGE_PAGES_MOST ? n : IMAGE_PAGES_MOST;
+}
 
 #endif

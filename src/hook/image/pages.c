@@ -82,7 +82,7 @@ static void add_run(const struct ckpt_map *m, uint64_t address, uint64_t at, uin
 		last->pages++;
 		return;
 	}
-	if (hook_image_out.runs == IMAGE_RUNS_MOST)
+	if (hook_image_out.runs == hook_image_pages_most())
 		hook_image_check(-E2BIG);
 	hook_image_out.run[hook_image_out.runs++] = (struct ckpt_run){address, 1, image, at};
 }
@@ -128,7 +128,7 @@ void hook_image_take_pages(const struct ckpt_map *m, uint64_t from, uint64_t to)
 		memcpy(copy, (const void *)page, CKPT_PAGE);
 		if (drops_zeros && is_zero((const uint64_t *)copy))
 			continue;
-		if (hook_image_out.hashes == IMAGE_PAGES_MOST)
+		if (hook_image_out.hashes == hook_image_pages_most())
 			hook_image_check(-E2BIG);
 		hook_image_out.hash[hook_image_out.hashes] = XXH3_64bits(copy, CKPT_PAGE);
 		if (has_before(page, hook_image_out.hash[hook_image_out.hashes++], &before)) {

@@ -35,11 +35,13 @@ static struct {
 	uint64_t began, every;
 	uint64_t due; /* when the next one is; UINT64_MAX: never, or one is being taken */
 	uint32_t number;
-	uint32_t good; /* the last one that is whole, or 0 */
-	int writer;    /* the child that writes the last one, or 0 */
-	bool told;     /* why there is none */
-	uint64_t left; /* bytes that may still be written; at 0 there are no more of them */
-	bool patient;  /* none is left out since the one before is not written yet */
+	uint32_t good;    /* the last one that is whole, or 0 */
+	int writer;       /* the child that writes the last one, or 0 */
+	bool told;        /* why there is none */
+	uint64_t left;    /* bytes that may still be written; at 0 there are no more of them */
+	bool patient;     /* none is left out since the one before is not written yet */
+	bool over;        /* there can be no more */
+	uint64_t failing; /* how long it was waited after the last that could not be */
 	const struct hook_thread *main;
 } images = {.due = UINT64_MAX};
 
@@ -97,12 +99,27 @@ static void fill_head(void)
 	h->action[HOOK_PARK_SIGNAL - 1] = hook_image.parking;
 }
 
+/* It stays a zombie, and comes to no handler. */
+static bool main_has_left(void)
+{
+	char text[2048];
+	const char *p =
+		raw_slurp("/proc/self/stat", text, sizeof(text)) > 0 ? strrchr(text, ')') : NULL;
+
+	return p && p[1] == ' ' && p[2] == 'Z';
+}
+
 /* All stand still: the child has the memory as it is now. */
 static void take_now(void)
 {
 	long pid;
 
 	hook_image.why[0] = 0;
+	if (main_has_left()) {
+		give_up("its main thread has ended before the others");
+		images.over = true;
+		return;
+	}
 	if (!hook_park_others()) {
 		give_up("a thread of it does not come when it is asked to");
 		return;
@@ -222,6 +239,17 @@ void hook_image_finish(void)
 		reap(true);
 }
 
+/* Until the next one; where there was none, twice as long as before. */
+static uint64_t until_next(void)
+{
+	if (!hook_image.why[0]) {
+		images.failing = 0;
+		return images.every;
+	}
+	images.failing = images.failing ? 2 * images.failing : AGAIN_NS;
+	return images.failing;
+}
+
 /* At a point of the program where one may be due. */
 static void at_point(struct hook_thread *t)
 {
@@ -246,7 +274,7 @@ static void at_point(struct hook_thread *t)
 		tell_why(hook_image.why);
 	}
 	at = hook_park_now();
-	__atomic_store_n(&images.due, at + (hook_image.why[0] ? AGAIN_NS : images.every),
+	__atomic_store_n(&images.due, images.over ? UINT64_MAX : at + until_next(),
 			 __ATOMIC_RELEASE);
 }
 
@@ -278,10 +306,11 @@ bool hook_image_take_open(void)
 		images.number--;
 		tell_why(hook_image.why);
 	} else {
+		reap(true);
 		hook_text_number(&text, images.number);
-		leave_word("init", number);
+		if (images.good == images.number)
+			leave_word("init", number);
 	}
-	reap(true);
 	if (!hook_session_meet(2, NULL))
 		tell_why("not all ranks could take an image in time");
 	__atomic_store_n(&images.due, due, __ATOMIC_RELEASE);

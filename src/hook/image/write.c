@@ -46,14 +46,15 @@ void hook_image_check(long rc)
 
 static void map_scratch(void)
 {
+	const uint64_t most = hook_image_pages_most();
 	const struct {
 		uint64_t bytes;
 		void **at;
 	} parts[] = {
 		{LIST_BYTES, (void **)&hook_image_out.list},
 		{MAPS_MOST * sizeof(*hook_image_out.map), (void **)&hook_image_out.map},
-		{IMAGE_RUNS_MOST * sizeof(*hook_image_out.run), (void **)&hook_image_out.run},
-		{IMAGE_PAGES_MOST * sizeof(*hook_image_out.hash), (void **)&hook_image_out.hash},
+		{most * sizeof(*hook_image_out.run), (void **)&hook_image_out.run},
+		{most * sizeof(*hook_image_out.hash), (void **)&hook_image_out.hash},
 		{IMAGE_SPANS * sizeof(*hook_image_out.span), (void **)&hook_image_out.span},
 		{IMAGE_CHUNK, (void **)&hook_image_out.entry},
 		{IMAGE_CHUNK, (void **)&hook_image_out.buffer},

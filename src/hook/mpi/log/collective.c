@@ -96,7 +96,7 @@ static void given_later(struct hook_log *log, struct hook_result *r, MPI_Comm co
 	hook_want_result(*request, flags, r, comm);
 }
 
-#define COLLECTIVE(name, what, large, parameters, arguments, end)                                  \
+#define COLLECTIVE(name, what, large, parameters, arguments, gives, end)                           \
 	static int log_##name parameters                                                           \
 	{                                                                                          \
 		struct hook_result r = {.wide = large, .one.type = MPI_DATATYPE_NULL};             \
@@ -108,7 +108,7 @@ static void given_later(struct hook_log *log, struct hook_result *r, MPI_Comm co
 		log->inside++;                                                                     \
 		rc = hook_log_below.name arguments;                                                \
 		hook_log_error(log, rc);                                                           \
-		if (rc == MPI_SUCCESS) {                                                           \
+		if (gives) {                                                                       \
 			GIVES_##what;                                                              \
 			end;                                                                       \
 		}                                                                                  \
@@ -116,12 +116,13 @@ static void given_later(struct hook_log *log, struct hook_result *r, MPI_Comm co
 		return rc;                                                                         \
 	}
 #define BLOCKING(name, what, large, parameters, arguments)                                         \
-	COLLECTIVE(name, what, large, parameters, arguments, given(log, &r))
-#define POSTED(name, what, large, parameters, arguments)                                           \
 	COLLECTIVE(name, what, large, parameters, arguments,                                       \
+		   rc == MPI_SUCCESS || hook_log_is_truncated(rc), given(log, &r))
+#define POSTED(name, what, large, parameters, arguments)                                           \
+	COLLECTIVE(name, what, large, parameters, arguments, rc == MPI_SUCCESS,                    \
 		   given_later(log, &r, comm, request, HOOK_WANT_ACTIVE))
 #define PREPARED(name, what, large, parameters, arguments)                                         \
-	COLLECTIVE(name, what, large, parameters, arguments,                                       \
+	COLLECTIVE(name, what, large, parameters, arguments, rc == MPI_SUCCESS,                    \
 		   given_later(log, &r, comm, request, HOOK_WANT_PERSISTENT))
 
 HOOK_MPI_BLOCKING_GIVES(BLOCKING)

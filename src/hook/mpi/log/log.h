@@ -48,6 +48,9 @@ extern bool hook_log_refused;
 
 /* Reading: the record to come, which must be of this kind and event; else the replay ends. */
 struct trace_log_rec hook_log_take(struct hook_log *log, uint32_t kind);
+/* The error that a collective operation gives something with, too: more than fits was sent. */
+bool hook_log_is_truncated(int rc);
+
 /* An error, if that is the answer that comes now; and is it? */
 bool hook_log_is_error(const struct hook_log *log);
 bool hook_log_take_error(struct hook_log *log, uint32_t kind, int *rc);

@@ -12,11 +12,13 @@
 
 struct orphan {
 	struct hook_block block;
-	MPI_Request request; /* MPI_REQUEST_NULL: it has taken its message */
+	MPI_Request request;
+	uint32_t next; /* that waits for its message, too, counted from 1; 0: none */
 };
 
 static struct orphan *orphans;
-static uint32_t count, room, waiting;
+static uint32_t count, room;
+static uint32_t waiting; /* the first that waits, counted from 1 */
 static struct hook_lock locked;
 
 static void fit(void)
@@ -37,8 +39,8 @@ void hook_orphan_add(const struct hook_block *b, MPI_Request request)
 {
 	hook_lock_take(&locked);
 	fit();
-	orphans[count++] = (struct orphan){*b, request};
-	waiting++;
+	orphans[count++] = (struct orphan){*b, request, waiting};
+	waiting = count;
 	hook_lock_give(&locked);
 }
 
@@ -57,8 +59,7 @@ static void write_one(struct hook_log *log, uint32_t i)
 	rec.bytes = hook_block_bytes(&part);
 	hook_log_put(log, &rec);
 	hook_block_write(log, &part);
-	o->request = MPI_REQUEST_NULL;
-	waiting--;
+	hook_mpi_real.Type_free(&o->block.type);
 }
 
 void hook_orphans_look(struct hook_log *log)
@@ -67,14 +68,17 @@ void hook_orphans_look(struct hook_log *log)
 		return;
 	hook_lock_take(&locked);
 	log->inside++;
-	for (uint32_t i = 0; i < count; i++) {
+	for (uint32_t *link = &waiting; *link;) {
+		struct orphan *o = &orphans[*link - 1];
 		int done = 0;
 
-		if (orphans[i].request == MPI_REQUEST_NULL)
-			continue;
-		hook_mpi_real.Request_get_status(orphans[i].request, &done, MPI_STATUS_IGNORE);
-		if (done)
-			write_one(log, i);
+		hook_mpi_real.Request_get_status(o->request, &done, MPI_STATUS_IGNORE);
+		if (done) {
+			write_one(log, *link - 1);
+			*link = o->next;
+		} else {
+			link = &o->next;
+		}
 	}
 	log->inside--;
 	hook_lock_give(&locked);
@@ -92,13 +96,12 @@ void hook_orphan_read(const struct trace_log_rec *rec)
 	if (hook_block_bytes(&part) != rec->bytes)
 		hook_failed(hook_self, "the log has a message that does not fit here");
 	hook_block_read(&part, rec->data, rec->bytes);
+	hook_mpi_real.Type_free(&orphans[rec->index].block.type);
 	hook_lock_give(&locked);
 }
 
 void hook_orphans_free(void)
 {
-	for (uint32_t i = 0; i < count; i++) {
-		if (orphans[i].request != MPI_REQUEST_NULL)
-			hook_mpi_real.Request_free(&orphans[i].request);
-	}
+	for (; waiting; waiting = orphans[waiting - 1].next)
+		hook_mpi_real.Request_free(&orphans[waiting - 1].request);
 }

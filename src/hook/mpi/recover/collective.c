@@ -13,7 +13,23 @@ static void give_later(struct hook_log *log, struct hook_result *r, MPI_Comm com
 	hook_want_result(*request, flags, r, comm);
 }
 
-#define COLLECTIVE(name, what, large, parameters, arguments, end)                                  \
+#define BLOCKING(name, what, large, parameters, arguments)                                         \
+	static int recover_##name parameters                                                       \
+	{                                                                                          \
+		struct hook_result r = {.wide = large, .one.type = MPI_DATATYPE_NULL};             \
+		struct hook_log *log = recover_self();                                             \
+		int rc;                                                                            \
+                                                                                                   \
+		if (!log)                                                                          \
+			return hook_mpi_real.name arguments;                                       \
+		hook_log_take_error(log, TRACE_LOG_ERROR, &rc);                                    \
+		if (rc == MPI_SUCCESS || hook_log_is_truncated(rc)) {                              \
+			GIVES_##what;                                                              \
+			hook_result_read(log, &r);                                                 \
+		}                                                                                  \
+		return rc == MPI_SUCCESS ? rc : recover_raise(log, comm, rc);                      \
+	}
+#define LATER(name, what, large, parameters, arguments, flags)                                     \
 	static int recover_##name parameters                                                       \
 	{                                                                                          \
 		struct hook_result r = {.wide = large, .one.type = MPI_DATATYPE_NULL};             \
@@ -25,17 +41,13 @@ static void give_later(struct hook_log *log, struct hook_result *r, MPI_Comm com
 		if (recover_fails(log, comm, &rc))                                                 \
 			return rc;                                                                 \
 		GIVES_##what;                                                                      \
-		end;                                                                               \
+		give_later(log, &r, comm, request, flags);                                         \
 		return rc;                                                                         \
 	}
-#define BLOCKING(name, what, large, parameters, arguments)                                         \
-	COLLECTIVE(name, what, large, parameters, arguments, hook_result_read(log, &r))
 #define POSTED(name, what, large, parameters, arguments)                                           \
-	COLLECTIVE(name, what, large, parameters, arguments,                                       \
-		   give_later(log, &r, comm, request, HOOK_WANT_ACTIVE))
+	LATER(name, what, large, parameters, arguments, HOOK_WANT_ACTIVE)
 #define PREPARED(name, what, large, parameters, arguments)                                         \
-	COLLECTIVE(name, what, large, parameters, arguments,                                       \
-		   give_later(log, &r, comm, request, HOOK_WANT_PERSISTENT))
+	LATER(name, what, large, parameters, arguments, HOOK_WANT_PERSISTENT)
 
 HOOK_MPI_BLOCKING_GIVES(BLOCKING)
 HOOK_MPI_POSTED_GIVES(POSTED)

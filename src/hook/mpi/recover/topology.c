@@ -139,16 +139,40 @@ static void grid_place(const int32_t *topology, int rank, int coords[], int room
 	}
 }
 
-static int outside(MPI_Comm comm)
+static int wrong(MPI_Comm comm, int class)
 {
-	hook_mpi_real.Comm_call_errhandler(comm, MPI_ERR_ARG);
-	return MPI_ERR_ARG;
+	hook_mpi_real.Comm_call_errhandler(comm, class);
+	return class;
+}
+
+#ifdef HOOK_FLAVOUR_OPENMPI
+#define NO_DIRECTION MPI_ERR_DIMS
+#else
+#define NO_DIRECTION MPI_ERR_ARG
+#endif
+
+static bool is_member(const struct recover_comm *c, int rank)
+{
+	return rank >= 0 && rank < c->size;
+}
+
+/* MPICH wants room for all dimensions. */
+static bool is_room(const int32_t *topology, int room)
+{
+#ifdef HOOK_FLAVOUR_OPENMPI
+	(void)topology;
+	return room >= 0;
+#else
+	return room >= topology[0];
+#endif
 }
 
 ASK_OF(MPI_CART, Cart_rank, (MPI_Comm comm, const int coords[], int *rank), (comm, coords, rank),
-       if (!grid_rank(topology, coords, rank)) return outside(comm))
+       if (!grid_rank(topology, coords, rank)) return wrong(comm, MPI_ERR_ARG))
 ASK_OF(MPI_CART, Cart_coords, (MPI_Comm comm, int rank, int maxdims, int coords[]),
-       (comm, rank, maxdims, coords), grid_place(topology, rank, coords, maxdims))
+       (comm, rank, maxdims, coords), if (!is_member(c, rank)) return wrong(comm, MPI_ERR_RANK);
+       if (!is_room(topology, maxdims)) return wrong(comm, MPI_ERR_ARG);
+       grid_place(topology, rank, coords, maxdims))
 
 static int beside(const int32_t *topology, int direction, int disp)
 {
@@ -176,7 +200,7 @@ static int neighbour(const int32_t *topology, int direction, int disp)
 ASK_OF(MPI_CART, Cart_shift,
        (MPI_Comm comm, int direction, int disp, int *rank_source, int *rank_dest),
        (comm, direction, disp, rank_source, rank_dest),
-       if (direction < 0 || direction >= topology[0]) return outside(comm);
+       if (direction < 0 || direction >= topology[0]) return wrong(comm, NO_DIRECTION);
        *rank_source = neighbour(topology, direction, -disp);
        *rank_dest = neighbour(topology, direction, disp))
 
@@ -195,9 +219,12 @@ static int first_edge(const int32_t *topology, int rank)
 }
 
 ASK_OF(MPI_GRAPH, Graph_neighbors_count, (MPI_Comm comm, int rank, int *nneighbors),
-       (comm, rank, nneighbors), *nneighbors = topology[2 + rank] - first_edge(topology, rank))
+       (comm, rank, nneighbors), if (!is_member(c, rank)) return wrong(comm, MPI_ERR_RANK);
+       *nneighbors = topology[2 + rank] - first_edge(topology, rank))
 ASK_OF(MPI_GRAPH, Graph_neighbors, (MPI_Comm comm, int rank, int maxneighbors, int neighbors[]),
        (comm, rank, maxneighbors, neighbors),
+       if (!is_member(c, rank)) return wrong(comm, MPI_ERR_RANK);
+       if (maxneighbors < 0) return wrong(comm, MPI_ERR_ARG);
        copy(neighbors, topology + 2 + topology[0] + first_edge(topology, rank),
 	    topology[2 + rank] - first_edge(topology, rank), maxneighbors))
 
