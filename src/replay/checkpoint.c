@@ -11,9 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
-#include <unistd.h>
 
-#include "base/fd.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "replay/images.h"
@@ -29,19 +27,14 @@
 static bool read_made(const struct trace_run *run, const char *name,
 		      struct replay_checkpoints *found)
 {
-	int fd = rp_fd_open_file(run->dir.fd, name);
-	char text[256];
-	uint64_t check;
-	ssize_t n;
+	char *text = replay_pass_read(run->dir.fd, name);
+	uint64_t check = 0;
+	bool is =
+		text && sscanf(text, "checkpoints 1 check %" SCNx64 " made %" SCNu64 " seconds %lf",
+			       &check, &found->made, &found->seconds) == 3;
 
-	if (fd < 0)
-		return false;
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	text[n > 0 ? n : 0] = 0;
-	return sscanf(text, "checkpoints 1 check %" SCNx64 " made %" SCNu64 " seconds %lf", &check,
-		      &found->made, &found->seconds) == 3 &&
-	       check == replay_pass_check(run);
+	free(text);
+	return is && check == replay_pass_check(run);
 }
 
 bool replay_checkpoints_read(const struct trace_run *run, struct replay_checkpoints *found)

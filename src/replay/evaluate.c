@@ -9,7 +9,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/fd.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "replay/pass.h"
@@ -19,19 +18,14 @@
 
 bool replay_evaluation_read(const struct trace_run *run, struct replay_evaluation *evaluation)
 {
-	int fd = rp_fd_open_file(run->dir.fd, "graph/evaluation");
-	char text[256];
-	uint64_t check;
-	ssize_t n;
+	char *text = replay_pass_read(run->dir.fd, "graph/evaluation");
+	uint64_t check = 0;
+	bool found = text &&
+		     sscanf(text, "evaluation 3 check %" SCNx64 " events %" SCNu64 " seconds %lf",
+			    &check, &evaluation->events, &evaluation->seconds) == 3;
 
-	if (fd < 0)
-		return false;
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	text[n > 0 ? n : 0] = 0;
-	return sscanf(text, "evaluation 3 check %" SCNx64 " events %" SCNu64 " seconds %lf", &check,
-		      &evaluation->events, &evaluation->seconds) == 3 &&
-	       check == replay_pass_check(run);
+	free(text);
+	return found && check == replay_pass_check(run);
 }
 
 /* S/evaluate tells the ranks. */

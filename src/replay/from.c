@@ -8,12 +8,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/fd.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "ckpt/image.h"
 #include "replay/checkpoint.h"
 #include "replay/log.h"
+#include "replay/pass.h"
 #include "replay/ranks.h"
 
 static int bad_position(const char *text)
@@ -174,15 +174,13 @@ static char *last_before(const struct replay_front *f, size_t rank, const struct
 static char *word_of(const struct replay_front *f, size_t rank, const char *name)
 {
 	char *path = rp_format("ckpt/rank-%04u/%s", f->run->rank[rank].rank, name);
-	int fd = rp_fd_open_file(f->run->dir.fd, path);
-	char text[256];
-	ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+	char *text = replay_pass_read(f->run->dir.fd, path);
 
-	if (fd >= 0)
-		close(fd);
 	free(path);
-	text[n > 0 ? n : 0] = 0;
-	return n > 0 ? rp_strdup(text) : NULL;
+	if (text && *text)
+		return text;
+	free(text);
+	return NULL;
 }
 
 char *replay_from_first(const struct replay_front *f, size_t rank)

@@ -16,7 +16,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/fd.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "ckpt/image.h"
@@ -63,16 +62,11 @@ void replay_images_say_refused(const struct replay_front *f)
 {
 	for (size_t i = 0; i < f->ranks; i++) {
 		char *path = rp_format("ckpt/rank-%04u/refused", f->run->rank[i].rank);
-		int fd = rp_fd_open_file(f->session_fd, path);
-		char text[512];
-		ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+		char *text = replay_pass_read(f->session_fd, path);
 
-		if (n > 0) {
-			text[n] = 0;
+		if (text && *text)
 			rp_say("rank %u: images are missing: %s", f->run->rank[i].rank, text);
-		}
-		if (fd >= 0)
-			close(fd);
+		free(text);
 		free(path);
 	}
 }

@@ -17,6 +17,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "replay/pass.h"
 #include "trace/log.h"
 
 #define LOG ".log"
@@ -189,21 +190,6 @@ static int drop(int from, const char *name, int to)
 	return unlinkat(from, name, 0) == 0 ? 0 : -errno;
 }
 
-/* The sentence part that the rank has left, or NULL. */
-static char *refusal(int rankfd)
-{
-	int fd = rp_fd_open_file(rankfd, "refused");
-	char text[256];
-	ssize_t n;
-
-	if (fd < 0)
-		return NULL;
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	text[n > 0 ? n : 0] = 0;
-	return rp_format("%s", text);
-}
-
 static int open_rank(int dirfd, unsigned rank)
 {
 	char name[TRACE_RANK_NAME_BYTES], *path;
@@ -228,7 +214,7 @@ static int finish_rank(const struct replay_front *f, size_t i)
 
 	if (rankfd < 0)
 		return rankfd;
-	why = refusal(rankfd);
+	why = replay_pass_read(rankfd, "refused");
 	if (why)
 		say_refused(f->run->rank[i].rank, why);
 	rc = for_files(rankfd, LOG, why ? drop : pack, rankfd);
@@ -252,7 +238,7 @@ int replay_log_finish(const struct replay_front *f)
 char *replay_log_refusal(const struct replay_front *f, size_t i)
 {
 	int fd = open_rank(f->run->dir.fd, f->run->rank[i].rank);
-	char *why = fd < 0 ? NULL : refusal(fd);
+	char *why = fd < 0 ? NULL : replay_pass_read(fd, "refused");
 
 	if (fd >= 0)
 		close(fd);
@@ -276,7 +262,7 @@ int replay_log_serve(const struct replay_front *f, size_t i)
 {
 	unsigned rank = f->run->rank[i].rank;
 	int from = open_rank(f->run->dir.fd, rank), to, rc;
-	char *why = from < 0 ? NULL : refusal(from);
+	char *why = from < 0 ? NULL : replay_pass_read(from, "refused");
 
 	if (from < 0) {
 		rp_say("%s has no log of rank %u; 'reprise checkpoint --again' makes one",

@@ -88,6 +88,20 @@ int replay_pass_write(int dirfd, const char *name, const char *text)
 	return rc;
 }
 
+char *replay_pass_read(int dirfd, const char *name)
+{
+	int fd = rp_fd_open_file(dirfd, name);
+	char text[512];
+	ssize_t n;
+
+	if (fd < 0)
+		return NULL;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	return rp_strdup(text);
+}
+
 int replay_pass_directories(const struct replay_front *f, const char *name)
 {
 	char rank[TRACE_RANK_NAME_BYTES], *inner;

@@ -42,6 +42,9 @@ uint64_t replay_pass_now(int clock);
 int replay_pass_write(int dirfd, const char *name, const char *text)
 	__attribute__((warn_unused_result));
 
+/* The beginning of such a file, or NULL if there is none; the caller frees. */
+char *replay_pass_read(int dirfd, const char *name);
+
 /* S/name with a directory for each rank; 0 or -errno. */
 int replay_pass_directories(const struct replay_front *f, const char *name)
 	__attribute__((warn_unused_result));
