@@ -22,6 +22,15 @@
 #define TOP 10
 #define EXIT_RACES 1
 
+struct wanted {
+	const char *twin;
+	bool valgrind;
+	const char *suppressions;
+	bool all;
+	size_t top;
+	unsigned format;
+};
+
 /* Both messages are about threads: nobody should think that their data was examined. */
 static int check_program(const struct cmd_graph *graph, bool json)
 {
@@ -80,27 +89,34 @@ static int check_one_program(const struct trace_run *run)
 }
 
 /* Without a twin, the program itself is replayed in Valgrind. */
-static int show_data(const struct trace_run *run, const char *twin, bool json, size_t top)
+static int show_data(const struct trace_run *run, const char *twin, const struct wanted *w)
 {
 	struct cmd_data_races races;
 	struct replay_races found;
-	char *program;
+	char *program, **patterns = NULL;
 	int code = check_one_program(run);
 
+	if (!code && w->suppressions)
+		code = cmd_data_races_read_patterns(w->suppressions, &patterns);
 	if (!code)
 		code = replay_races(run, twin, &found);
 	if (code)
-		return code;
+		goto free_patterns;
 	program = twin ? rp_strdup(twin) : launch_moved_path(run->rank[0].start.program);
 	cmd_data_races_group(&races, &found, program);
-	if (json)
+	if (patterns)
+		cmd_data_races_suppress(&races, patterns);
+	if (w->format == CMD_FORMAT_JSON)
 		cmd_data_races_print_json(&races);
 	else
-		cmd_data_races_print(&races, top);
+		cmd_data_races_print(&races, w->all ? 0 : w->top);
 	code = races.count ? EXIT_RACES : 0;
 	cmd_data_races_free(&races);
 	replay_races_free(&found);
 	free(program);
+free_patterns:
+	if (patterns)
+		rp_strings_free(patterns);
 	return code;
 }
 
@@ -136,7 +152,7 @@ static int say_how(const struct trace_run *run)
 }
 
 /* By the best means at hand. */
-static int show_threads(const struct trace_run *run, bool json, size_t top)
+static int show_threads(const struct trace_run *run, const struct wanted *w)
 {
 	char *twin = twin_beside(run);
 	int code;
@@ -147,7 +163,7 @@ static int show_threads(const struct trace_run *run, bool json, size_t top)
 		rp_say("there is no %s-checked ('reprise cc' makes it): the program itself is "
 		       "replayed, in Valgrind",
 		       run->rank[0].start.program);
-	code = show_data(run, twin, json, top);
+	code = show_data(run, twin, w);
 	free(twin);
 	return code;
 }
@@ -164,53 +180,33 @@ static int require_valgrind(void)
 }
 
 /* Threads without MPI, or a means that is named: it is about data. -1: about messages. */
-static int try_data(const char *trace, const char *named, bool valgrind, bool json, size_t top)
+static int try_data(const char *trace, const struct wanted *w)
 {
-	char *twin = named ? realpath(named, NULL) : NULL;
+	char *twin = w->twin ? realpath(w->twin, NULL) : NULL;
 	struct trace_run_rank sum;
 	struct trace_run run;
 	int code;
 
-	if (named && !twin) {
-		rp_say("there is no program %s", named);
+	if (w->twin && !twin) {
+		rp_say("there is no program %s", w->twin);
 		return RP_EXIT_BAD_INPUT;
 	}
-	code = valgrind ? require_valgrind() : 0;
+	code = w->valgrind ? require_valgrind() : 0;
 	if (!code)
 		code = trace_run_open(&run, trace);
 	if (code)
 		goto free_twin;
 	trace_run_total(&run, &sum);
 	code = -1;
-	if (twin || valgrind)
-		code = show_data(&run, twin, json, top);
+	if (twin || w->valgrind)
+		code = show_data(&run, twin, w);
 	else if (run.ranks && sum.syncs && !has_mpi(&run))
-		code = show_threads(&run, json, top);
+		code = show_threads(&run, w);
 	trace_run_close(&run);
 free_twin:
 	free(twin);
 	return code;
 }
-
-static int run_wanted(const char *trace, const char *twin, bool valgrind, bool json, size_t top)
-{
-	int code;
-
-	if (twin && valgrind) {
-		rp_say("--using and --valgrind are two means for the same: give one of them");
-		return RP_EXIT_BAD_INPUT;
-	}
-	code = try_data(trace, twin, valgrind, json, top);
-	return code >= 0 ? code : show(trace, json, top);
-}
-
-struct wanted {
-	const char *twin;
-	bool valgrind;
-	bool all;
-	size_t top;
-	unsigned format;
-};
 
 static const struct cmd_option options[] = {
 	{.name = "using",
@@ -222,6 +218,11 @@ static const struct cmd_option options[] = {
 	 .kind = CMD_FLAG,
 	 .target = offsetof(struct wanted, valgrind),
 	 .help = "the same of the recorded program itself, replayed in Valgrind"},
+	{.name = "suppressions",
+	 .value = "FILE",
+	 .kind = CMD_TEXT,
+	 .target = offsetof(struct wanted, suppressions),
+	 .help = "leave out data races whose variable or place matches a pattern in FILE"},
 	{.name = "all",
 	 .kind = CMD_FLAG,
 	 .target = offsetof(struct wanted, all),
@@ -245,8 +246,14 @@ static int run(int argc, char **argv)
 
 	if (code)
 		return code;
-	return run_wanted(operands.first, w.twin, w.valgrind, w.format == CMD_FORMAT_JSON,
-			  w.all ? 0 : w.top);
+	if (w.twin && w.valgrind) {
+		rp_say("--using and --valgrind are two means for the same: give one of them");
+		return RP_EXIT_BAD_INPUT;
+	}
+	code = try_data(operands.first, &w);
+	if (code >= 0)
+		return code;
+	return show(operands.first, w.format == CMD_FORMAT_JSON, w.all ? 0 : w.top);
 }
 
 const struct cmd_verb cmd_races = {

@@ -54,6 +54,8 @@ void cmd_data_races_print(const struct cmd_data_races *races, size_t top)
 			printf(", then the replay left the recording at %s", races->left);
 		printf(".\n");
 	}
+	if (races->suppressed)
+		printf("%zu suppressed.\n", races->suppressed);
 	if (races->stopped)
 		printf("Not all of the run was looked at: %s.\n", stop_text(races->stopped));
 	for (size_t i = 0; i < races->count && (!top || i < top); i++)
@@ -99,6 +101,9 @@ void cmd_data_races_print_json(const struct cmd_data_races *races)
 	for (size_t i = 0; i < races->count; i++)
 		json_array_append_new(list, race_json(&races->race[i]));
 	json_object_set_new(root, "data_races", list);
+	if (races->suppressed)
+		json_object_set_new(root, "suppressed",
+				    json_integer((json_int_t)races->suppressed));
 	if (races->left)
 		json_object_set_new(root, "left_at", cmd_show_json(races->left));
 	json_object_set_new(root, "complete",

@@ -166,7 +166,7 @@ static void access_free(struct cmd_data_access *a)
 		rp_strings_free(a->stack);
 }
 
-static void race_free(struct cmd_data_race *r)
+void cmd_data_race_free(struct cmd_data_race *r)
 {
 	access_free(&r->side[0]);
 	access_free(&r->side[1]);
@@ -191,7 +191,7 @@ static void add(struct cmd_data_races *out, struct cmd_data_race *r)
 	for (size_t i = 0; i < out->count; i++) {
 		if (same_places(&out->race[i], r)) {
 			out->race[i].count++;
-			race_free(r);
+			cmd_data_race_free(r);
 			return;
 		}
 	}
@@ -242,7 +242,7 @@ void cmd_data_races_group(struct cmd_data_races *out, const struct replay_races 
 void cmd_data_races_free(struct cmd_data_races *races)
 {
 	for (size_t i = 0; i < races->count; i++)
-		race_free(&races->race[i]);
+		cmd_data_race_free(&races->race[i]);
 	free(races->race);
 	symbol_forget();
 }

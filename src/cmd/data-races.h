@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Data races as `reprise races` shows them: by pair of places in the program, most frequent first,
- * each with an example. data-races.c finds out, data-races-show.c shows.
+ * each with an example. data-races.c finds out, data-races-suppress.c takes out, data-races-show.c
+ * shows.
  */
 #ifndef CMD_DATA_RACES_H
 #define CMD_DATA_RACES_H
@@ -34,11 +35,21 @@ struct cmd_data_races {
 	uint64_t all, dropped; /* found in all, and those of which nothing is known */
 	uint32_t stopped;      /* enum race_stop */
 	const char *left;      /* see struct replay_races */
+	size_t suppressed;     /* places that are not in the list */
 };
 
 void cmd_data_races_group(struct cmd_data_races *out, const struct replay_races *races,
 			  const char *twin);
 void cmd_data_races_free(struct cmd_data_races *races);
+void cmd_data_race_free(struct cmd_data_race *r);
+
+/* Patterns from a file, ended by NULL, which the caller frees; or the exit code, after saying why.
+ */
+int cmd_data_races_read_patterns(const char *file, char ***patterns)
+	__attribute__((warn_unused_result));
+
+/* Takes out those whose variable, place or caller matches one. */
+void cmd_data_races_suppress(struct cmd_data_races *races, char *const *patterns);
 
 void cmd_data_races_print(const struct cmd_data_races *races, size_t top);
 void cmd_data_races_print_json(const struct cmd_data_races *races);
