@@ -6,9 +6,15 @@
 #include "cmd/cmd.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/log.h"
+#include "base/mem.h"
 #include "launch/job.h"
+#include "launch/moved.h"
+#include "remote/gdb.h"
+#include "replay/checkpoint.h"
+#include "replay/from.h"
 #include "replay/front.h"
 #include "replay/halt.h"
 
@@ -63,6 +69,78 @@ static int read_halt(struct replay_halt *halt, const struct wanted *w,
 	return code ? code : replay_halt_find_gdb();
 }
 
+/* The place of the rank that is looked at, as "monitor goto" takes it; or NULL. */
+static char *place_of(const struct replay_halt *halt)
+{
+	const char *place = halt->places[halt->debugged];
+
+	if (!place || strncmp(place, "0 ", 2) != 0)
+		return NULL;
+	return rp_format("%u@%lu", halt->debugged, strtoul(place + 2, NULL, 10));
+}
+
+/*
+ * Can the rank be looked at alone, and so in both directions? One of MPI from where MPI_Init
+ * returns, at its own events; a program by itself from main.
+ */
+static bool goes_both_ways(const struct replay_halt *halt, const struct trace_run *trace,
+			   const struct wanted *w)
+{
+	if (replay_from_is_mpi(trace))
+		return halt->kind != REPLAY_TO_START || !w->at;
+	return halt->kind != REPLAY_TO_POSITION && trace->ranks == 1;
+}
+
+/* Did this very rank die by a signal? */
+static bool has_crashed(const struct trace_run *trace, unsigned rank)
+{
+	const struct trace_run_stream *last = trace->rank[rank].last;
+
+	return last && last->end == TRACE_END_SIGNAL;
+}
+
+/* The log and the image of the rank are made first, if there are none. */
+static int prepare(struct replay_front *f, unsigned rank)
+{
+	struct replay_checkpoints known;
+	struct replay_from from = {0};
+	char *text = rp_format("%u", rank);
+	int code;
+
+	if (!replay_checkpoints_read(f->run, &known))
+		rp_say("what rank %u received is written down first, in a replay of all ranks "
+		       "('reprise checkpoint')",
+		       rank);
+	from.only = text;
+	code = replay_from_choose(f, &from);
+	if (code == RP_EXIT_BAD_INPUT)
+		rp_say("all ranks are replayed instead, and gdb goes forward only");
+	free(text);
+	return code;
+}
+
+static int run_both_ways(struct replay_front *f, const struct replay_halt *halt, bool at_start)
+{
+	const struct trace_run_rank *rank = &f->run->rank[halt->debugged];
+	struct remote_gdb how = {
+		.trace = f->run->dir.path,
+		.rank = halt->debugged,
+		.program = launch_moved_path(rank->start.program),
+		.force = f->force,
+		.arguments = halt->arguments,
+		.at_main = !f->alone,
+	};
+
+	if (halt->kind == REPLAY_TO_POSITION)
+		how.at = place_of(halt);
+	else if (halt->kind == REPLAY_TO_CRASH && has_crashed(f->run, halt->debugged))
+		how.at = "crash";
+	else if (!at_start)
+		how.at = "end";
+	how.at_crash = how.at && strcmp(how.at, "crash") == 0;
+	return remote_gdb_run(&how);
+}
+
 static int run(int argc, char **argv)
 {
 	struct wanted w = {.patience = PATIENCE};
@@ -70,6 +148,7 @@ static int run(int argc, char **argv)
 	struct replay_front f = {.or_force = ", or use --force", .halt = &halt};
 	struct cmd_operands operands;
 	struct trace_run trace;
+	bool both;
 	int code = cmd_options_read(&cmd_gdb, argc, argv, &w, &operands);
 
 	if (!code)
@@ -87,7 +166,20 @@ static int run(int argc, char **argv)
 	code = replay_check(&f);
 	if (!code)
 		code = replay_halt_plan(&halt, &trace);
-	if (!code)
+	both = !code && goes_both_ways(&halt, &trace, &w);
+	if (both && replay_from_is_mpi(&trace)) {
+		code = prepare(&f, halt.debugged);
+		both = !code;
+		/* There is another way for what cannot be replayed alone. */
+		if (code == RP_EXIT_BAD_INPUT) {
+			code = 0;
+			f.alone = false;
+			f.image = NULL;
+		}
+	}
+	if (both)
+		code = run_both_ways(&f, &halt, halt.kind == REPLAY_TO_START);
+	else if (!code)
 		code = replay_run(&f);
 	trace_run_close(&trace);
 	return code;

@@ -32,6 +32,7 @@ const struct cmd_verb *const cmd_verbs[] = {
 	&cmd_completion,
 	&cmd_help,
 	&cmd_rank,
+	&cmd_gdb_target,
 	NULL,
 };
 /* clang-format on */

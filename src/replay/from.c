@@ -230,9 +230,9 @@ static int say_none(const struct replay_front *f, size_t rank)
 	return RP_EXIT_BAD_INPUT;
 }
 
-static bool is_of_mpi(const struct replay_front *f)
+bool replay_from_is_mpi(const struct trace_run *run)
 {
-	const char *mpi = f->run->rank[0].start.mpi;
+	const char *mpi = run->rank[0].start.mpi;
 
 	return strcmp(mpi, "openmpi") == 0 || strcmp(mpi, "mpich") == 0;
 }
@@ -373,5 +373,5 @@ int replay_from_choose(struct replay_front *f, struct replay_from *from)
 		rp_say("--only is one rank, --ranks are several: give one of the two");
 		return RP_EXIT_BAD_INPUT;
 	}
-	return is_of_mpi(f) ? choose_mpi(f, from) : choose_plain(f, from);
+	return replay_from_is_mpi(f->run) ? choose_mpi(f, from) : choose_plain(f, from);
 }

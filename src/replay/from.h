@@ -28,6 +28,9 @@ struct replay_from {
 int replay_from_choose(struct replay_front *f, struct replay_from *from)
 	__attribute__((warn_unused_result));
 
+/* Is it a run of MPI? Others are whole processes by themselves. */
+bool replay_from_is_mpi(const struct trace_run *run);
+
 /* The image of where MPI_Init returned; NULL if it is not there, or damaged, which is said. */
 char *replay_from_first(const struct replay_front *f, size_t rank);
 

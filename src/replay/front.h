@@ -34,6 +34,12 @@ struct replay_word {
 
 struct replay_pass;
 
+/* A rank that is traced from its first instruction. */
+struct replay_traced {
+	int gate;   /* a byte comes here when it may begin */
+	int output; /* for all that it prints */
+};
+
 struct replay_front {
 	const struct trace_run *run;
 	bool force, noisy;
@@ -45,9 +51,10 @@ struct replay_front {
 	bool valgrind;    /* the program runs in our Valgrind tool */
 	bool explore;     /* along the prelude in the trace, recording into it */
 	char *output;     /* a directory for what the ranks and the launcher print, or NULL */
-	const struct replay_pass *pass; /* something is made of the run (pass.h), or NULL */
-	struct replay_halt *halt;       /* a point to stop at (replay/halt.h), or NULL */
-	char **env;                     /* the user's environment and directory, if there is one */
+	const struct replay_pass *pass;     /* something is made of the run (pass.h), or NULL */
+	const struct replay_traced *traced; /* or NULL */
+	struct replay_halt *halt;           /* a point to stop at (replay/halt.h), or NULL */
+	char **env; /* the user's environment and directory, if there is one */
 	int here;
 	void (*watching)(const struct replay_front *f); /* called now and then; may be NULL */
 
@@ -99,6 +106,9 @@ int replay_start(struct replay_front *f, pid_t *pid) __attribute__((warn_unused_
 
 /* Becomes the rank; returns an exit code if it cannot. */
 int replay_become(const struct replay_front *f, size_t rank);
+
+/* Starts one rank, traced: that of a run without a launcher, or the only one that is alone. */
+int replay_start_traced(struct replay_front *f, pid_t *pid) __attribute__((warn_unused_result));
 
 /* All of it: session, command, waiting; the exit code. */
 int replay_run(struct replay_front *f);

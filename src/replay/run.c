@@ -185,6 +185,18 @@ static int start_words(void *data)
 	return launch_front_exec(start->words);
 }
 
+static void await_tracer(const struct replay_front *f)
+{
+	char byte;
+
+	if (!f->traced)
+		return;
+	if (read(f->traced->gate, &byte, 1) != 1)
+		_exit(RP_EXIT_FAILURE);
+	dup2(f->traced->output, STDOUT_FILENO);
+	dup2(f->traced->output, STDERR_FILENO);
+}
+
 int replay_become(const struct replay_front *f, size_t rank)
 {
 	struct launch_rank how = {
@@ -212,6 +224,7 @@ static int start_alone(void *data)
 	leave_terminal(f);
 	discard_output(f);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	await_tracer(f);
 	return f->alone ? replay_alone_run(f) : replay_become(f, 0);
 }
 
@@ -252,6 +265,13 @@ int replay_start(struct replay_front *f, pid_t *pid)
 		return 0;
 	rp_say("cannot start a process: %s", strerror((int)-*pid));
 	return RP_EXIT_FAILURE;
+}
+
+int replay_start_traced(struct replay_front *f, pid_t *pid)
+{
+	int code = f->alone ? replay_alone_prepare(f) : 0;
+
+	return code ? code : replay_start(f, pid);
 }
 
 /* For tests: ranks that are all there are served from the log as if each were alone. */

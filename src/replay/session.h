@@ -115,6 +115,17 @@ struct replay_threads {
 
 #define REPLAY_NAME_BYTES 64
 
+/* What the program has, but for its first stack, lies below this (hook/memory/memory.h). */
+#define REPLAY_PROGRAM_END (105ull << 40)
+
+/*
+ * Addresses in the rank by which a debugger copies it (hook/image/copy.c): "syscall; int3", a
+ * function for each thread of a copy, which ends in a trap, and the top of their stack.
+ */
+struct replay_copy {
+	uint64_t call, begin, stack;
+};
+
 struct replay_slot {
 	uint64_t events; /* 2 * events + (1 while inside the last one) */
 	uint64_t limit;  /* the same for the whole recording of the main thread */
@@ -156,7 +167,7 @@ struct replay_slot {
 	uint32_t go;      /* REPLAY_GO, REPLAY_GO_TO_DEATH */
 	uint32_t halted;  /* threads that are at their places */
 	uint64_t program; /* the address of main */
-	uint64_t pad[3];
+	struct replay_copy copy;
 	/* collective operations entered, by communicator of all ranks, in the order of their birth
 	 */
 	uint32_t entered[REPLAY_COMMS];

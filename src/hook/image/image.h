@@ -9,7 +9,7 @@
  * In a restored process all threads come to hook_image_resume, wait until the one that took the
  * image has put right what belongs to the old process (resume.c), and then return from that
  * handler. take.c: when. park.c: the parking. capture.c, descriptors.c: what is noted while all
- * stand still.
+ * stand still. copy.c: copies that a debugger makes.
  */
 #ifndef HOOK_IMAGE_H
 #define HOOK_IMAGE_H
@@ -84,6 +84,9 @@ void hook_image_write(void) __attribute__((noreturn));
 
 /* resume.c: where thread number `index` of a restored process begins; does not return. */
 void hook_image_resume(uint64_t index) __attribute__((noreturn));
+
+/* copy.c: tells a debugger how the process is copied. */
+void hook_image_copy_offer(void);
 
 /* Where a handler returns to. */
 void hook_image_return(void);

@@ -360,6 +360,8 @@ void hook_image_go_on(void)
 void hook_image_start(void)
 {
 	images.main = hook_self;
+	if (hook_process.mode == HOOK_REPLAY)
+		hook_image_copy_offer();
 	if (!hook_process.replay.checkpoint)
 		return;
 	images.began = hook_park_now();

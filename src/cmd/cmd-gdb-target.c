@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * reprise gdb-target: the other side of gdb's "target remote |". Not for people; 'reprise gdb'
+ * writes this command, and so may whoever sets up another front end of gdb.
+ */
+#include "cmd/cmd.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "remote/serve.h"
+#include "replay/front.h"
+#include "replay/from.h"
+
+struct wanted {
+	bool force;
+	uint64_t tell;
+};
+
+static const struct cmd_option options[] = {
+	CMD_OPTION_FORCE(struct wanted, force),
+	CMD_OPTION_MAP,
+	{.name = "tell",
+	 .value = "FD",
+	 .kind = CMD_NUMBER,
+	 .target = offsetof(struct wanted, tell),
+	 .help = "where the exit code is written to"},
+	CMD_OPTION_TRUST,
+	CMD_OPTION_END,
+};
+
+static int run(int argc, char **argv)
+{
+	struct wanted w = {0};
+	struct replay_front f = {.or_force = ", or use --force", .patience = 30};
+	struct replay_from from = {0};
+	struct cmd_operands operands;
+	struct trace_run trace;
+	unsigned rank;
+	int code = cmd_options_read(&cmd_gdb_target, argc, argv, &w, &operands);
+
+	if (!code)
+		code = trace_run_open(&trace, operands.trace);
+	if (code)
+		return code;
+	f.force = w.force;
+	f.run = &trace;
+	f.ranks = trace.ranks;
+	code = replay_check(&f);
+	from.only = operands.first;
+	rank = (unsigned)strtoul(operands.first ? operands.first : "0", NULL, 10);
+	if (!code && replay_from_is_mpi(&trace))
+		code = replay_from_choose(&f, &from);
+	if (!code && rank >= trace.ranks)
+		code = RP_EXIT_BAD_INPUT;
+	if (!code)
+		code = remote_serve(&f, rank, STDIN_FILENO, STDOUT_FILENO);
+	trace_run_close(&trace);
+	if (code && w.tell)
+		dprintf((int)w.tell, "%d\n", code);
+	return code;
+}
+
+const struct cmd_verb cmd_gdb_target = {
+	.name = "gdb-target",
+	.takes = CMD_TAKES_RANK_TRACE,
+	.summary = "Serves gdb with the replay of a rank, in both directions",
+	.options = options,
+	.run = run,
+	.hidden = true,
+};

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What gdb is told beforehand is in files that only it and we have; all that the user says comes
+ * after that. We wait, so that the exit code can be that of a replay that has diverged.
+ */
+#include "remote/gdb.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "launch/moved.h"
+#include "launch/program.h"
+#include "symbol/symbol.h"
+
+/*
+ * Files are those of this machine. Signals of ours, and functions of ours that nobody wants to step
+ * into. gdb does not ask for registers again after a "monitor" that has gone elsewhere.
+ */
+static const char first[] = "set sysroot /\n"
+			    "set remotetimeout 60\n"
+			    "handle SIGURG SIG32 SIG33 nostop noprint pass\n"
+			    "pipe skip -gfi */src/hook/* | cat >/dev/null\n"
+			    "define hookpost-monitor\n"
+			    "pipe maintenance flush register-cache | cat >/dev/null\n"
+			    "end\n";
+
+/* Frames of ours and of MPI are inside of the program's. */
+static const char select_frame[] =
+	"python\n"
+	"import re\n"
+	"reprise_site = re.search('0x[0-9a-f]+', gdb.execute('monitor site', to_string=True))\n"
+	"reprise_frame = gdb.newest_frame()\n"
+	"while reprise_site and reprise_frame and reprise_frame.pc() != int(reprise_site.group(), "
+	"0):\n"
+	"    reprise_frame = reprise_frame.older()\n"
+	"if reprise_site and reprise_frame: reprise_frame.select()\n"
+	"end\n"
+	"frame\n";
+
+/* In a shell's words. */
+static char *quoted(const char *text)
+{
+	char *out = rp_alloc(4 * strlen(text) + 3, 1), *to = out;
+
+	*to++ = '\'';
+	for (; *text; text++) {
+		if (*text == '\'')
+			to += sprintf(to, "'\\''");
+		else
+			*to++ = *text;
+	}
+	*to++ = '\'';
+	return out;
+}
+
+/* The words by which gdb starts us. */
+static char *target(const struct remote_gdb *how, int tell)
+{
+	char *self = quoted(launch_self()), *trace = quoted(how->trace), *text;
+	size_t n;
+	const struct launch_moved *moved = launch_moved_all(&n);
+
+	text = rp_format("target remote | exec %s gdb-target --trust --tell=%d%s", self, tell,
+			 how->force ? " --force" : "");
+	for (size_t i = 0; i < n; i++) {
+		char *map = rp_format("%s=%s", moved[i].from, moved[i].to);
+		char *word = quoted(map), *longer;
+
+		longer = moved[i].guessed ? rp_strdup(text) : rp_format("%s --map %s", text, word);
+		free(text);
+		free(word);
+		free(map);
+		text = longer;
+	}
+	self = rp_format("%s %u %s\n", text, how->rank, trace);
+	free(text);
+	free(trace);
+	return self;
+}
+
+/* Fortran's main program has a name of its own. */
+static const char *go_to_main(const char *program)
+{
+	if (symbol_has(program, "MAIN__"))
+		return "tbreak MAIN__\ncontinue\n";
+	return symbol_has(program, "main") ? "tbreak main\ncontinue\n" : "";
+}
+
+static char *then(const struct remote_gdb *how)
+{
+	if (!how->at)
+		return rp_strdup(how->at_main ? go_to_main(how->program) : "frame\n");
+	return rp_format("monitor goto %s\n%s", how->at,
+			 how->at_crash ? "continue\n" : select_frame);
+}
+
+/* A file with that text, by the name that gdb knows it by. */
+static char *keep(const char *text)
+{
+	int fd = memfd_create("reprise", 0);
+
+	if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text))
+		return NULL;
+	return rp_format("/proc/self/fd/%d", fd);
+}
+
+static void __attribute__((noreturn)) become_gdb(const struct remote_gdb *how, char *const files[3])
+{
+	char *words[] = {"gdb", "-q",    (char *)how->program, "-ix", files[0], "-x", files[1],
+			 "-x",  files[2]};
+	size_t n = sizeof(words) / sizeof(words[0]), more = 0;
+	char **argv;
+
+	while (how->arguments && how->arguments[more])
+		more++;
+	argv = rp_alloc(n + more + 1, sizeof(*argv));
+	memcpy(argv, words, sizeof(words));
+	if (more)
+		memcpy(argv + n, how->arguments, more * sizeof(*argv));
+	signal(SIGINT, SIG_DFL);
+	signal(SIGQUIT, SIG_DFL);
+	execvp("gdb", argv);
+	rp_say("cannot start gdb: %s", strerror(errno));
+	_exit(RP_EXIT_CANNOT_EXEC);
+}
+
+int remote_gdb_run(const struct remote_gdb *how)
+{
+	char *files[3], *words, *last, said[16] = "";
+	int tell[2], status, code;
+	pid_t pid;
+
+	if (pipe(tell) != 0) {
+		rp_say("cannot make a pipe: %s", strerror(errno));
+		return RP_EXIT_FAILURE;
+	}
+	fcntl(tell[0], F_SETFD, FD_CLOEXEC);
+	fcntl(tell[0], F_SETFL, O_NONBLOCK);
+	words = target(how, tell[1]);
+	last = then(how);
+	files[0] = keep(first);
+	files[1] = keep(words);
+	files[2] = keep(last);
+	if (!files[0] || !files[1] || !files[2]) {
+		rp_say("cannot make a file in memory: %s", strerror(errno));
+		return RP_EXIT_FAILURE;
+	}
+	/* ctrl-C is gdb's. */
+	signal(SIGINT, SIG_IGN);
+	signal(SIGQUIT, SIG_IGN);
+	fflush(NULL);
+	pid = fork();
+	if (pid == 0)
+		become_gdb(how, files);
+	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		continue;
+	if (pid < 0) {
+		rp_say("cannot start gdb: %s", strerror(errno));
+		return RP_EXIT_FAILURE;
+	}
+	code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+	if (WIFSIGNALED(status))
+		rp_say("gdb was ended by signal %d", WTERMSIG(status));
+	if (read(tell[0], said, sizeof(said) - 1) > 0 && atoi(said))
+		code = atoi(said);
+	return code;
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Places of the recording: its ends, and events of the rank, which the rank counts in its slot. */
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "remote/travel.h"
+
+#define APART 0.25 /* seconds of processor time between two copies */
+
+static const uint64_t all_signals = ~0ull;
+
+enum remote_way remote_goto_begin(struct remote_travel *t)
+{
+	t->silent = true;
+	while (t->stays > 1)
+		remote_stay_remove(t, t->stays - 1);
+	if (!t->stays || remote_stay_take_up(t, 0) != 0)
+		return REMOTE_WAY_LOST;
+	t->silent = false;
+	return REMOTE_WAY_DONE;
+}
+
+/* Forward, until it is told to stop or there is a hit; copies are kept on the way. */
+static enum remote_way run_on(struct remote_travel *t, const struct remote_points *points)
+{
+	struct remote_run how = {.points = points,
+				 .number = t->focus,
+				 .word = t->state,
+				 .wake = remote_find_wakes,
+				 .context = t,
+				 .quiet = &all_signals};
+	struct remote_stop stop;
+
+	for (;;) {
+		how.cpu = t->no_copy ? 0 : APART;
+		remote_process_run(&t->live, &how, &stop);
+		t->steps = -1;
+		remote_travel_drain(t);
+		switch (stop.kind) {
+		case REMOTE_TIRED:
+			remote_travel_keep(t);
+			break;
+		case REMOTE_TOLD:
+			return remote_travel_at_end(t) ? REMOTE_WAY_LOST : REMOTE_WAY_STOPPED;
+		case REMOTE_GONE:
+			return REMOTE_WAY_LOST;
+		default:
+			return REMOTE_WAY_DONE;
+		}
+	}
+}
+
+enum remote_way remote_goto_end(struct remote_travel *t)
+{
+	enum remote_way way = remote_travel_at_end(t) ? REMOTE_WAY_LOST : run_on(t, NULL);
+
+	return way == REMOTE_WAY_LOST && !t->live.gone ? REMOTE_WAY_DONE : way;
+}
+
+uint64_t remote_goto_slot(const struct remote_travel *t)
+{
+	const struct replay_front *f = t->front;
+	char path[32], line[4400], name[4400];
+	uint64_t start, found = 0;
+	FILE *maps;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", t->live.pid);
+	snprintf(name, sizeof(name), "%s/state\n", f->session);
+	maps = fopen(path, "re");
+	while (maps && !found && fgets(line, sizeof(line), maps)) {
+		if (strlen(line) > strlen(name) &&
+		    strcmp(line + strlen(line) - strlen(name), name) == 0 &&
+		    sscanf(line, "%" SCNx64, &start) == 1)
+			found = start + (uint64_t)((const char *)t->slot - (const char *)f->state);
+	}
+	if (maps)
+		fclose(maps);
+	return found;
+}
+
+/* How many events the rank had begun there. */
+static uint64_t events_at(const struct remote_stay *stay, uint64_t at)
+{
+	uint64_t events = 0;
+
+	for (size_t i = 0; i < stay->copy.shareds; i++) {
+		const struct remote_shared *s = &stay->copy.shared[i];
+
+		if (at >= s->address && at + sizeof(events) <= s->address + s->bytes)
+			memcpy(&events, s->saved + (at - s->address), sizeof(events));
+	}
+	return events >> 1;
+}
+
+enum remote_way remote_goto_event(struct remote_travel *t, uint64_t event)
+{
+	uint64_t slot = remote_goto_slot(t), at = slot + offsetof(struct replay_slot, events);
+	struct remote_points points = {
+		.watch = {{.kind = REMOTE_WATCH_WRITE, .address = at, .length = 8}}};
+	enum remote_way way = REMOTE_WAY_DONE;
+
+	if (!slot || !t->stays)
+		return REMOTE_WAY_LOST;
+	if (t->slot->events >> 1 >= event) {
+		while (t->stays > 1 && events_at(&t->stay[t->stays - 1], at) >= event)
+			remote_stay_remove(t, t->stays - 1);
+		if (remote_stay_take_up(t, t->stays - 1) != 0)
+			return REMOTE_WAY_LOST;
+	}
+	t->silent = true;
+	while (way == REMOTE_WAY_DONE && t->slot->events >> 1 < event)
+		way = run_on(t, &points);
+	t->silent = false;
+	return way;
+}
+
+/* Seconds of processor time from the first stay to the last one. */
+static double length(const struct remote_travel *t)
+{
+	double sum = 0;
+
+	for (size_t i = 1; i < t->stays; i++)
+		sum += t->stay[i].since;
+	return sum;
+}
+
+void remote_goto_remember(struct remote_travel *t)
+{
+	struct remote_stay stay = {.printed = t->printed};
+	double at = length(t) + remote_process_cpu(&t->live) - t->base;
+
+	if (t->before_at > 0)
+		remote_copy_drop(&t->before.copy);
+	t->before_at = 0;
+	if (remote_copy_keep(&t->live, &t->slot->copy, &stay.copy) != 0)
+		return;
+	t->before = stay;
+	t->before_at = at > 0 ? at : 1e-9;
+}
+
+enum remote_way remote_goto_back(struct remote_travel *t)
+{
+	struct remote_stay to = t->before;
+	double at = t->before_at;
+
+	if (at <= 0)
+		return REMOTE_WAY_BEGIN;
+	t->before_at = 0;
+	remote_goto_remember(t);
+	t->silent = true;
+	while (t->stays > 1 && length(t) > at)
+		remote_stay_remove(t, t->stays - 1);
+	if (remote_stay_go_to(t, &to) != 0)
+		return REMOTE_WAY_LOST;
+	t->silent = false;
+	t->base -= at - length(t);
+	t->steps = -1;
+	remote_copy_drop(&to.copy);
+	return REMOTE_WAY_DONE;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gdb's "monitor": what belongs to the recording and not to the program. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "remote/serve.h"
+
+static const struct trace_run_rank *rank_of(const struct remote_server *s)
+{
+	return &s->travel.front->run->rank[s->travel.one];
+}
+
+static char *where(struct remote_server *s)
+{
+	const struct replay_slot *slot = s->travel.slot;
+	const struct trace_run_rank *rank = rank_of(s);
+	char *call, *text;
+
+	if (remote_travel_at_end(&s->travel))
+		return rp_format("rank %u is at the end of its recording\n", rank->rank);
+	if (!rank->events)
+		return rp_format("rank %u makes no calls of MPI\n", rank->rank);
+	if (!(slot->events & 1))
+		return rp_format("rank %u is behind %u@%" PRIu64 " of %" PRIu64 " events\n",
+				 rank->rank, rank->rank, slot->events >> 1, rank->events);
+	call = replay_wait_text(s->travel.front, s->travel.one);
+	text = rp_format("rank %u is at %u@%" PRIu64 " of %" PRIu64 " events, %s\n", rank->rank,
+			 rank->rank, slot->events >> 1, rank->events, call);
+	free(call);
+	return text;
+}
+
+/* The address of the program's call at work, for whoever looks for its frame. */
+static char *site(const struct remote_server *s)
+{
+	const struct replay_slot *slot = s->travel.slot;
+
+	return slot->events & 1 ? rp_format("0x%" PRIx64 "\n", slot->site) : rp_strdup("none\n");
+}
+
+static char *result(struct remote_server *s, enum remote_way way)
+{
+	s->end_told = false;
+	switch (way) {
+	case REMOTE_WAY_DONE:
+		return where(s);
+	case REMOTE_WAY_STOPPED:
+		s->link.interrupted = false;
+		return rp_strdup("interrupted on the way\n");
+	default:
+		return rp_strdup("it did not come there; 'monitor where' tells where it is\n");
+	}
+}
+
+static char *go_to_event(struct remote_server *s, const char *words)
+{
+	const struct trace_run_rank *rank = rank_of(s);
+	unsigned long number;
+	uint64_t event;
+	char *end;
+
+	number = strtoul(words, &end, 10);
+	event = *end == '@' ? strtoull(end + 1, &end, 10) : 0;
+	if (*end || !event)
+		return rp_format("'%s' is no point of a run: it is RANK@EVENT as in %u@17, start, "
+				 "crash or end\n",
+				 words, rank->rank);
+	if (number != rank->rank)
+		return rp_format("this is rank %u; 'reprise gdb %lu' looks at rank %lu\n",
+				 rank->rank, number, number);
+	if (event > rank->events)
+		return rp_format("rank %u never came to event %" PRIu64 ": it has %" PRIu64
+				 " of them\n",
+				 rank->rank, event, rank->events);
+	remote_goto_remember(&s->travel);
+	return result(s, remote_goto_event(&s->travel, event));
+}
+
+static char *go_to(struct remote_server *s, const char *words)
+{
+	const struct trace_run_stream *last = rank_of(s)->last;
+	enum remote_way way;
+
+	if (strcmp(words, "start") == 0) {
+		remote_goto_remember(&s->travel);
+		return result(s, remote_goto_begin(&s->travel));
+	}
+	if (strcmp(words, "end") != 0 && strcmp(words, "crash") != 0)
+		return go_to_event(s, words);
+	if (*words == 'c' && (!last || last->end != TRACE_END_SIGNAL))
+		return rp_format("rank %u did not crash; 'end' is where its recording ends\n",
+				 rank_of(s)->rank);
+	remote_goto_remember(&s->travel);
+	way = remote_goto_end(&s->travel);
+	if (way == REMOTE_WAY_DONE && *words == 'c')
+		way = remote_travel_back_to_signal(&s->travel,
+						   (int)s->travel.front->word[s->travel.one].value);
+	return result(s, way);
+}
+
+char *remote_monitor(struct remote_server *s, const char *words)
+{
+	if (strcmp(words, "where") == 0)
+		return where(s);
+	if (strcmp(words, "site") == 0)
+		return site(s);
+	if (strncmp(words, "goto ", 5) == 0)
+		return go_to(s, words + 5);
+	if (strcmp(words, "back") == 0)
+		return result(s, remote_goto_back(&s->travel));
+	return rp_strdup("monitor where          where this is in the recording\n"
+			 "monitor goto POINT     goes to RANK@EVENT, start, crash or end\n"
+			 "monitor back           goes to where it was before the last goto\n");
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A process under ptrace, with all of its threads. Between two calls every thread stands still, and
+ * no breakpoint is in its memory: what is read there is the program. A thread that was stopped in a
+ * system call stands before that call.
+ */
+#ifndef REMOTE_PROCESS_H
+#define REMOTE_PROCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/user.h>
+
+#define REMOTE_WATCHES 3 /* of four debug registers; the last one is for marks */
+#define REMOTE_BREAKS 512
+
+enum remote_watch_kind {
+	REMOTE_WATCH_NONE = 0,
+	REMOTE_WATCH_WRITE = 2, /* as the remote protocol counts them */
+	REMOTE_WATCH_READ = 3,
+	REMOTE_WATCH_ACCESS = 4,
+};
+
+struct remote_watch {
+	enum remote_watch_kind kind;
+	uint64_t address;
+	unsigned length; /* 1, 2, 4 or 8 */
+};
+
+/* What the debugger has asked for, whatever process it is looking at. */
+struct remote_points {
+	uint64_t at[REMOTE_BREAKS];
+	size_t breaks;
+	struct remote_watch watch[REMOTE_WATCHES];
+};
+
+struct remote_thread {
+	int tid;
+	unsigned number; /* the same in every copy of the process */
+	bool running;
+	bool has_pending; /* a stop that nobody has looked at yet */
+	int pending;
+	int signal;       /* delivered when it goes on */
+	uint64_t control; /* of its debug registers, as they are */
+	uint64_t address[4];
+};
+
+struct remote_process {
+	int pid;
+	int memory; /* /proc/PID/mem */
+	struct remote_thread *thread;
+	size_t threads;
+	unsigned numbers; /* given so far */
+	bool gone;
+	int status; /* how it ended, as waitpid tells */
+};
+
+enum remote_stop_kind {
+	REMOTE_STEPPED,
+	REMOTE_BREAK,
+	REMOTE_MARK,
+	REMOTE_WATCHED,
+	REMOTE_SIGNAL,
+	REMOTE_GONE,
+	REMOTE_TOLD,  /* `wake` has said so */
+	REMOTE_TIRED, /* it has had the time that it was given */
+};
+
+struct remote_stop {
+	enum remote_stop_kind kind;
+	unsigned number; /* of the thread */
+	int signal;
+	uint64_t address; /* that was watched */
+	enum remote_watch_kind watch;
+};
+
+/* How a process runs. */
+struct remote_run {
+	const struct remote_points *points; /* or NULL */
+	unsigned number;                    /* of the thread that steps or is marked */
+	bool step;
+	bool alone;    /* the other threads stand still */
+	uint64_t mark; /* an address at which that thread stops, or 0 */
+	uint64_t word; /* else: four bytes; who writes them has told something */
+	double cpu;    /* seconds of processor time after which all stop, or 0 */
+	/* While it runs, now and then: true stops it. */
+	bool (*wake)(void *context);
+	void *context;
+	const uint64_t *quiet; /* bits of signals that nobody is told of, or NULL */
+};
+
+/* Takes a child, which stops; or one that is traced from its birth. 0 or -errno. */
+int remote_process_seize(struct remote_process *p, pid_t pid) __attribute__((warn_unused_result));
+int remote_process_take(struct remote_process *p, pid_t pid) __attribute__((warn_unused_result));
+
+/* Runs until there is something to tell. */
+void remote_process_run(struct remote_process *p, const struct remote_run *how,
+			struct remote_stop *stop);
+
+/* Ends it, and waits until it is gone. */
+void remote_process_kill(struct remote_process *p);
+
+/* A waitpid that knows processes at work; true if there is a status within the time. */
+bool remote_process_wait(int tid, int *status, double seconds);
+
+struct remote_thread *remote_process_thread(const struct remote_process *p, unsigned number);
+struct remote_thread *remote_process_add(struct remote_process *p, int tid, unsigned number);
+
+/* How many bytes of them could be read or written. */
+size_t remote_process_read(const struct remote_process *p, uint64_t at, void *to, size_t n);
+size_t remote_process_write(const struct remote_process *p, uint64_t at, const void *from,
+			    size_t n);
+
+int remote_process_registers(const struct remote_thread *t, struct user_regs_struct *regs);
+int remote_process_set_registers(const struct remote_thread *t,
+				 const struct user_regs_struct *regs);
+
+/* Seconds of processor time that it has had. */
+double remote_process_cpu(const struct remote_process *p);
+
+#endif

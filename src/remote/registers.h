@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Registers of a thread as gdb numbers them, and the description by which it knows them. */
+#ifndef REMOTE_REGISTERS_H
+#define REMOTE_REGISTERS_H
+
+#include "remote/process.h"
+
+#define REMOTE_REGISTERS_BYTES 2048
+
+/* An XML document; it has to be freed. */
+char *remote_registers_description(void);
+
+/* All of them, one behind the other; how many bytes, or -errno. */
+int remote_registers_get(const struct remote_thread *t, uint8_t bytes[REMOTE_REGISTERS_BYTES]);
+int remote_registers_set(const struct remote_thread *t, const uint8_t *bytes, size_t n);
+
+/* Where one is among these: its bytes and *at. 0: there is no such register. */
+size_t remote_registers_find(unsigned number, size_t *at);
+
+/* Do two threads stand at the same place with the same values? */
+bool remote_registers_same(const struct user_regs_struct *a, const struct user_regs_struct *b);
+
+#endif

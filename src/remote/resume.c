@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Going on and going back, and what is told about where that ended. */
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/log.h"
+#include "remote/registers.h"
+#include "remote/serve.h"
+#include "remote/signals.h"
+
+#define RBP 6
+#define RSP 7
+#define RIP 16
+
+/* Registers that gdb asks for after each stop. */
+static size_t add_registers(const struct remote_server *s, unsigned number, char *to)
+{
+	static const unsigned wanted[] = {RBP, RSP, RIP};
+	const struct remote_thread *t = remote_process_thread(&s->travel.live, number);
+	uint8_t bytes[REMOTE_REGISTERS_BYTES];
+	size_t n = 0, at;
+
+	if (!t || remote_registers_get(t, bytes) < 0)
+		return 0;
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+		n += (size_t)sprintf(to + n, "%02x:", wanted[i]);
+		remote_registers_find(wanted[i], &at);
+		remote_packet_hex(to + n, bytes + at, 8);
+		n += 16;
+		to[n++] = ';';
+	}
+	return n;
+}
+
+static void tell(struct remote_server *s, int signal, const char *why, unsigned number)
+{
+	size_t n;
+
+	if (!remote_process_thread(&s->travel.live, number))
+		number = s->travel.live.threads ? s->travel.live.thread[0].number : 1;
+	n = (size_t)sprintf(s->stopped, "T%02x%s", remote_signal_to_gdb(signal), why);
+	n += (size_t)sprintf(s->stopped + n, "thread:%x;", number);
+	n += add_registers(s, number, s->stopped + n);
+	s->stopped[n] = 0;
+	s->general = s->travel.focus = number;
+	remote_packet_say(&s->link, s->stopped);
+}
+
+static void tell_gone(struct remote_server *s)
+{
+	int status = s->travel.live.status;
+
+	if (WIFEXITED(status))
+		sprintf(s->stopped, "W%02x", WEXITSTATUS(status));
+	else
+		sprintf(s->stopped, "X%02x", remote_signal_to_gdb(WTERMSIG(status)));
+	remote_packet_say(&s->link, s->stopped);
+}
+
+static const char *watch_word(enum remote_watch_kind kind)
+{
+	return kind == REMOTE_WATCH_WRITE  ? "watch"
+	       : kind == REMOTE_WATCH_READ ? "rwatch"
+					   : "awatch";
+}
+
+/* The last word of the rank. */
+static void tell_end(struct remote_server *s)
+{
+	struct replay_front *f = s->travel.front;
+
+	if (replay_front_any(f, REPLAY_WHY_DIVERGED) && !s->diverged) {
+		replay_report_divergence(f);
+		s->diverged = true;
+	} else if (replay_front_any(f, REPLAY_WHY_FAILURE) && !s->end_told) {
+		replay_report_failure(f);
+	}
+	s->end_told = true;
+	tell(s, SIGTRAP, "replaylog:end;", s->travel.focus);
+}
+
+void remote_resume_tell(struct remote_server *s, const struct remote_stop *stop)
+{
+	char why[64] = "";
+
+	switch (stop->kind) {
+	case REMOTE_GONE:
+		tell_gone(s);
+		return;
+	case REMOTE_TOLD:
+		if (!s->link.interrupted && remote_travel_at_end(&s->travel)) {
+			tell_end(s);
+			return;
+		}
+		s->link.interrupted = false;
+		tell(s, SIGINT, "", stop->number);
+		return;
+	case REMOTE_SIGNAL:
+		tell(s, stop->signal, "", stop->number);
+		return;
+	case REMOTE_WATCHED:
+		sprintf(why, "%s:%" PRIx64 ";", watch_word(stop->watch), stop->address);
+		break;
+	case REMOTE_BREAK:
+		strcpy(why, "swbreak:;");
+		break;
+	default:
+		break;
+	}
+	tell(s, SIGTRAP, why, stop->number);
+}
+
+/* The steps that were counted were those of another thread. */
+static void look_at(struct remote_travel *t, unsigned number)
+{
+	if (!remote_process_thread(&t->live, number) || number == t->focus)
+		return;
+	t->focus = number;
+	t->steps = -1;
+	for (size_t i = 0; i < t->stays; i++)
+		t->stay[i].steps = -1;
+}
+
+/* At the recorded end there is only one way on: to die as it did. */
+static bool is_released(struct remote_server *s)
+{
+	if (!s->end_told || !remote_travel_at_end(&s->travel))
+		return true;
+	if (!replay_front_any(s->travel.front, REPLAY_WHY_EXIT) &&
+	    !replay_front_any(s->travel.front, REPLAY_WHY_SIGNAL) &&
+	    !replay_front_any(s->travel.front, REPLAY_WHY_ABORT))
+		return false;
+	replay_session_release(s->travel.front);
+	return true;
+}
+
+static uint64_t pc_of(const struct remote_travel *t)
+{
+	const struct remote_thread *thread = remote_process_thread(&t->live, t->focus);
+	struct user_regs_struct regs;
+
+	return thread && remote_process_registers(thread, &regs) == 0 ? regs.rip : 0;
+}
+
+static void forward(struct remote_server *s, bool step, uint64_t first, uint64_t end)
+{
+	struct remote_stop stop;
+
+	if (!is_released(s)) {
+		tell_end(s);
+		return;
+	}
+	do
+		remote_travel_run(&s->travel, step, s->travel.focus, &stop);
+	while (step && stop.kind == REMOTE_STEPPED && pc_of(&s->travel) - first < end - first);
+	remote_resume_tell(s, &stop);
+}
+
+static void backward(struct remote_server *s, bool step)
+{
+	struct remote_stop stop = {.kind = REMOTE_STEPPED, .number = s->travel.focus};
+	enum remote_way way;
+
+	s->end_told = false;
+	way = step ? remote_travel_step_back(&s->travel) : remote_travel_back(&s->travel, &stop);
+	switch (way) {
+	case REMOTE_WAY_DONE:
+		remote_resume_tell(s, &stop);
+		return;
+	case REMOTE_WAY_BEGIN:
+		tell(s, SIGTRAP, "replaylog:begin;", s->travel.focus);
+		return;
+	case REMOTE_WAY_STOPPED:
+	case REMOTE_WAY_LOST:
+		s->link.interrupted = false;
+		tell(s, SIGINT, "", s->travel.focus);
+	}
+}
+
+/* "vCont;action[:thread];…": the first one that names a thread or is for all. */
+static void continue_as_told(struct remote_server *s, const char *p)
+{
+	while (*p == ';') {
+		char action = p[1];
+		const char *colon, *end = p + 1 + strcspn(p + 1, ";");
+		uint64_t first = 0, behind = 0;
+
+		colon = memchr(p, ':', (size_t)(end - p));
+		if (colon)
+			look_at(&s->travel, (unsigned)strtoul(colon + 1, NULL, 16));
+		if (action == 'r') {
+			char *comma;
+
+			first = strtoull(p + 2, &comma, 16);
+			behind = *comma == ',' ? strtoull(comma + 1, NULL, 16) : 0;
+		}
+		if (colon || !*end) {
+			forward(s, action == 's' || action == 'S' || action == 'r', first, behind);
+			return;
+		}
+		p = end;
+	}
+	remote_packet_say(&s->link, "E01");
+}
+
+bool remote_resume(struct remote_server *s, const char *packet)
+{
+	if (strncmp(packet, "vCont;", 6) == 0)
+		continue_as_told(s, packet + 5);
+	else if (strcmp(packet, "vCont?") == 0)
+		remote_packet_say(&s->link, "vCont;c;C;s;S;r");
+	else if (packet[0] == 'c' || packet[0] == 'C')
+		forward(s, false, 0, 0);
+	else if (packet[0] == 's' || packet[0] == 'S')
+		forward(s, true, 0, 0);
+	else if (strcmp(packet, "bs") == 0 || strcmp(packet, "bc") == 0)
+		backward(s, packet[1] == 's');
+	else if (strncmp(packet, "Hc", 2) == 0) {
+		long number = strtol(packet + 2, NULL, 16);
+
+		if (number > 0)
+			look_at(&s->travel, (unsigned)number);
+		remote_packet_say(&s->link, "OK");
+	} else {
+		return false;
+	}
+	return true;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What gdb speaks to (target remote | …): a target that runs forward and backward through the
+ * replay of one rank. serve.c: packets; resume.c: those by which it moves; monitor.c: what gdb's
+ * "monitor" asks for.
+ */
+#ifndef REMOTE_SERVE_H
+#define REMOTE_SERVE_H
+
+#include "remote/packet.h"
+#include "remote/travel.h"
+
+struct remote_server {
+	struct remote_link link;
+	struct remote_travel travel;
+	unsigned general; /* thread of the packets that look */
+	char *description;
+	bool over;         /* the debugger is done */
+	bool end_told;     /* it knows that it is at the recorded end */
+	bool diverged;     /* what it looks at is not what was recorded */
+	char stopped[256]; /* the last answer, to be given again */
+};
+
+/* Serves until the debugger goes. 0, or the exit code after saying why. */
+int remote_serve(struct replay_front *f, size_t rank, int in, int out);
+
+/* resume.c: true if the packet was one of these. */
+bool remote_resume(struct remote_server *s, const char *packet);
+/* Where it stands. */
+void remote_resume_tell(struct remote_server *s, const struct remote_stop *stop);
+
+/* monitor.c: the text to be shown; it has to be freed. */
+char *remote_monitor(struct remote_server *s, const char *words);
+
+#endif

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the rank prints goes through a pipe, so that it is shown once however often it is printed.
+ */
+#include "remote/start.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+static const uint64_t all_signals = ~0ull;
+
+static bool is_halted(void *context)
+{
+	struct remote_travel *t = context;
+
+	return __atomic_load_n(&t->slot->halted, __ATOMIC_ACQUIRE) || remote_travel_at_end(t) ||
+	       t->wake(t->context);
+}
+
+static bool is_over(void *context)
+{
+	struct remote_travel *t = context;
+
+	return remote_travel_at_end(t) || t->wake(t->context);
+}
+
+static int say_not_there(struct remote_travel *t)
+{
+	replay_session_read(t->front);
+	if (replay_report_refusal(t->front))
+		return RP_EXIT_BAD_INPUT;
+	if (replay_front_any(t->front, REPLAY_WHY_DIVERGED)) {
+		replay_report_divergence(t->front);
+		return RP_EXIT_DIVERGED;
+	}
+	rp_say("the replay ended before it came to the program");
+	return RP_EXIT_FAILURE;
+}
+
+/* From the halt in our own code on to that of the program. */
+static int go_to(struct remote_travel *t, uint64_t address)
+{
+	struct remote_run how = {
+		.number = 1, .mark = address, .wake = is_over, .context = t, .quiet = &all_signals};
+	struct remote_stop stop;
+
+	__atomic_store_n(&t->slot->go, REPLAY_GO, __ATOMIC_RELEASE);
+	remote_process_run(&t->live, &how, &stop);
+	return stop.kind == REMOTE_MARK ? 0 : say_not_there(t);
+}
+
+static int come_to_program(struct remote_travel *t)
+{
+	struct remote_run how = {
+		.number = 1, .wake = is_halted, .context = t, .quiet = &all_signals};
+	struct remote_stop stop;
+
+	remote_process_run(&t->live, &how, &stop);
+	if (stop.kind != REMOTE_TOLD || !t->slot->halted)
+		return say_not_there(t);
+	return go_to(t, t->front->alone ? t->slot->site : t->slot->program);
+}
+
+int remote_start(struct remote_travel *t)
+{
+	struct replay_front *f = t->front;
+	struct replay_traced traced;
+	int gate[2], output[2], rc;
+	pid_t pid;
+	int code = replay_session_open(f, f->run->dir.path);
+
+	if (code)
+		return code;
+	t->slot = &f->state->slot[t->one];
+	t->slot->halt = REPLAY_HALT_START | REPLAY_HALT_END;
+	if (pipe2(gate, O_CLOEXEC) != 0 || pipe2(output, O_CLOEXEC) != 0 ||
+	    fcntl(output[0], F_SETFL, O_NONBLOCK) != 0) {
+		rp_say("cannot make a pipe: %s", strerror(errno));
+		return RP_EXIT_FAILURE;
+	}
+	traced = (struct replay_traced){.gate = gate[0], .output = output[1]};
+	f->traced = &traced;
+	t->output = output[0];
+	code = replay_start_traced(f, &pid);
+	close(gate[0]);
+	close(output[1]);
+	if (code)
+		return code;
+	rc = remote_process_seize(&t->live, pid);
+	if (rc) {
+		rp_say("cannot trace the process: %s; see 'reprise doctor'", strerror(-rc));
+		return RP_EXIT_FAILURE;
+	}
+	if (write(gate[1], "", 1) != 1)
+		errno = 0;
+	close(gate[1]);
+	t->focus = 1;
+	code = come_to_program(t);
+	if (!code)
+		remote_travel_open(t);
+	return code;
+}
+
+void remote_start_close(struct remote_travel *t)
+{
+	remote_travel_close(t);
+	if (t->front->session)
+		replay_session_close(t->front);
+}

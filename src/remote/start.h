@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Starts the replay of a rank for a debugger: alone, traced from its first instruction. */
+#ifndef REMOTE_START_H
+#define REMOTE_START_H
+
+#include "remote/travel.h"
+
+/*
+ * Brings the rank to where its history begins: main, or where MPI_Init returns. `t` has its
+ * functions; the front has its run, and is closed by remote_start_close. 0, or the exit code after
+ * saying why.
+ */
+int remote_start(struct remote_travel *t) __attribute__((warn_unused_result));
+void remote_start_close(struct remote_travel *t);
+
+#endif

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A run that is gone through in both directions. While the process runs, copies of it are kept: the
+ * older, the fewer. To go back is to take up a copy and to run forward from there.
+ *
+ * Two positions of the run are the same if the thread that is looked at has the same registers, and
+ * the program the same memory; since a replay is determined, nothing else can be meant. So no
+ * counter of the processor is needed: a position is found again by its address, at each passage of
+ * which the rest is compared. Once it is near, its distance from a copy is known in instructions.
+ *
+ * Invariant: the stays are in the order of the run, and the process is not before the last of them.
+ */
+#ifndef REMOTE_TRAVEL_H
+#define REMOTE_TRAVEL_H
+
+#include "remote/copy.h"
+#include "replay/front.h"
+
+/* A copy, and how far it is from the one before. */
+struct remote_stay {
+	struct remote_copy copy;
+	double since;     /* seconds of processor time */
+	int64_t steps;    /* instructions of the thread, -1: not known */
+	uint64_t printed; /* bytes by then */
+};
+
+struct remote_travel {
+	struct replay_front *front;
+	size_t one; /* the rank, among those of the run */
+	struct replay_slot *slot;
+	struct remote_process live;
+	uint64_t state; /* where the rank says that it is at its end, in its memory; or 0 */
+	struct remote_points points;
+	uint64_t quiet; /* bits of signals that nobody wants to hear of */
+	unsigned focus; /* number of the thread that is looked at */
+
+	struct remote_stay *stay;
+	size_t stays, room;
+	double base;   /* processor time of the process when it was at the last stay */
+	int64_t steps; /* instructions since then, -1: not known */
+	int no_copy;   /* -errno: why there are none */
+
+	struct remote_stay before; /* where it was before it went elsewhere */
+	double before_at;          /* processor time since the first stay, 0: nowhere */
+
+	int output;       /* what the program prints comes here */
+	uint64_t printed; /* bytes by now */
+	uint64_t shown;   /* the most that was shown of it */
+	bool silent;      /* it is only to be found again */
+
+	/* What the debugger has to say meanwhile: true stops the process. */
+	bool (*wake)(void *context);
+	void (*show)(void *context, const char *bytes, size_t n);
+	void *context;
+};
+
+enum remote_way {
+	REMOTE_WAY_DONE,
+	REMOTE_WAY_BEGIN,   /* there is nothing before this */
+	REMOTE_WAY_STOPPED, /* somebody has interrupted it */
+	REMOTE_WAY_LOST,    /* the way back was not found; said */
+};
+
+/* The process stands where its history begins. */
+void remote_travel_open(struct remote_travel *t);
+/* A while has passed: keeps a copy, if that can be. */
+void remote_travel_keep(struct remote_travel *t);
+void remote_travel_close(struct remote_travel *t);
+
+/* Forward: one instruction of a thread, or on. */
+void remote_travel_run(struct remote_travel *t, bool step, unsigned number,
+		       struct remote_stop *stop);
+
+/* Backward: one instruction of the thread that is looked at, or to the last breakpoint. */
+enum remote_way remote_travel_step_back(struct remote_travel *t);
+enum remote_way remote_travel_back(struct remote_travel *t, struct remote_stop *stop);
+
+/* Just before the last time that this signal came. */
+enum remote_way remote_travel_back_to_signal(struct remote_travel *t, int signal);
+
+/* goto.c: to where the history begins, to its end, or into an event of the rank. */
+enum remote_way remote_goto_begin(struct remote_travel *t);
+enum remote_way remote_goto_end(struct remote_travel *t);
+enum remote_way remote_goto_event(struct remote_travel *t, uint64_t event);
+/* Where the slot of the rank is in its memory, or 0. */
+uint64_t remote_goto_slot(const struct remote_travel *t);
+/* Remembers where it is, and goes there again. */
+void remote_goto_remember(struct remote_travel *t);
+enum remote_way remote_goto_back(struct remote_travel *t);
+
+/* Has the rank come to its last word? */
+bool remote_travel_at_end(struct remote_travel *t);
+
+/* Passes on what the program has printed. */
+void remote_travel_drain(struct remote_travel *t);
+
+/* stays.c: keeps a copy of the process as it stands. 0 or -errno. */
+int remote_stay_push(struct remote_travel *t) __attribute__((warn_unused_result));
+void remote_stay_insert(struct remote_travel *t, size_t at, const struct remote_stay *stay);
+void remote_stay_remove(struct remote_travel *t, size_t at);
+/* The last one is left out; the process is before it. */
+void remote_stay_forget(struct remote_travel *t);
+/* The process is one that goes on from there. 0 or -errno. */
+int remote_stay_take_up(struct remote_travel *t, size_t at) __attribute__((warn_unused_result));
+int remote_stay_go_to(struct remote_travel *t, const struct remote_stay *stay)
+	__attribute__((warn_unused_result));
+/* Keeps fewer of the older ones. */
+void remote_stay_thin(struct remote_travel *t);
+/* Does the process stand where that copy does? */
+bool remote_stay_is_here(const struct remote_travel *t, const struct remote_stay *stay);
+
+/* find.c: brings the stay before the last one near to that; and makes their distance known. */
+enum remote_way remote_find_near(struct remote_travel *t);
+enum remote_way remote_find_steps(struct remote_travel *t);
+/* For struct remote_run, and what it means that it was told to stop. */
+bool remote_find_wakes(void *context);
+enum remote_way remote_find_told(struct remote_travel *t);
+/* walk.c: the same, within so many steps. */
+enum remote_way remote_walk(struct remote_travel *t, int64_t most);
+/* Is there a breakpoint where the last stay is? */
+bool remote_find_break(const struct remote_travel *t, const struct remote_points *points);
+/* Runs the process on until it is where the last stay is, with breakpoints or without; *hits: how
+   often it came to one, or to the signal `signal`, and *last the last of them. At most `most`
+   hits, if that is not 0. */
+enum remote_way remote_find_pass(struct remote_travel *t, const struct remote_points *points,
+				 int signal, uint64_t most, uint64_t *hits,
+				 struct remote_stop *last);
+
+#endif

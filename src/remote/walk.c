@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From one stay to the next on foot: instruction by instruction, but calls in which the goal cannot
+ * be are run over. It can be in a call only if its stack is deeper and has the call's return
+ * address in that place. The way is the same each time, so it is walked twice: once to learn how
+ * long it is, and once to a place a few single instructions before the goal, where a copy is kept.
+ */
+#include "base/log.h"
+#include "remote/registers.h"
+#include "remote/travel.h"
+
+#define LONGEST 15 /* bytes of an instruction */
+#define RECENT 64  /* steps of which it is known what they were */
+
+static const uint64_t all_signals = ~0ull;
+
+struct walk {
+	struct remote_travel *travel;
+	const struct remote_stay *goal; /* NULL: it ends after so many steps */
+	struct user_regs_struct there;  /* its registers */
+	struct user_regs_struct here;
+	bool in_call;      /* the last step has made a call, in which the goal is not */
+	uint64_t back, sp; /* where that returns to, and the stack there */
+	int64_t steps;
+	bool over[RECENT]; /* which of the last ones went over a call */
+};
+
+static int look(struct walk *w)
+{
+	const struct remote_thread *t = remote_process_thread(&w->travel->live, w->travel->focus);
+
+	return t ? remote_process_registers(t, &w->here) : -1;
+}
+
+static bool is_there(const struct walk *w)
+{
+	return w->here.rip == w->there.rip && w->here.rsp == w->there.rsp &&
+	       remote_stay_is_here(w->travel, w->goal);
+}
+
+/* Has the step from there made a call, and may the goal be inside? */
+static void look_for_call(struct walk *w, const struct user_regs_struct *before)
+{
+	const struct remote_process *goal = &w->goal->copy.process;
+	uint64_t back = 0, word = 0;
+
+	w->in_call = false;
+	if (w->here.rsp != before->rsp - 8 ||
+	    remote_process_read(&w->travel->live, w->here.rsp, &back, 8) != 8 ||
+	    back - before->rip - 1 >= LONGEST || w->here.rip == back)
+		return;
+	if (w->there.rsp <= w->here.rsp && remote_process_read(goal, w->here.rsp, &word, 8) == 8 &&
+	    word == back)
+		return;
+	w->in_call = true;
+	w->back = back;
+	w->sp = before->rsp;
+}
+
+/* Over the call, or one instruction. */
+static enum remote_way step(struct walk *w)
+{
+	struct remote_travel *t = w->travel;
+	struct remote_run how = {.number = t->focus,
+				 .step = !w->in_call,
+				 .mark = w->in_call ? w->back : 0,
+				 .wake = remote_find_wakes,
+				 .context = t,
+				 .quiet = &all_signals};
+	struct user_regs_struct before = w->here;
+	struct remote_stop stop;
+
+	if (w->steps % 256 == 255 && remote_find_wakes(t))
+		return remote_find_told(t);
+	do {
+		remote_process_run(&t->live, &how, &stop);
+		if (stop.kind == REMOTE_TOLD)
+			return remote_find_told(t);
+		if (stop.kind == REMOTE_GONE || look(w) != 0)
+			return REMOTE_WAY_LOST;
+	} while (stop.kind == REMOTE_SIGNAL || (w->in_call && w->here.rsp != w->sp));
+	w->over[w->steps % RECENT] = w->in_call;
+	w->steps++;
+	if (w->in_call)
+		w->in_call = false;
+	else
+		look_for_call(w, &before);
+	return REMOTE_WAY_DONE;
+}
+
+/* From the stay before the last one to that, or so many steps. */
+static enum remote_way walk(struct walk *w, int64_t most, bool to_goal)
+{
+	struct remote_travel *t = w->travel;
+	enum remote_way way = REMOTE_WAY_DONE;
+
+	w->goal = &t->stay[t->stays - 1];
+	w->steps = 0;
+	w->in_call = false;
+	if (remote_stay_take_up(t, t->stays - 2) != 0 || look(w) != 0)
+		return REMOTE_WAY_LOST;
+	while (way == REMOTE_WAY_DONE && w->steps < most && !(to_goal && is_there(w)))
+		way = step(w);
+	if (way == REMOTE_WAY_DONE && to_goal && !is_there(w))
+		way = REMOTE_WAY_LOST;
+	return way;
+}
+
+/* A copy after so many steps of the way that is known. */
+static enum remote_way keep_at(struct walk *w, int64_t steps)
+{
+	struct remote_travel *t = w->travel;
+	struct remote_stay stay = {.steps = -1};
+	enum remote_way way = walk(w, steps, false);
+
+	if (way != REMOTE_WAY_DONE)
+		return way;
+	remote_travel_drain(t);
+	stay.printed = t->printed;
+	stay.since = remote_process_cpu(&t->live) - t->base;
+	if (remote_copy_keep(&t->live, &t->slot->copy, &stay.copy) != 0)
+		return REMOTE_WAY_LOST;
+	remote_stay_insert(t, t->stays - 1, &stay);
+	return REMOTE_WAY_DONE;
+}
+
+enum remote_way remote_walk(struct remote_travel *t, int64_t most)
+{
+	struct walk w = {.travel = t};
+	const struct remote_thread *there =
+		remote_process_thread(&t->stay[t->stays - 1].copy.process, t->focus);
+
+	if (!there || remote_process_registers(there, &w.there) != 0)
+		return REMOTE_WAY_LOST;
+	for (;;) {
+		enum remote_way way = walk(&w, most, true);
+		int64_t all = w.steps, single = 0;
+
+		if (way != REMOTE_WAY_DONE)
+			return way;
+		while (single < all && single < RECENT && !w.over[(all - single - 1) % RECENT])
+			single++;
+		if (single == all || single > 0) {
+			if (single < all)
+				way = keep_at(&w, all - single);
+			if (way == REMOTE_WAY_DONE)
+				t->stay[t->stays - 1].steps = single;
+			return way;
+		}
+		/* It came out of a call: its end is inside of that. */
+		way = keep_at(&w, all - 1);
+		if (way != REMOTE_WAY_DONE)
+			return way;
+	}
+}
