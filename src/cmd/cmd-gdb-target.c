@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <linux/close_range.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -16,12 +17,17 @@
 
 struct wanted {
 	bool force;
-	uint64_t tell;
+	uint64_t tell, print;
 };
 
 static const struct cmd_option options[] = {
 	CMD_OPTION_FORCE(struct wanted, force),
 	CMD_OPTION_MAP,
+	{.name = "print",
+	 .value = "FD",
+	 .kind = CMD_NUMBER,
+	 .target = offsetof(struct wanted, print),
+	 .help = "where to what the program prints goes; else gdb shows it"},
 	{.name = "tell",
 	 .value = "FD",
 	 .kind = CMD_NUMBER,
@@ -41,6 +47,8 @@ static int run(int argc, char **argv)
 	unsigned rank;
 	int code = cmd_options_read(&cmd_gdb_target, argc, argv, &w, &operands);
 
+	/* What gdb has open is not the program's. */
+	close_range(STDERR_FILENO + 1, ~0u, CLOSE_RANGE_CLOEXEC);
 	if (!code)
 		code = trace_run_open(&trace, operands.trace);
 	if (code)
@@ -56,7 +64,7 @@ static int run(int argc, char **argv)
 	if (!code && rank >= trace.ranks)
 		code = RP_EXIT_BAD_INPUT;
 	if (!code)
-		code = remote_serve(&f, rank, STDIN_FILENO, STDOUT_FILENO);
+		code = remote_serve(&f, rank, (int)w.print);
 	trace_run_close(&trace);
 	if (code && w.tell)
 		dprintf((int)w.tell, "%d\n", code);

@@ -63,14 +63,14 @@ static char *quoted(const char *text)
 }
 
 /* The words by which gdb starts us. */
-static char *target(const struct remote_gdb *how, int tell)
+static char *target(const struct remote_gdb *how, int tell, int print)
 {
 	char *self = quoted(launch_self()), *trace = quoted(how->trace), *text;
 	size_t n;
 	const struct launch_moved *moved = launch_moved_all(&n);
 
-	text = rp_format("target remote | exec %s gdb-target --trust --tell=%d%s", self, tell,
-			 how->force ? " --force" : "");
+	text = rp_format("target remote | exec %s gdb-target --trust --tell=%d --print=%d%s", self,
+			 tell, print, how->force ? " --force" : "");
 	for (size_t i = 0; i < n; i++) {
 		char *map = rp_format("%s=%s", moved[i].from, moved[i].to);
 		char *word = quoted(map), *longer;
@@ -87,18 +87,28 @@ static char *target(const struct remote_gdb *how, int tell)
 	return self;
 }
 
-/* Fortran's main program has a name of its own. */
-static const char *go_to_main(const char *program)
+/* Fortran's main program has a name of its own. It may begin just where it stands. */
+static char *go_to_main(const char *program)
 {
-	if (symbol_has(program, "MAIN__"))
-		return "tbreak MAIN__\ncontinue\n";
-	return symbol_has(program, "main") ? "tbreak main\ncontinue\n" : "";
+	const char *name = symbol_has(program, "MAIN__") ? "MAIN__" : "main";
+
+	if (!symbol_has(program, name))
+		return rp_strdup("");
+	return rp_format("tbreak %s\n"
+			 "pipe info breakpoints | cat >/dev/null\n"
+			 "if $_ == $pc\n"
+			 "delete $bpnum\n"
+			 "frame\n"
+			 "else\n"
+			 "continue\n"
+			 "end\n",
+			 name);
 }
 
 static char *then(const struct remote_gdb *how)
 {
 	if (!how->at)
-		return rp_strdup(how->at_main ? go_to_main(how->program) : "frame\n");
+		return how->at_main ? go_to_main(how->program) : rp_strdup("frame\n");
 	return rp_format("monitor goto %s\n%s", how->at,
 			 how->at_crash ? "continue\n" : select_frame);
 }
@@ -145,7 +155,7 @@ int remote_gdb_run(const struct remote_gdb *how)
 	}
 	fcntl(tell[0], F_SETFD, FD_CLOEXEC);
 	fcntl(tell[0], F_SETFL, O_NONBLOCK);
-	words = target(how, tell[1]);
+	words = target(how, tell[1], dup(STDOUT_FILENO));
 	last = then(how);
 	files[0] = keep(first);
 	files[1] = keep(words);

@@ -44,7 +44,10 @@ static void show(void *context, const char *bytes, size_t n)
 {
 	struct remote_server *s = context;
 
-	remote_packet_show(&s->link, bytes, n);
+	if (!s->print)
+		remote_packet_show(&s->link, bytes, n);
+	else if (write(s->print, bytes, n) != (ssize_t)n)
+		s->print = 0;
 }
 
 static struct remote_thread *looked_at(const struct remote_server *s)
@@ -431,7 +434,7 @@ static void answer(struct remote_server *s, const char *p, size_t n)
 	}
 }
 
-int remote_serve(struct replay_front *f, size_t rank, int in, int out)
+int remote_serve(struct replay_front *f, size_t rank, int print)
 {
 	struct remote_server *s = rp_alloc(1, sizeof(*s));
 	char *packet;
@@ -439,8 +442,9 @@ int remote_serve(struct replay_front *f, size_t rank, int in, int out)
 	int code;
 
 	signal(SIGPIPE, SIG_IGN);
-	s->link.in = in;
-	s->link.out = out;
+	s->link.in = STDIN_FILENO;
+	s->link.out = STDOUT_FILENO;
+	s->print = print;
 	s->travel.front = f;
 	s->travel.one = rank;
 	s->travel.live.memory = -1;

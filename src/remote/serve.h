@@ -13,6 +13,7 @@
 struct remote_server {
 	struct remote_link link;
 	struct remote_travel travel;
+	int print;
 	unsigned general; /* thread of the packets that look */
 	char *description;
 	bool over;         /* the debugger is done */
@@ -21,8 +22,11 @@ struct remote_server {
 	char stopped[256]; /* the last answer, to be given again */
 };
 
-/* Serves until the debugger goes. 0, or the exit code after saying why. */
-int remote_serve(struct replay_front *f, size_t rank, int in, int out);
+/*
+ * Serves until the debugger goes, on standard input and output. What the program prints goes to
+ * that descriptor, or if it is 0 to the debugger. 0, or the exit code after saying why.
+ */
+int remote_serve(struct replay_front *f, size_t rank, int print);
 
 /* resume.c: true if the packet was one of these. */
 bool remote_resume(struct remote_server *s, const char *packet);
