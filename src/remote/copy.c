@@ -180,7 +180,7 @@ static int make_thread(struct remote_process *to, const struct replay_copy *how,
 		  (long[6]){SYS_clone, THREAD, (long)(how->stack - 2 * SCRATCH)}, &made, &result);
 	if (!rc && result < 0)
 		rc = (int)result;
-	if (!rc && (!made || waitpid(made, &status, __WALL) != made))
+	if (!rc && (!made || !remote_process_wait(made, &status, PATIENCE)))
 		rc = -ESRCH;
 	if (rc)
 		return rc;

@@ -19,6 +19,7 @@
 #include "base/mem.h"
 #include "launch/moved.h"
 #include "launch/program.h"
+#include "replay/halt.h"
 #include "symbol/symbol.h"
 
 /*
@@ -35,6 +36,7 @@ static const char first[] = "set sysroot /\n"
 
 /* Frames of ours and of MPI are inside of the program's. */
 static const char select_frame[] =
+	"set $_reprise = 0\n"
 	"python\n"
 	"import re\n"
 	"reprise_site = re.search('0x[0-9a-f]+', gdb.execute('monitor site', to_string=True))\n"
@@ -42,7 +44,9 @@ static const char select_frame[] =
 	"while reprise_site and reprise_frame and reprise_frame.pc() != int(reprise_site.group(), "
 	"0):\n"
 	"    reprise_frame = reprise_frame.older()\n"
-	"if reprise_site and reprise_frame: reprise_frame.select()\n"
+	"if reprise_site and reprise_frame:\n"
+	"    reprise_frame.select()\n"
+	"    gdb.set_convenience_variable('_reprise', reprise_frame.level())\n"
 	"end\n"
 	"frame\n";
 
@@ -109,8 +113,9 @@ static char *then(const struct remote_gdb *how)
 {
 	if (!how->at)
 		return how->at_main ? go_to_main(how->program) : rp_strdup("frame\n");
-	return rp_format("monitor goto %s\n%s", how->at,
-			 how->at_crash ? "continue\n" : select_frame);
+	if (how->at_crash)
+		return rp_format("monitor goto %s\ncontinue\n", how->at);
+	return rp_format("monitor goto %s\n%s%s", how->at, select_frame, replay_halt_leave_call);
 }
 
 /* A file with that text, by the name that gdb knows it by. */

@@ -29,8 +29,8 @@ static enum remote_way run_on(struct remote_travel *t, const struct remote_point
 	struct remote_run how = {.points = points,
 				 .number = t->focus,
 				 .word = t->state,
-				 .wake = remote_find_wakes,
-				 .context = t,
+				 .wake = t->state ? t->wake : remote_find_wakes,
+				 .context = t->state ? t->context : t,
 				 .quiet = &all_signals};
 	struct remote_stop stop;
 

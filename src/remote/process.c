@@ -322,6 +322,8 @@ static bool take(struct remote_process *p, int tid, int status, bool stopping)
 	if (!t) {
 		meet(p, tid, status);
 		t = by_tid(p, tid);
+		if (p->how)
+			set_debug(t, p->how->points, 0, p->how->word);
 		if (!stopping)
 			let_go(t, false);
 		return false;
@@ -344,6 +346,14 @@ static bool take(struct remote_process *p, int tid, int status, bool stopping)
 		return false;
 	}
 	return true;
+}
+
+/* A trap that is an instruction, a step or a register; not one that somebody has sent. */
+static bool is_our_trap(const struct remote_thread *t)
+{
+	siginfo_t info;
+
+	return ptrace(PTRACE_GETSIGINFO, t->tid, NULL, &info) != 0 || info.si_code > 0;
 }
 
 static void stop_all(struct remote_process *p, const struct remote_points *points)
@@ -372,12 +382,18 @@ static void stop_all(struct remote_process *p, const struct remote_points *point
 		t = by_tid(p, tid);
 		if (!t)
 			continue;
-		/* It comes to the breakpoint again. */
-		if (WSTOPSIG(status) == SIGTRAP && remote_process_registers(t, &regs) == 0 &&
-		    has_break(points, regs.rip - 1) && debug_hit(t) < 0) {
-			regs.rip--;
-			remote_process_set_registers(t, &regs);
-			continue;
+		if (WSTOPSIG(status) == SIGTRAP && is_our_trap(t)) {
+			int hit = debug_hit(t);
+
+			/* It comes to the breakpoint again. */
+			if (hit < 0 && remote_process_registers(t, &regs) == 0 &&
+			    has_break(points, regs.rip - 1)) {
+				regs.rip--;
+				remote_process_set_registers(t, &regs);
+			}
+			if (hit < 0 || hit >= REMOTE_WATCHES)
+				continue;
+			ptrace(PTRACE_POKEUSER, t->tid, DR(6), 1ul << hit);
 		}
 		t->has_pending = true;
 		t->pending = status;
@@ -387,14 +403,6 @@ static void stop_all(struct remote_process *p, const struct remote_points *point
 static bool is_quiet(const struct remote_run *how, int signal)
 {
 	return how->quiet && signal > 0 && signal < 64 && *how->quiet >> signal & 1;
-}
-
-/* A trap that is an instruction, a step or a register; not one that somebody has sent. */
-static bool is_our_trap(const struct remote_thread *t)
-{
-	siginfo_t info;
-
-	return ptrace(PTRACE_GETSIGINFO, t->tid, NULL, &info) != 0 || info.si_code > 0;
 }
 
 /* What the stop of a thread is. False: nothing to tell, it may go on. */
@@ -594,8 +602,10 @@ void remote_process_run(struct remote_process *p, const struct remote_run *how,
 		insert(p, how->points);
 	if (how->step && t)
 		telling = look_at_instruction(p, t);
+	p->how = how;
 	let_all_go(p, how, !how->step || p->threads == 1);
 	await(p, how, stop, !how->step);
+	p->how = NULL;
 	if (!p->gone) {
 		stop_all(p, how->step ? NULL : how->points);
 		if (!how->step)
@@ -628,21 +638,16 @@ int remote_process_seize(struct remote_process *p, pid_t pid)
 	return remote_process_take(p, pid);
 }
 
-/* The first thread's end is told only when there are no others. */
+/* Nobody else runs: whatever ends now belongs to it. Its first thread is told of last. */
 void remote_process_kill(struct remote_process *p)
 {
-	int status;
+	int status, tid;
 
 	if (p->pid && !p->gone) {
 		kill(p->pid, SIGKILL);
-		for (size_t i = p->threads; i > 0; i--) {
-			int tid = p->thread[i - 1].tid;
-
-			while (tid != p->pid && await_status(tid, &status) && WIFSTOPPED(status))
-				continue;
-		}
-		while (await_status(p->pid, &status) && WIFSTOPPED(status))
-			continue;
+		do
+			tid = waitpid(-1, &status, __WALL);
+		while (tid < 0 ? errno == EINTR : tid != p->pid || WIFSTOPPED(status));
 	}
 	if (p->memory >= 0)
 		close(p->memory);

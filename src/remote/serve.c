@@ -36,8 +36,9 @@ static bool wake(void *context)
 	remote_travel_drain(&s->travel);
 	if (remote_packet_interrupts(&s->link))
 		return true;
+	/* Where it cannot be watched for. */
 	return !s->travel.silent && !s->travel.front->released && s->travel.slot &&
-	       remote_travel_at_end(&s->travel);
+	       !s->travel.state && remote_travel_at_end(&s->travel);
 }
 
 static void show(void *context, const char *bytes, size_t n)

@@ -42,6 +42,24 @@ int replay_halt_find_gdb(void)
 static const char first[] = "handle SIGURG SIG32 SIG33 nostop noprint pass\n"
 			    "pipe skip -gfi */src/hook/* | cat >/dev/null\n";
 
+const char replay_halt_leave_call[] = "define hook-next\n"
+				      "if $_reprise > 0\n"
+				      "frame level $_reprise - 1\n"
+				      "set $_reprise = 0\n"
+				      "finish\n"
+				      "end\n"
+				      "end\n"
+				      "define hook-step\n"
+				      "if $_reprise > 0\n"
+				      "frame level $_reprise - 1\n"
+				      "set $_reprise = 0\n"
+				      "finish\n"
+				      "end\n"
+				      "end\n"
+				      "define hook-continue\n"
+				      "set $_reprise = 0\n"
+				      "end\n";
+
 /*
  * The innermost frame of the program's; frames of ours and of MPI are inside of it. The first step
  * leaves those, as a step over the call would.
@@ -56,24 +74,8 @@ static char *select_frame(uint64_t pc)
 			 "set $_reprise = $_reprise + 1\n"
 			 "end\n"
 			 "frame\n"
-			 "define hook-next\n"
-			 "if $_reprise > 0\n"
-			 "frame level $_reprise - 1\n"
-			 "set $_reprise = 0\n"
-			 "finish\n"
-			 "end\n"
-			 "end\n"
-			 "define hook-step\n"
-			 "if $_reprise > 0\n"
-			 "frame level $_reprise - 1\n"
-			 "set $_reprise = 0\n"
-			 "finish\n"
-			 "end\n"
-			 "end\n"
-			 "define hook-continue\n"
-			 "set $_reprise = 0\n"
-			 "end\n",
-			 pc, FRAMES);
+			 "%s",
+			 pc, FRAMES, replay_halt_leave_call);
 }
 
 static uint64_t pc_of_program(int pid)

@@ -85,6 +85,10 @@ void replay_halt_finish(struct replay_front *f);
 bool replay_halt_is_over(struct replay_front *f);
 int replay_halt_code(const struct replay_front *f, int code);
 
+/* For gdb, where $_reprise frames of ours are inside of the program's: the first step leaves those.
+ */
+extern const char replay_halt_leave_call[];
+
 /* Starts gdb on the rank (replay/halt-gdb.c). */
 void replay_halt_debug(struct replay_front *f);
 /* Is it there? Says so if not. */
