@@ -87,7 +87,8 @@ static bool goes_both_ways(const struct replay_halt *halt, const struct trace_ru
 			   const struct wanted *w)
 {
 	if (replay_from_is_mpi(trace))
-		return halt->kind != REPLAY_TO_START || !w->at;
+		return halt->kind == REPLAY_TO_POSITION ||
+		       (halt->kind == REPLAY_TO_START && !w->at);
 	return halt->kind != REPLAY_TO_POSITION && trace->ranks == 1;
 }
 

@@ -167,6 +167,13 @@ static int set_state(int tid, const struct thread_state *s)
 	return set_mask(tid, s->mask);
 }
 
+static void take_signals(struct remote_thread *to, const struct remote_thread *from)
+{
+	to->signal = from->signal;
+	to->has_pending = from->has_pending;
+	to->pending = from->pending;
+}
+
 /* Makes a thread in the copy, which has all but that. */
 static int make_thread(struct remote_process *to, const struct replay_copy *how,
 		       const struct thread_state *first, const struct thread_state *s,
@@ -184,7 +191,7 @@ static int make_thread(struct remote_process *to, const struct replay_copy *how,
 		rc = -ESRCH;
 	if (rc)
 		return rc;
-	remote_process_add(to, made, t->number)->signal = t->signal;
+	take_signals(remote_process_add(to, made, t->number), t);
 	rc = set_mask(made, ~(1ull << (SIGTRAP - 1)));
 	if (!rc && s->tid_address)
 		rc = call(made, how, &s->regs, (long[6]){SYS_set_tid_address, (long)s->tid_address},
@@ -247,7 +254,7 @@ int remote_copy_make(const struct remote_process *from, const struct replay_copy
 		rc = fork_first(from, how, &s[first - from->thread], to);
 	if (!rc) {
 		to->thread[0].number = first->number;
-		to->thread[0].signal = first->signal;
+		take_signals(&to->thread[0], first);
 	}
 	for (size_t i = 0; i < from->threads && !rc; i++) {
 		if (&from->thread[i] != first)

@@ -52,7 +52,7 @@ struct remote_process {
 	int memory; /* /proc/PID/mem */
 	struct remote_thread *thread;
 	size_t threads;
-	unsigned numbers; /* given so far */
+	unsigned numbers;             /* given so far */
 	const struct remote_run *how; /* it runs; or NULL */
 	bool gone;
 	int status; /* how it ended, as waitpid tells */

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -255,13 +256,17 @@ enum remote_way remote_travel_back_to_signal(struct remote_travel *t, int signal
 {
 	static const struct remote_points none;
 	struct remote_stop stop;
+	struct remote_thread *thread;
 	enum remote_way way = begin_search(t);
 
 	if (way == REMOTE_WAY_DONE)
 		way = last_before(t, &none, signal, &stop);
-	if (way == REMOTE_WAY_DONE)
-		way = begin_search(t);
-	if (way == REMOTE_WAY_DONE)
-		way = one_before(t);
+	thread = way == REMOTE_WAY_DONE ? remote_process_thread(&t->live, stop.number) : NULL;
+	/* It has yet to be told of. */
+	if (thread) {
+		thread->signal = 0;
+		thread->has_pending = true;
+		thread->pending = W_STOPCODE(signal);
+	}
 	return end_search(t, way);
 }

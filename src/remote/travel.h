@@ -75,7 +75,7 @@ void remote_travel_run(struct remote_travel *t, bool step, unsigned number,
 enum remote_way remote_travel_step_back(struct remote_travel *t);
 enum remote_way remote_travel_back(struct remote_travel *t, struct remote_stop *stop);
 
-/* Just before the last time that this signal came. */
+/* To the last time that this signal came, which has yet to be told of. */
 enum remote_way remote_travel_back_to_signal(struct remote_travel *t, int signal);
 
 /* goto.c: to where the history begins, to its end, or into an event of the rank. */
