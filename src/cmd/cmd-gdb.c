@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reprise gdb: gdb in this terminal on one rank of a live replay of all ranks, at a point of the
- * run. The other ranks wait for as long as it takes.
+ * reprise gdb: gdb in this terminal on one rank, at a point of the run: alone and in both
+ * directions (remote/), or in a live replay of all ranks, who wait for as long as it takes.
  */
 #include "cmd/cmd.h"
 
@@ -190,10 +190,11 @@ const struct cmd_verb cmd_gdb = {
 	.name = "gdb",
 	.takes = CMD_TAKES_RANK_TRACE,
 	.summary = "Looks into a recorded run with gdb",
-	.about = "All ranks are replayed, and gdb is started on one of them at the given point, in "
-		 "this terminal. Its commands work as usual, while the other ranks wait; "
-		 "'continue' goes on to the recorded end. When gdb ends, the replay does. What "
-		 "follows '--' is for gdb: 'reprise gdb 3 -- -batch -ex bt'.\n",
+	.about = "The rank is replayed, and gdb is started on it at the given point, in this "
+		 "terminal. Its commands work as usual, also those that go backward; 'continue' "
+		 "goes on to the recorded end. A rank of MPI is replayed alone where it can be; "
+		 "else all ranks are, and gdb goes forward only. When gdb ends, the replay does. "
+		 "What follows '--' is for gdb: 'reprise gdb 3 -- -batch -ex bt'.\n",
 	.options = options,
 	.notes = "Without TRACE it is the latest one. The exit status is gdb's; 120 if the "
 		 "program did not do what it did when it was recorded.\n",
