@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a debugger needs to copy a replayed process (remote/copy.h): an instruction by which it makes
- * system calls in the process, and a function that tells a copy that it is one. Both are called by
- * setting the registers of a stopped thread, and come back by a trap. They have a stack of their
- * own: the program's is as it was.
+ * What a debugger needs to copy a replayed process (remote/copy.h): an instruction by which it
+ * makes system calls in the process, and a function that tells a copy that it is one. Both are
+ * called by setting the registers of a stopped thread, and come back by a trap. They have a stack
+ * of their own: the program's is as it was.
  */
 #include "ckpt/raw.h"
 #include "hook/common/process.h"
