@@ -12,6 +12,9 @@
 
 #include "trace/run.h"
 
+/* Is there if an input file was not what it was when they were made. */
+#define REPLAY_CHECKPOINT_CHANGED "ckpt/changed"
+
 struct replay_checkpoint {
 	bool again;        /* even if they are there */
 	bool force;        /* although the program has changed */

@@ -365,6 +365,8 @@ static int choose_mpi(struct replay_front *f, struct replay_from *from)
 
 int replay_from_choose(struct replay_front *f, struct replay_from *from)
 {
+	int code;
+
 	if (from->stop && !from->position) {
 		rp_say("--stop needs --from, which says where");
 		return RP_EXIT_BAD_INPUT;
@@ -373,5 +375,9 @@ int replay_from_choose(struct replay_front *f, struct replay_from *from)
 		rp_say("--only is one rank, --ranks are several: give one of the two");
 		return RP_EXIT_BAD_INPUT;
 	}
-	return replay_from_is_mpi(f->run) ? choose_mpi(f, from) : choose_plain(f, from);
+	code = replay_from_is_mpi(f->run) ? choose_mpi(f, from) : choose_plain(f, from);
+	if (!code && f->image && faccessat(f->run->dir.fd, REPLAY_CHECKPOINT_CHANGED, F_OK, 0) == 0)
+		rp_say("when its checkpoints were made, a file that the program reads was not what "
+		       "it was; 'reprise checkpoint --again' makes them anew");
+	return code;
 }

@@ -20,6 +20,7 @@
 #include "base/mem.h"
 #include "ckpt/image.h"
 #include "replay/alone.h"
+#include "replay/checkpoint.h"
 #include "replay/from.h"
 #include "replay/log.h"
 #include "replay/pass.h"
@@ -135,6 +136,11 @@ static int keep(const struct replay_front *f, uint64_t started)
 		if (replay_alone_is_in(f, i))
 			rc = move_images(f, i);
 	}
+	if (!rc &&
+	    renameat(f->session_fd, REPLAY_CHECKPOINT_CHANGED, f->run->dir.fd,
+		     REPLAY_CHECKPOINT_CHANGED) != 0 &&
+	    errno != ENOENT)
+		rc = -errno;
 	if (!rc)
 		rc = replay_pass_write(f->run->dir.fd, REPLAY_IMAGES_DONE, "");
 	return rc ? replay_pass_cannot(f, rc) : 0;

@@ -22,6 +22,7 @@
 #include "base/text.h"
 #include "launch/front.h"
 #include "replay/alone.h"
+#include "replay/checkpoint.h"
 #include "replay/output.h"
 
 #define REDRAW_NS 200000000u
@@ -181,14 +182,18 @@ static int judge(const struct replay_front *f, int code)
 	return RP_EXIT_FAILURE;
 }
 
-/* The same, of one whose result would be served later as that of the recorded run. */
+/*
+ * The same, of one whose result will be served as that of the recorded run. A file that has changed
+ * may be one that the run writes itself: whoever is served is told.
+ */
 static int judge_exactly(const struct replay_front *f)
 {
-	int code = replay_output_judge(f, 0);
+	int code = replay_output_judge(f, 0), rc;
 
-	if (!code && replay_report_inputs(f, "; nothing is kept of this run") && !f->force)
-		code = RP_EXIT_DIVERGED;
-	return code;
+	if (code || !replay_report_inputs(f, "; what is kept may not be what was recorded"))
+		return code;
+	rc = replay_pass_write(f->session_fd, REPLAY_CHECKPOINT_CHANGED, "");
+	return rc ? replay_pass_cannot(f, rc) : 0;
 }
 
 static int watch(struct replay_front *f)
