@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -73,13 +72,6 @@ static int rank_of(int pid)
 	return rank;
 }
 
-static bool peek(int pid, uint64_t address, void *to, size_t n)
-{
-	struct iovec here = {to, n}, there = {(void *)(uintptr_t)address, n};
-
-	return process_vm_readv(pid, &here, 1, &there, 1, 0) == (ssize_t)n;
-}
-
 /* The word that the thread waits on in the kernel, or 0. */
 static uint64_t futex_of(int pid, int tid)
 {
@@ -110,9 +102,10 @@ static void find_object(struct replay_seen *s, int pid, int tid)
 	s->object = word;
 	if (strstr(s->call, "cond_"))
 		s->cond = word - (word % 8 ? 44 : 40);
-	else if (strstr(s->call, "join") && !peek(pid, word, &other, sizeof(other)))
+	else if (strstr(s->call, "join") && !symbol_process_read(pid, word, &other, sizeof(other)))
 		other = 0;
-	else if (strstr(s->call, "mutex_") && !peek(pid, word + 8, &other, sizeof(other)))
+	else if (strstr(s->call, "mutex_") &&
+		 !symbol_process_read(pid, word + 8, &other, sizeof(other)))
 		other = 0;
 	if (other > 0)
 		s->holder = rp_format("%d", other);

@@ -2,29 +2,21 @@
 #include "replay/threads.h"
 
 #include <stdbool.h>
-#include <sys/uio.h>
 
 #include "base/mem.h"
 
 #define LISTED 4096 /* threads of a rank */
-
-static bool peek(int pid, uint64_t address, void *to, size_t n)
-{
-	struct iovec here = {to, n}, there = {(void *)(uintptr_t)address, n};
-
-	return process_vm_readv(pid, &here, 1, &there, 1, 0) == (ssize_t)n;
-}
 
 static void read_last(int pid, const struct replay_threads *at, uint64_t entry,
 		      struct replay_listed *l)
 {
 	uint64_t last;
 
-	if (!peek(pid, entry + at->handle, &l->handle, sizeof(l->handle)))
+	if (!symbol_process_read(pid, entry + at->handle, &l->handle, sizeof(l->handle)))
 		l->handle = 0;
-	if (!peek(pid, entry + at->last, &last, sizeof(last)) || !last ||
-	    !peek(pid, last + at->object, &l->object, sizeof(l->object)) ||
-	    !peek(pid, last + at->cond, &l->cond, sizeof(l->cond)))
+	if (!symbol_process_read(pid, entry + at->last, &last, sizeof(last)) || !last ||
+	    !symbol_process_read(pid, last + at->object, &l->object, sizeof(l->object)) ||
+	    !symbol_process_read(pid, last + at->cond, &l->cond, sizeof(l->cond)))
 		l->object = l->cond = 0;
 }
 
@@ -35,18 +27,18 @@ size_t replay_threads_list(const struct replay_slot *slot, struct replay_listed 
 	uint64_t entry, call;
 	size_t n = 0;
 
-	if (!at.first || !peek(slot->pid, at.first, &entry, sizeof(entry)))
+	if (!at.first || !symbol_process_read(slot->pid, at.first, &entry, sizeof(entry)))
 		entry = 0;
 	while (entry && n < LISTED) {
 		struct replay_listed l = {0};
 
 		read_last(slot->pid, &at, entry, &l);
-		if (!peek(slot->pid, entry + at.name, l.name, REPLAY_NAME_BYTES) ||
-		    !peek(slot->pid, entry + at.tid, &l.tid, sizeof(l.tid)) ||
-		    !peek(slot->pid, entry + at.call, &call, sizeof(call)) ||
-		    !peek(slot->pid, entry + at.next, &entry, sizeof(entry)))
+		if (!symbol_process_read(slot->pid, entry + at.name, l.name, REPLAY_NAME_BYTES) ||
+		    !symbol_process_read(slot->pid, entry + at.tid, &l.tid, sizeof(l.tid)) ||
+		    !symbol_process_read(slot->pid, entry + at.call, &call, sizeof(call)) ||
+		    !symbol_process_read(slot->pid, entry + at.next, &entry, sizeof(entry)))
 			break;
-		if (!call || !peek(slot->pid, call, l.call, sizeof(l.call) - 1))
+		if (!call || !symbol_process_read(slot->pid, call, l.call, sizeof(l.call) - 1))
 			l.call[0] = 0;
 		list = rp_widen(list, n, n + 1, sizeof(*list));
 		list[n++] = l;

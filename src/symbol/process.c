@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include <elfutils/libdwfl.h>
+#include <sys/uio.h>
 
 #include "base/mem.h"
 #include "symbol/symbol.h"
@@ -91,6 +92,60 @@ static int look_at_frame(Dwfl_Frame *frame, void *data)
 	return DWARF_CB_OK;
 }
 
+bool symbol_process_read(int pid, uint64_t address, void *to, size_t n)
+{
+	struct iovec here = {to, n}, there = {(void *)(uintptr_t)address, n};
+
+	return process_vm_readv(pid, &here, 1, &there, 1, 0) == (ssize_t)n;
+}
+
+/*
+ * What the call before pc leads to: through the table of addresses of its file, by way of a stub or
+ * at once. 0 if it is another kind of call.
+ */
+static uint64_t called_before(int pid, uint64_t pc)
+{
+	uint8_t code[6], stub[16];
+	size_t at = 0;
+	int32_t far;
+	uint64_t to;
+
+	if (!symbol_process_read(pid, pc - sizeof(code), code, sizeof(code)))
+		return 0;
+	memcpy(&far, code + 2, sizeof(far));
+	to = pc + (uint64_t)(int64_t)far;
+	if (code[0] != 0xff || code[1] != 0x15) {
+		if (code[1] != 0xe8 || !symbol_process_read(pid, to, stub, sizeof(stub)))
+			return 0;
+		at += memcmp(stub, "\xf3\x0f\x1e\xfa", 4) == 0 ? 4 : 0;
+		at += stub[at] == 0xf2;
+		if (stub[at] != 0xff || stub[at + 1] != 0x25)
+			return 0;
+		memcpy(&far, stub + at + 2, sizeof(far));
+		to += at + 6 + (uint64_t)(int64_t)far;
+	}
+	return symbol_process_read(pid, to, &to, sizeof(to)) ? to : 0;
+}
+
+/* The function that was called may have gone on in another one, which has its frame now. */
+static void find_called(const struct symbol_process *p, struct symbol_standing *s)
+{
+	uint64_t address = called_before((int)dwfl_pid(p->dwfl), s->pc);
+	Dwfl_Module *module = address ? dwfl_addrmodule(p->dwfl, address) : NULL;
+	const char *path = NULL;
+	struct symbol_place place;
+	Dwarf_Addr bias;
+
+	if (module && dwfl_module_getelf(module, &bias))
+		dwfl_module_info(module, NULL, NULL, NULL, NULL, NULL, &path, NULL);
+	if (!path || path[0] != '/' || !symbol_find(path, address - bias, false, &place) ||
+	    !place.exported)
+		return;
+	free(s->call);
+	s->call = rp_strdup(usual_name(place.function));
+	s->sure = true;
+}
+
 int symbol_process_look(struct symbol_process *p, int tid, struct symbol_standing *out)
 {
 	struct symbol_standing standing = {0};
@@ -99,6 +154,8 @@ int symbol_process_look(struct symbol_process *p, int tid, struct symbol_standin
 	dwfl_getthread_frames(p->dwfl, tid, look_at_frame, &w);
 	if (!w.frames)
 		return -EPERM;
+	if (standing.call && !standing.sure && standing.place)
+		find_called(p, &standing);
 	if (!standing.place)
 		standing.place = rp_strdup("");
 	*out = standing;

@@ -7,6 +7,7 @@
 #define SYMBOL_PROCESS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct symbol_process;
@@ -25,6 +26,9 @@ void symbol_process_close(struct symbol_process *p);
 /* 0 or -errno; the caller frees both strings. */
 int symbol_process_look(struct symbol_process *p, int tid, struct symbol_standing *out)
 	__attribute__((warn_unused_result));
+
+/* Memory of a process; false if not all of it is there. */
+bool symbol_process_read(int pid, uint64_t address, void *to, size_t n);
 
 /* The variable of the program or of a library at that address, "name+0x8", or NULL; the caller
  * frees.
