@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "remote/gdb.h"
 #include "remote/serve.h"
 #include "replay/front.h"
-#include "replay/from.h"
 
 struct wanted {
 	bool force;
@@ -41,7 +41,6 @@ static int run(int argc, char **argv)
 {
 	struct wanted w = {0};
 	struct replay_front f = {.or_force = ", or use --force", .patience = 30};
-	struct replay_from from = {0};
 	struct cmd_operands operands;
 	struct trace_run trace;
 	unsigned rank;
@@ -57,12 +56,12 @@ static int run(int argc, char **argv)
 	f.run = &trace;
 	f.ranks = trace.ranks;
 	code = replay_check(&f);
-	from.only = operands.first;
 	rank = (unsigned)strtoul(operands.first ? operands.first : "0", NULL, 10);
-	if (!code && replay_from_is_mpi(&trace))
-		code = replay_from_choose(&f, &from);
-	if (!code && rank >= trace.ranks)
+	if (!code && (rank >= trace.ranks || !remote_suits(&trace))) {
+		rp_say("only programs of one thread and without MPI are served, as rank 0; "
+		       "'reprise gdb' takes all");
 		code = RP_EXIT_BAD_INPUT;
+	}
 	if (!code)
 		code = remote_serve(&f, rank, (int)w.print);
 	trace_run_close(&trace);

@@ -12,7 +12,6 @@
 #include "launch/job.h"
 #include "launch/moved.h"
 #include "remote/gdb.h"
-#include "replay/from.h"
 #include "replay/front.h"
 #include "replay/halt.h"
 
@@ -67,16 +66,6 @@ static int read_halt(struct replay_halt *halt, const struct wanted *w,
 	return code ? code : replay_halt_find_gdb();
 }
 
-/*
- * Can it be gone through in both directions? Where a program of one thread is, its registers and
- * memory tell; among threads, or beside MPI's own, they do not tell enough.
- */
-static bool goes_both_ways(const struct replay_halt *halt, const struct trace_run *trace)
-{
-	return trace->ranks == 1 && trace->rank[0].threads == 1 && !replay_from_is_mpi(trace) &&
-	       halt->kind != REPLAY_TO_POSITION;
-}
-
 /* Did this very rank die by a signal? */
 static bool has_crashed(const struct trace_run *trace, unsigned rank)
 {
@@ -94,7 +83,6 @@ static int run_both_ways(struct replay_front *f, const struct replay_halt *halt,
 		.program = launch_moved_path(rank->start.program),
 		.force = f->force,
 		.arguments = halt->arguments,
-		.at_main = true,
 	};
 
 	if (halt->kind == REPLAY_TO_CRASH && has_crashed(f->run, halt->debugged))
@@ -129,7 +117,7 @@ static int run(int argc, char **argv)
 	code = replay_check(&f);
 	if (!code)
 		code = replay_halt_plan(&halt, &trace);
-	if (!code && goes_both_ways(&halt, &trace))
+	if (!code && remote_suits(&trace) && halt.kind != REPLAY_TO_POSITION)
 		code = run_both_ways(&f, &halt, halt.kind == REPLAY_TO_START);
 	else if (!code)
 		code = replay_run(&f);

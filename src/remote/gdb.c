@@ -20,6 +20,7 @@
 #include "launch/moved.h"
 #include "launch/program.h"
 #include "replay/halt.h"
+#include "replay/from.h"
 #include "symbol/symbol.h"
 
 /*
@@ -112,7 +113,7 @@ static char *go_to_main(const char *program)
 static char *then(const struct remote_gdb *how)
 {
 	if (!how->at)
-		return how->at_main ? go_to_main(how->program) : rp_strdup("frame\n");
+		return go_to_main(how->program);
 	if (how->at_crash)
 		return rp_format("monitor goto %s\ncontinue\n", how->at);
 	return rp_format("monitor goto %s\n%s%s", how->at, select_frame, replay_halt_leave_call);
@@ -188,4 +189,9 @@ int remote_gdb_run(const struct remote_gdb *how)
 	if (read(tell[0], said, sizeof(said) - 1) > 0 && atoi(said))
 		code = atoi(said);
 	return code;
+}
+
+bool remote_suits(const struct trace_run *trace)
+{
+	return trace->ranks == 1 && trace->rank[0].threads == 1 && !replay_from_is_mpi(trace);
 }

@@ -61,7 +61,7 @@ static int come_to_program(struct remote_travel *t)
 	remote_process_run(&t->live, &how, &stop);
 	if (stop.kind != REMOTE_TOLD || !t->slot->halted)
 		return say_not_there(t);
-	return go_to(t, t->front->alone ? t->slot->site : t->slot->program);
+	return go_to(t, t->slot->program);
 }
 
 int remote_start(struct remote_travel *t)
@@ -84,7 +84,7 @@ int remote_start(struct remote_travel *t)
 	traced = (struct replay_traced){.gate = gate[0], .output = output[1]};
 	f->traced = &traced;
 	t->output = output[0];
-	code = replay_start_traced(f, &pid);
+	code = replay_start(f, &pid);
 	close(gate[0]);
 	close(output[1]);
 	if (code)

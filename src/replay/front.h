@@ -107,9 +107,6 @@ int replay_start(struct replay_front *f, pid_t *pid) __attribute__((warn_unused_
 /* Becomes the rank; returns an exit code if it cannot. */
 int replay_become(const struct replay_front *f, size_t rank);
 
-/* Starts one rank, traced: that of a run without a launcher, or the only one that is alone. */
-int replay_start_traced(struct replay_front *f, pid_t *pid) __attribute__((warn_unused_result));
-
 /* All of it: session, command, waiting; the exit code. */
 int replay_run(struct replay_front *f);
 

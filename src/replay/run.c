@@ -267,13 +267,6 @@ int replay_start(struct replay_front *f, pid_t *pid)
 	return RP_EXIT_FAILURE;
 }
 
-int replay_start_traced(struct replay_front *f, pid_t *pid)
-{
-	int code = f->alone ? replay_alone_prepare(f) : 0;
-
-	return code ? code : replay_start(f, pid);
-}
-
 /* For tests: ranks that are all there are served from the log as if each were alone. */
 static int ask_to_recover(const struct replay_front *f)
 {

@@ -100,12 +100,12 @@ bool symbol_process_read(int pid, uint64_t address, void *to, size_t n)
 }
 
 /*
- * What the call before pc leads to: through the table of addresses of its file, by way of a stub or
- * at once. 0 if it is another kind of call.
+ * What the call before pc leads to: through the table of addresses of its file, by way of an entry
+ * of jumps or at once. 0 if it is another kind of call.
  */
 static uint64_t called_before(int pid, uint64_t pc)
 {
-	uint8_t code[6], stub[16];
+	uint8_t code[6], entry[16];
 	size_t at = 0;
 	int32_t far;
 	uint64_t to;
@@ -115,13 +115,13 @@ static uint64_t called_before(int pid, uint64_t pc)
 	memcpy(&far, code + 2, sizeof(far));
 	to = pc + (uint64_t)(int64_t)far;
 	if (code[0] != 0xff || code[1] != 0x15) {
-		if (code[1] != 0xe8 || !symbol_process_read(pid, to, stub, sizeof(stub)))
+		if (code[1] != 0xe8 || !symbol_process_read(pid, to, entry, sizeof(entry)))
 			return 0;
-		at += memcmp(stub, "\xf3\x0f\x1e\xfa", 4) == 0 ? 4 : 0;
-		at += stub[at] == 0xf2;
-		if (stub[at] != 0xff || stub[at + 1] != 0x25)
+		at += memcmp(entry, "\xf3\x0f\x1e\xfa", 4) == 0 ? 4 : 0;
+		at += entry[at] == 0xf2;
+		if (entry[at] != 0xff || entry[at + 1] != 0x25)
 			return 0;
-		memcpy(&far, stub + at + 2, sizeof(far));
+		memcpy(&far, entry + at + 2, sizeof(far));
 		to += at + 6 + (uint64_t)(int64_t)far;
 	}
 	return symbol_process_read(pid, to, &to, sizeof(to)) ? to : 0;

@@ -61,21 +61,6 @@ static void fill_slot(void)
 	hook_slot->pid = hook_process.pid;
 }
 
-/* A debugger begins here: nobody has done anything yet. */
-static void halt_if_wanted(void)
-{
-	const struct {
-		long seconds, nanoseconds;
-	} nap = {0, 1000000};
-
-	if (!(hook_slot->halt & REPLAY_HALT_START))
-		return;
-	__atomic_add_fetch(&hook_slot->halted, 1, __ATOMIC_RELEASE);
-	while (!__atomic_load_n(&hook_slot->go, __ATOMIC_ACQUIRE))
-		raw(SYS_nanosleep, &nap, NULL);
-	__atomic_sub_fetch(&hook_slot->halted, 1, __ATOMIC_RELEASE);
-}
-
 static void put_right(void)
 {
 	int before = hook_process.pid, depth = hook_depth, error = errno;
@@ -132,7 +117,6 @@ void hook_image_resume(uint64_t index)
 		raw(SYS_sched_yield);
 	raw(SYS_munmap, hook_image.note.scratch, hook_image.note.scratch_bytes);
 	put_right();
-	halt_if_wanted();
 	arrived = 0;
 	__atomic_store_n(&right, hook_image.head.number, __ATOMIC_RELEASE);
 	raw(SYS_futex, &right, FUTEX_WAKE_PRIVATE, CKPT_MOST_THREADS);

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "hook/race/module.h"
 #include "hook/race/runtime.h"
 #include "race/sys.h"
 
@@ -96,17 +97,9 @@ void runtime_log_module(const char *name, uint64_t address, uint64_t end)
 
 static int put_module(struct dl_phdr_info *info, size_t size, void *arg)
 {
-	uint64_t end = 0;
-
 	(void)size;
 	(void)arg;
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-
-		if (p->p_type == PT_LOAD && p->p_vaddr + p->p_memsz > end)
-			end = p->p_vaddr + p->p_memsz;
-	}
-	runtime_log_module(info->dlpi_name, info->dlpi_addr, info->dlpi_addr + end);
+	runtime_log_module(info->dlpi_name, info->dlpi_addr, hook_race_module_end(info));
 	return 0;
 }
 

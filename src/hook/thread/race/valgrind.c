@@ -4,9 +4,9 @@
  * is a request to the tool. A request is a row of instructions that does nothing, and that Valgrind
  * knows. It is part of Valgrind's published interface.
  */
-#include <link.h>
 
 #include "hook/common/process.h"
+#include "hook/race/module.h"
 #include "hook/thread/race/race.h"
 
 #define TOOL ((uintptr_t)'R' << 24 | (uintptr_t)'P' << 16)
@@ -27,18 +27,10 @@ static uintptr_t request(enum hook_race_request what, uintptr_t a, uintptr_t b, 
 
 static int put_module(struct dl_phdr_info *info, size_t size, void *arg)
 {
-	uintptr_t end = 0;
-
 	(void)size;
 	(void)arg;
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-
-		if (p->p_type == PT_LOAD && p->p_vaddr + p->p_memsz > end)
-			end = p->p_vaddr + p->p_memsz;
-	}
 	request(HOOK_RACE_REQUEST_MODULE, (uintptr_t)info->dlpi_name, info->dlpi_addr,
-		info->dlpi_addr + end);
+		hook_race_module_end(info));
 	return 0;
 }
 
