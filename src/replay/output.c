@@ -164,14 +164,14 @@ static void say_why(const struct replay_front *f)
 
 	for (size_t i = 0; i < f->ranks; i++)
 		threads = f->run->rank[i].threads > threads ? f->run->rank[i].threads : threads;
-	if (f->run->meta.threads == TRACE_THREADS_SERIAL && replay_report_unseen(f))
-		return;
-	if (threads > 1 && f->run->meta.threads != TRACE_THREADS_SERIAL)
+	if (threads > 1 && f->run->meta.threads != TRACE_THREADS_SERIAL) {
 		rp_say("  threads that share data without locks can do that: record with "
 		       "--threads=serial");
-	else
+		replay_report_unseen(f);
+	} else if (!replay_report_unseen(f)) {
 		rp_say("  what is not recorded can do that: a file that has changed, the cycle "
 		       "counter, shared memory");
+	}
 }
 
 /* Ranks that were not started, or that the user has ended, are not judged. */

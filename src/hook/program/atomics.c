@@ -10,10 +10,10 @@
  */
 #include "hook/program/atomics.h"
 
-#include <link.h>
 #include <errno.h>
 #include <string.h>
 
+#include "base/code.h"
 #include "base/x86.h"
 #include "hook/common/hook.h"
 #include "hook/kit/text.h"
@@ -25,31 +25,8 @@
 #define LOOK_BACK 24
 #define NAMES_SHOWN 3
 
-/* The head of .eh_frame_hdr, in the only encoding that linkers write. */
-struct unwind_head {
-	uint8_t version, frame_encoding, count_encoding, table_encoding;
-	int32_t frame;
-	uint32_t count;
-};
-
-struct unwind_entry {
-	int32_t code, frame; /* from the head on */
-};
-
-struct unwind_frame {
-	uint32_t length, cie;
-	int32_t code; /* from here on */
-	uint32_t size;
-};
-
-struct range {
-	const uint8_t *start, *end;
-};
-
 /* Code of one file; counts what is found there. */
 struct look {
-	struct range code;
-	struct range data; /* what is mapped with the table */
 	size_t found, enough, bytes;
 };
 
@@ -114,39 +91,16 @@ static void look_at_function(struct look *l, const uint8_t *start, const uint8_t
 	l->bytes += (size_t)(end - start);
 }
 
-static bool is_inside(const struct range *r, const uint8_t *at, size_t size)
+static void look_by_table(struct look *l, const struct rp_code_table *table,
+			  const struct rp_code_range *code)
 {
-	return at >= r->start && at < r->end && size <= (size_t)(r->end - at);
-}
+	for (uint32_t i = 0; i < table->count && l->found < l->enough && l->bytes < MOST_BYTES;
+	     i++) {
+		struct rp_code_range f = rp_code_function(table, i);
 
-/* False if there is no table, or not such a one. */
-static bool look_by_table(struct look *l, const uint8_t *table, size_t size)
-{
-	struct unwind_head head;
-
-	if (!table || size < sizeof(head) || !is_inside(&l->data, table, size))
-		return false;
-	memcpy(&head, table, sizeof(head));
-	if (head.version != 1 || head.count_encoding != 0x03 || head.table_encoding != 0x3b ||
-	    head.count > (size - sizeof(head)) / sizeof(struct unwind_entry))
-		return false;
-	for (uint32_t i = 0; i < head.count && l->found < l->enough && l->bytes < MOST_BYTES; i++) {
-		const uint8_t *at = table + sizeof(head) + i * sizeof(struct unwind_entry);
-		struct unwind_entry entry;
-		struct unwind_frame frame;
-		const uint8_t *code;
-
-		memcpy(&entry, at, sizeof(entry));
-		at = table + entry.frame;
-		if (!is_inside(&l->data, at, sizeof(frame)))
-			return false;
-		memcpy(&frame, at, sizeof(frame));
-		code = table + entry.code;
-		at += offsetof(struct unwind_frame, code);
-		if (at + frame.code == code && is_inside(&l->code, code, frame.size))
-			look_at_function(l, code, code + frame.size);
+		if (f.start >= code->start && f.end <= code->end)
+			look_at_function(l, f.start, f.end);
 	}
-	return true;
 }
 
 static const char *name_of(const char *path)
@@ -167,45 +121,20 @@ static void keep_name(const char *name)
 	found.files++;
 }
 
-static struct range range_of(const struct dl_phdr_info *info, const ElfW(Phdr) * part)
-{
-	const uint8_t *start = (const uint8_t *)(info->dlpi_addr + part->p_vaddr);
-
-	return (struct range){start, start + part->p_filesz};
-}
-
-/* The table for unwinding and what is mapped with it. */
-static struct range find_table(const struct dl_phdr_info *info, struct range *data)
-{
-	struct range table = {NULL, NULL}, part;
-
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		if (info->dlpi_phdr[i].p_type == PT_GNU_EH_FRAME)
-			table = range_of(info, &info->dlpi_phdr[i]);
-	}
-	for (int i = 0; table.start && i < info->dlpi_phnum; i++) {
-		part = range_of(info, &info->dlpi_phdr[i]);
-		if (info->dlpi_phdr[i].p_type == PT_LOAD && is_inside(&part, table.start, 1))
-			*data = part;
-	}
-	return table;
-}
-
 static void look_through(struct look *l, const struct dl_phdr_info *info)
 {
-	struct range table = find_table(info, &l->data);
+	struct rp_code_table table;
+	struct rp_code_range code;
+	bool has_table = rp_code_table(info, &table);
 
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *part = &info->dlpi_phdr[i];
-
-		if (part->p_type != PT_LOAD || (part->p_flags & (PF_X | PF_R)) != (PF_X | PF_R))
-			continue;
-		l->code = range_of(info, part);
-		if (!look_by_table(l, table.start, (size_t)(table.end - table.start)))
-			look_at_function(l, l->code.start,
-					 l->code.end - l->code.start > MOST_BYTES
-						 ? l->code.start + MOST_BYTES
-						 : l->code.end);
+	for (int part = 0; rp_code_part(info, &part, &code);) {
+		if (has_table)
+			look_by_table(l, &table, &code);
+		else
+			look_at_function(l, code.start,
+					 code.end - code.start > MOST_BYTES
+						 ? code.start + MOST_BYTES
+						 : code.end);
 	}
 }
 

@@ -1,55 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A look for `syscall` instructions in the program and its libraries: no wrapper sees such a call.
- * We search for the two bytes. Constants lie among the code, so we decode from the beginning of the
- * function, which the table for unwinding gives, to know whether they are an instruction. Files
- * whose purpose is system calls, and runtimes whose calls are no inputs of the program, are left
- * out.
+ * A look at the code of the program and its libraries for instructions that no wrapper sees. We
+ * search for their bytes. Constants lie among the code, so we decode from the beginning of the
+ * function to know whether the bytes are an instruction. Files whose purpose is system calls, and
+ * runtimes whose calls are no inputs of the program, are left out. Libraries of the system ask the
+ * processor for the time and for random numbers for purposes of their own, so that is told of the
+ * program and its own libraries only.
  */
-#include "hook/program/rawcalls.h"
+#include "hook/program/instructions.h"
 
 #if defined(__x86_64__)
 
 #include <errno.h>
-#include <link.h>
-#include <stddef.h>
 #include <string.h>
 
+#include "base/code.h"
 #include "base/x86.h"
 #include "hook/kit/text.h"
 #include "hook/session/unseen.h"
 
 #define MOST_BYTES (16u << 20) /* of one file: the look is to take no time that is noticed */
 #define NAMES_SHOWN 3
-#define CALL "\x0f\x05"
 
-/* .eh_frame_hdr in the only encoding that linkers write: offsets from its start, sorted by code. */
-struct table {
-	const uint8_t *start;
-	const struct entry {
-		int32_t code, frame;
-	} * entry;
-	uint32_t count;
-	const uint8_t *low, *high; /* what is mapped with it: the frames are there, too */
+enum what { CALL, CLOCK, RANDOM, WHATS };
+
+static const struct {
+	const char *bytes;
+	size_t n;
+	enum what what;
+} instruction[] = {
+	{"\x0f\x05", 2, CALL},      /* syscall */
+	{"\x0f\x31", 2, CLOCK},     /* rdtsc */
+	{"\x0f\x01\xf9", 3, CLOCK}, /* rdtscp */
+	{"\x0f\xc7", 2, RANDOM},    /* rdrand, rdseed, and others */
 };
 
-struct frame {
-	uint32_t length, cie;
-	int32_t code; /* from here on */
-	uint32_t size;
-};
+#define INSTRUCTIONS (sizeof(instruction) / sizeof(instruction[0]))
 
-struct head {
-	uint8_t version, frame_encoding, count_encoding, table_encoding;
-	int32_t frame;
-	uint32_t count;
-};
-
-static struct {
+struct finds {
 	size_t files;
 	bool of_program; /* or of a library that is not the system's */
 	struct hook_text names;
-} found;
+};
 
 static bool is_known(const char *name)
 {
@@ -69,139 +61,123 @@ static bool is_of_system(const char *path)
 	return hook_text_begins_with(path, places);
 }
 
-static struct table table_of(const struct dl_phdr_info *info)
+static bool is_prefix(uint8_t byte)
 {
-	struct table none = {0}, table;
-
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *part = &info->dlpi_phdr[i];
-		const uint8_t *start = (const uint8_t *)(info->dlpi_addr + part->p_vaddr);
-		struct head head;
-
-		if (part->p_type != PT_GNU_EH_FRAME || part->p_filesz < sizeof(head))
-			continue;
-		memcpy(&head, start, sizeof(head));
-		table = (struct table){.start = start,
-				       .entry = (const struct entry *)(start + sizeof(head)),
-				       .count = head.count};
-		if (head.version == 1 && head.count_encoding == 0x03 &&
-		    head.table_encoding == 0x3b &&
-		    head.count <= (part->p_filesz - sizeof(head)) / sizeof(struct entry))
-			return table;
-	}
-	return none;
+	return byte == 0x66 || (byte & 0xf0) == 0x40;
 }
 
-/* The beginning of the function that has this place in it; NULL: there is none. */
-static const uint8_t *function_of(const struct table *table, const uint8_t *at)
+/* The instruction at `at` may have prefixes before it. */
+static bool is_instruction(const struct rp_code_table *table, const uint8_t *at)
 {
-	uint32_t low = 0, high = table->count;
-	const uint8_t *start, *from;
-	struct frame frame;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (table->start + table->entry[middle].code <= at)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (!low)
-		return NULL;
-	start = table->start + table->entry[low - 1].code;
-	from = table->start + table->entry[low - 1].frame;
-	if (from < table->low || from + sizeof(frame) > table->high)
-		return NULL;
-	memcpy(&frame, from, sizeof(frame));
-	from += offsetof(struct frame, code);
-	return from + frame.code == start && (size_t)(at - start) < frame.size ? start : NULL;
-}
-
-static void find_around(const struct dl_phdr_info *info, struct table *table)
-{
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *part = &info->dlpi_phdr[i];
-		const uint8_t *start = (const uint8_t *)(info->dlpi_addr + part->p_vaddr);
-
-		if (part->p_type != PT_LOAD || table->start < start ||
-		    table->start >= start + part->p_filesz)
-			continue;
-		table->low = start;
-		table->high = start + part->p_filesz;
-	}
-}
-
-static bool is_instruction(const struct table *table, const uint8_t *start, const uint8_t *at,
-			   const uint8_t *end)
-{
-	const uint8_t *p = function_of(table, at);
+	struct rp_code_range f = rp_code_around(table, at);
+	const uint8_t *last = f.start;
 	struct rp_x86 insn;
 
-	if (!p || p < start)
+	if (!f.start)
 		return false;
-	for (; p < at; p += insn.length)
-		rp_x86_decode(p, end, &insn);
-	return p == at;
+	for (const uint8_t *p = f.start; p < at; p += insn.length) {
+		rp_x86_decode(p, f.end, &insn);
+		last = p + insn.length <= at ? p + insn.length : p;
+	}
+	while (last < at && is_prefix(*last))
+		last++;
+	return last == at;
 }
 
-static bool makes_calls(const struct dl_phdr_info *info)
+/* 0f c7 with a register: 6 is rdrand, 7 rdseed, unless f3 makes it rdpid. */
+static bool is_random(const uint8_t *at, const struct rp_code_range *code)
 {
-	struct table table = table_of(info);
+	return code->end - at >= 3 && (at[2] & 0xf0) == 0xf0 &&
+	       !(at > code->start && at[-1] == 0xf3);
+}
 
-	find_around(info, &table);
-	for (int i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *part = &info->dlpi_phdr[i];
-		const uint8_t *start = (const uint8_t *)(info->dlpi_addr + part->p_vaddr);
-		const uint8_t *end = start + part->p_filesz, *at = start;
+static bool has(const struct rp_code_table *table, const struct rp_code_range *code, size_t which)
+{
+	const uint8_t *at = code->start;
 
-		if (part->p_type != PT_LOAD || (part->p_flags & (PF_X | PF_R)) != (PF_X | PF_R) ||
-		    part->p_filesz > MOST_BYTES)
+	for (; (at = memmem(at, (size_t)(code->end - at), instruction[which].bytes,
+			    instruction[which].n));
+	     at++) {
+		if (instruction[which].what == RANDOM && !is_random(at, code))
 			continue;
-		for (; (at = memmem(at, (size_t)(end - at), CALL, 2)); at++) {
-			if (is_instruction(&table, start, at, end))
-				return true;
-		}
+		if (is_instruction(table, at))
+			return true;
 	}
 	return false;
 }
 
-static int look_at_file(struct dl_phdr_info *info, size_t size, void *unused)
+static void look_through(const struct dl_phdr_info *info, bool of_system, bool there[WHATS])
 {
-	bool is_program = !info->dlpi_name[0];
+	struct rp_code_table table;
+	struct rp_code_range code;
+
+	if (!rp_code_table(info, &table))
+		return;
+	for (int part = 0; rp_code_part(info, &part, &code);) {
+		if (code.end - code.start > MOST_BYTES)
+			continue;
+		for (size_t i = 0; i < INSTRUCTIONS; i++) {
+			enum what what = instruction[i].what;
+
+			if (!there[what] && (what == CALL || !of_system))
+				there[what] = has(&table, &code, i);
+		}
+	}
+}
+
+static int look_at_file(struct dl_phdr_info *info, size_t size, void *finds)
+{
+	bool is_program = !info->dlpi_name[0], there[WHATS] = {false};
 	const char *path = is_program ? program_invocation_short_name : info->dlpi_name;
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	bool of_system = !is_program && is_of_system(path);
 
 	(void)size;
-	(void)unused;
-	if ((!is_program && is_known(name)) || !makes_calls(info))
+	if (!is_program && is_known(name))
 		return 0;
-	found.of_program |= is_program || !is_of_system(path);
-	if (found.files++ < NAMES_SHOWN) {
-		hook_text_add(&found.names, found.files > 1 ? ", " : "");
-		hook_text_add(&found.names, name);
+	look_through(info, of_system, there);
+	for (int what = 0; what < WHATS; what++) {
+		struct finds *f = (struct finds *)finds + what;
+
+		if (!there[what])
+			continue;
+		f->of_program |= !of_system;
+		if (f->files++ < NAMES_SHOWN) {
+			hook_text_add(&f->names, f->files > 1 ? ", " : "");
+			hook_text_add(&f->names, name);
+		}
 	}
 	return 0;
 }
 
-void hook_rawcalls_look(void)
+void hook_instructions_look(void)
 {
-	static char what[sizeof(((struct trace_unseen *)0)->what)];
-	static struct hook_unseen unseen = {.key = "raw-calls", .what = what};
+	static char texts[WHATS][sizeof(((struct trace_unseen *)0)->what)];
+	static struct hook_unseen unseen[WHATS] = {{.key = "raw-calls", .what = texts[CALL]},
+						   {.key = "rdtsc", .what = texts[CLOCK]},
+						   {.key = "rdrand", .what = texts[RANDOM]}};
+	static const char *const words[WHATS] = {
+		"system calls made without libc by ", "the processor's own clock (rdtsc), read by ",
+		"random numbers of the processor (rdrand), taken by "};
+	struct finds finds[WHATS] = {0};
 
-	found.names = hook_text_in(what, sizeof(what) - 16);
-	hook_text_add(&found.names, "system calls made without libc by ");
-	dl_iterate_phdr(look_at_file, NULL);
-	if (found.files > NAMES_SHOWN)
-		hook_text_add(&found.names, " and others");
-	unseen.quiet = !found.of_program;
-	if (found.files)
-		hook_unseen(&unseen);
+	for (int what = 0; what < WHATS; what++) {
+		finds[what].names = hook_text_in(texts[what], sizeof(texts[what]) - 16);
+		hook_text_add(&finds[what].names, words[what]);
+	}
+	dl_iterate_phdr(look_at_file, finds);
+	for (int what = 0; what < WHATS; what++) {
+		if (finds[what].files > NAMES_SHOWN)
+			hook_text_add(&finds[what].names, " and others");
+		unseen[what].quiet = !finds[what].of_program;
+		if (finds[what].files)
+			hook_unseen(&unseen[what]);
+	}
 }
 
 #else
 
-void hook_rawcalls_look(void)
+void hook_instructions_look(void)
 {
 }
 

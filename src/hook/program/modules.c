@@ -13,7 +13,7 @@
 #include "hook/common/hook.h"
 #include "hook/input/value/input.h"
 #include "hook/kit/text.h"
-#include "hook/program/rawcalls.h"
+#include "hook/program/instructions.h"
 #include "hook/session/moved.h"
 #include "replay/session.h"
 
@@ -150,7 +150,7 @@ void hook_modules_start(void)
 {
 	if (hook_process.mode == HOOK_RECORD) {
 		dl_iterate_phdr(write_line, NULL);
-		hook_rawcalls_look();
+		hook_instructions_look();
 	} else {
 		check_all();
 	}
