@@ -21,6 +21,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "launch/elf.h"
+#include "launch/front.h"
 #include "launch/prefix.h"
 #include "launch/program.h"
 
@@ -72,7 +73,7 @@ static FILE *list_libraries(const char *loader, const char *path, pid_t *pid)
 
 	if (pipe2(fd, O_CLOEXEC) != 0)
 		return NULL;
-	*pid = fork();
+	*pid = launch_front_fork_aside();
 	if (*pid == 0) {
 		int null = open("/dev/null", O_RDWR);
 

@@ -7,9 +7,11 @@
 #include "launch/front.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -76,6 +78,11 @@ pid_t launch_front_start(int (*child)(void *data), void *data)
 		restore();
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	return pid < 0 ? -errno : pid;
+}
+
+pid_t launch_front_fork_aside(void)
+{
+	return (pid_t)syscall(SYS_clone, CLONE_UNTRACED | SIGCHLD, NULL, NULL, NULL, NULL);
 }
 
 void launch_front_ended(pid_t pid, int wait_status, struct launch_ended *ended)

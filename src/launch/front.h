@@ -30,6 +30,12 @@ void launch_front_ended(pid_t pid, int wait_status, struct launch_ended *ended);
 /* The last signal that came to us since the child was started, the terminal's included; or 0. */
 int launch_front_signal(void);
 
+/*
+ * A fork for helpers of ours, which execs, forks or exits at once: a debugger that follows the
+ * children of this process goes on to the program.
+ */
+pid_t launch_front_fork_aside(void);
+
 /* A child function: execs the argv that data points to. */
 int launch_front_exec(void *argv);
 

@@ -22,6 +22,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "launch/front.h"
 #include "trace/stream.h"
 #include "trace/words.h"
 
@@ -206,7 +207,7 @@ static bool keep_pipe(int rankfd, unsigned rank)
 		trace_stream_close(&stream);
 		return not_kept(rankfd, rank, rc);
 	}
-	pid = fork();
+	pid = launch_front_fork_aside();
 	if (pid == 0) {
 		pid = fork();
 		if (pid == 0)
