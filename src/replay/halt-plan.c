@@ -7,8 +7,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "graph/cut.h"
-#include "replay/evaluate.h"
+#include "replay/clocks.h"
 #include "replay/halt.h"
 
 /* "3.0.1@17", up to `stop`. */
@@ -152,50 +151,31 @@ static void add_place(struct replay_halt *h, unsigned rank, const char *thread, 
 }
 
 /* The number of a thread of the rank, or -1. */
-static int64_t number_of(const struct graph_source *source, unsigned rank, const char *thread)
+static int64_t number_of(const struct graph_clocks *clocks, unsigned rank, const char *thread)
 {
-	for (uint32_t i = 0; i < graph_source_threads(source, rank); i++) {
-		if (strcmp(source->thread(source->context, rank, i), thread) == 0)
+	for (uint32_t i = 0; i < graph_clocks_threads(clocks, rank); i++) {
+		if (strcmp(graph_clocks_thread(clocks, rank, i), thread) == 0)
 			return i;
 	}
 	return -1;
-}
-
-/* By thread, the last event that is in the first `count` of the process. */
-static int last_events(const struct graph_source *source, unsigned rank, uint32_t count,
-		       uint64_t last[])
-{
-	const struct trace_event *e;
-	uint32_t thread;
-	int rc = 1;
-
-	source->rewind(source->context);
-	for (uint32_t i = 0; i < count; i++) {
-		rc = source->next(source->context, rank, &e, &thread);
-		if (rc <= 0)
-			break;
-		if (e->number > last[thread])
-			last[thread] = e->number;
-	}
-	return rc < 0 ? rc : 0;
 }
 
 /*
  * Behind the last event that counts: a call may be several events, and only some in the cut. All
  * come out of MPI_Init together.
  */
-static int place_rank(struct replay_halt *h, const struct graph_source *source, unsigned rank,
+static int place_rank(struct replay_halt *h, const struct graph_clocks *clocks, unsigned rank,
 		      uint32_t past, uint32_t frontier)
 {
-	uint32_t threads = graph_source_threads(source, rank);
+	uint32_t threads = graph_clocks_threads(clocks, rank);
 	uint64_t *first = rp_alloc(threads + 1, sizeof(*first));
 	uint64_t *second = rp_alloc(threads + 1, sizeof(*second));
-	int rc = last_events(source, rank, past, first);
+	int rc = graph_clocks_last(clocks, rank, past, first);
 
 	if (!rc)
-		rc = last_events(source, rank, frontier, second);
+		rc = graph_clocks_last(clocks, rank, frontier, second);
 	for (uint32_t i = 0; i < threads && !rc; i++) {
-		const char *name = source->thread(source->context, rank, i);
+		const char *name = graph_clocks_thread(clocks, rank, i);
 		uint64_t least = strcmp(name, "0") == 0 ? 2 : 1;
 
 		first[i] = first[i] + 1 < least ? least : first[i] + 1;
@@ -211,9 +191,10 @@ static int place_rank(struct replay_halt *h, const struct graph_source *source, 
 	return rc;
 }
 
-static int place_all(struct replay_halt *h, const struct graph_source *source)
+static int place_all(struct replay_halt *h, const struct graph_clocks *clocks)
 {
-	int64_t thread = number_of(source, h->rank, h->thread);
+	int64_t thread = number_of(clocks, h->rank, h->thread);
+	unsigned ranks = graph_clocks_ranks(clocks);
 	struct graph_position position = {(uint32_t)thread, h->event};
 	struct graph_cut past, frontier;
 	int rc = 0;
@@ -222,46 +203,46 @@ static int place_all(struct replay_halt *h, const struct graph_source *source)
 		add_place(h, h->rank, h->thread, h->event, h->event);
 		return 0;
 	}
-	graph_cut_init(&past, source->ranks);
-	graph_cut_init(&frontier, source->ranks);
-	rc = graph_cut_past(source, h->rank, &position, &past);
+	graph_cut_init(&past, ranks);
+	graph_cut_init(&frontier, ranks);
+	rc = graph_clocks_past(clocks, h->rank, &position, &past);
 	if (!rc)
-		rc = graph_cut_frontier(source, h->rank, &position, &frontier);
-	for (unsigned q = 0; q < source->ranks && !rc; q++)
-		rc = place_rank(h, source, q, past.count[q], frontier.count[q]);
+		rc = graph_clocks_frontier(clocks, h->rank, &position, &frontier);
+	for (unsigned q = 0; q < ranks && !rc; q++)
+		rc = place_rank(h, clocks, q, past.count[q], frontier.count[q]);
 	graph_cut_free(&past);
 	graph_cut_free(&frontier);
 	return rc;
 }
 
 /* "1@15", the event of the process with that index; the caller frees. */
-static char *name_event(const struct graph_source *source, unsigned rank, uint32_t index)
+static char *name_event(const struct graph_clocks *clocks, unsigned rank, uint32_t index)
 {
 	struct graph_position position;
 	const char *thread;
 
-	if (graph_cut_position(source, rank, index, &position) != 0 ||
+	if (graph_clocks_position(clocks, rank, index, &position) != 0 ||
 	    position.number == GRAPH_POSITION_END)
 		return rp_format("an event of rank %u", rank);
-	thread = source->thread(source->context, rank, position.thread);
+	thread = graph_clocks_thread(clocks, rank, position.thread);
 	return strcmp(thread, "0") == 0
 		       ? rp_format("%u@%" PRIu64, rank, position.number)
 		       : rp_format("%u.%s@%" PRIu64, rank, thread, position.number);
 }
 
 /* Some rank would have to have done more than the user says. */
-static int say_flaw(const struct replay_halt *h, const struct graph_source *source,
+static int say_flaw(const struct replay_halt *h, const struct graph_clocks *clocks,
 		    const struct graph_cut *cut)
 {
 	struct graph_cut_flaw flaw;
 	bool consistent;
 	char *event, *needs;
-	int rc = graph_cut_is_consistent(source, cut, &consistent, &flaw);
+	int rc = graph_clocks_is_consistent(clocks, cut, &consistent, &flaw);
 
 	if (rc || consistent)
 		return rc;
-	event = name_event(source, flaw.rank, flaw.index);
-	needs = name_event(source, flaw.missing, flaw.needs);
+	event = name_event(clocks, flaw.rank, flaw.index);
+	needs = name_event(clocks, flaw.missing, flaw.needs);
 	rp_say("'%s' is no state that the run was in: %s is before it, and can only be after %s, "
 	       "which is not",
 	       h->text, event, needs);
@@ -271,27 +252,28 @@ static int say_flaw(const struct replay_halt *h, const struct graph_source *sour
 }
 
 /* The ranks that are not named are where they must be. */
-static int place_by_hand(struct replay_halt *h, const struct graph_source *source)
+static int place_by_hand(struct replay_halt *h, const struct graph_clocks *clocks)
 {
+	unsigned ranks = graph_clocks_ranks(clocks);
 	struct graph_cut cut, grown;
 	int rc = 0;
 
-	graph_cut_init(&cut, source->ranks);
-	graph_cut_init(&grown, source->ranks);
+	graph_cut_init(&cut, ranks);
+	graph_cut_init(&grown, ranks);
 	for (size_t k = 0; k < h->by_hands && !rc; k++) {
 		const struct replay_halt_place *place = &h->by_hand[k];
 		struct graph_position position = {0, place->event};
-		int64_t thread = number_of(source, place->rank, place->thread);
+		int64_t thread = number_of(clocks, place->rank, place->thread);
 
 		position.thread = (uint32_t)thread;
 		if (thread >= 0)
-			rc = graph_cut_place(source, place->rank, &position,
-					     &cut.count[place->rank]);
+			rc = graph_clocks_place(clocks, place->rank, &position,
+						&cut.count[place->rank]);
 		grown.count[place->rank] = cut.count[place->rank];
 	}
 	if (!rc)
-		rc = graph_cut_grow(source, &grown);
-	for (unsigned q = 0; q < source->ranks && !rc; q++) {
+		rc = graph_clocks_grow(clocks, &grown);
+	for (unsigned q = 0; q < ranks && !rc; q++) {
 		bool named = false;
 
 		for (size_t k = 0; k < h->by_hands; k++)
@@ -300,9 +282,9 @@ static int place_by_hand(struct replay_halt *h, const struct graph_source *sourc
 			cut.count[q] = grown.count[q];
 	}
 	if (!rc)
-		rc = say_flaw(h, source, &cut);
-	for (unsigned q = 0; q < source->ranks && !rc; q++)
-		rc = place_rank(h, source, q, cut.count[q], cut.count[q]);
+		rc = say_flaw(h, clocks, &cut);
+	for (unsigned q = 0; q < ranks && !rc; q++)
+		rc = place_rank(h, clocks, q, cut.count[q], cut.count[q]);
 	graph_cut_free(&cut);
 	graph_cut_free(&grown);
 	return rc;
@@ -310,17 +292,16 @@ static int place_by_hand(struct replay_halt *h, const struct graph_source *sourc
 
 static int plan_cut(struct replay_halt *h, const struct trace_run *run)
 {
-	struct graph_source source;
-	int code = replay_evaluate(run->dir.path, NULL);
+	struct graph_clocks *clocks;
+	int code = replay_clocks_open(run, &clocks), rc;
 
-	if (!code)
-		code = graph_source_open(&source, &run->dir);
 	if (code)
 		return code;
-	code = (h->by_hands > 1 ? place_by_hand : place_all)(h, &source) == 0 ? 0
-									      : RP_EXIT_BAD_INPUT;
-	graph_source_close(&source);
-	return code;
+	rc = (h->by_hands > 1 ? place_by_hand : place_all)(h, clocks);
+	if (rc == -EBADMSG)
+		code = replay_clocks_damaged(run);
+	graph_clocks_close(clocks);
+	return rc && !code ? RP_EXIT_BAD_INPUT : code;
 }
 
 /* Did a rank die by itself? */
