@@ -107,9 +107,9 @@ static uint64_t all_events_of(const struct trace_run_rank *rank, const char *nam
 	return most;
 }
 
-/* Before which event the thread is: one that has ended has none to come. */
-static uint64_t event_of(const struct ckpt_image *image, const struct trace_run_rank *rank,
-			 const char *name, size_t length)
+/* One that has ended has none to come. */
+uint64_t replay_from_event(const struct ckpt_image *image, const struct trace_run_rank *rank,
+			   const char *name, size_t length)
 {
 	const struct ckpt_thread *t = find_thread(image, name, length);
 
@@ -127,7 +127,7 @@ static bool is_before(const struct ckpt_image *image, const struct limit *limit)
 	for (; p && *p; p += strcspn(p, "\n"), p += *p == '\n') {
 		size_t n = strcspn(p, " \n");
 
-		if (event_of(image, limit->rank, p, n) > strtoull(p + n, NULL, 10))
+		if (replay_from_event(image, limit->rank, p, n) > strtoull(p + n, NULL, 10))
 			return false;
 	}
 	return true;

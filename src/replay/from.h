@@ -28,6 +28,15 @@ struct replay_from {
 int replay_from_choose(struct replay_front *f, struct replay_from *from)
 	__attribute__((warn_unused_result));
 
+struct ckpt_image;
+
+/*
+ * Before which event of its own the thread of that name (and length of it) is in the image; behind
+ * all of them if it has ended, 0 if it was not there yet.
+ */
+uint64_t replay_from_event(const struct ckpt_image *image, const struct trace_run_rank *rank,
+			   const char *name, size_t length);
+
 /* Is it a run of MPI? Others are whole processes by themselves. */
 bool replay_from_is_mpi(const struct trace_run *run);
 

@@ -17,6 +17,7 @@
 #include "base/mem.h"
 #include "launch/front.h"
 #include "replay/alone.h"
+#include "replay/log.h"
 #include "replay/output.h"
 #include "replay/pass.h"
 #include "replay/where.h"
@@ -112,6 +113,7 @@ static bool has_arrived(struct replay_front *f, double silent)
 
 void replay_halt_let_go(const struct replay_front *f)
 {
+	replay_log_serve_rest(f);
 	for (size_t i = 0; i < f->ranks; i++)
 		__atomic_store_n(&f->state->slot[i].go, REPLAY_GO, __ATOMIC_RELEASE);
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The logs of a session and of a trace. A packed log is one zstd stream with a checksum, NAME.zst;
- * nothing of it is served unless all of it is right.
+ * The logs of a session and of a trace. Of a thread that goes on from an image, and that has its
+ * log open there, only those blocks are unpacked that it reads until it stops; the rest before it
+ * goes on. What the others read is unpacked, and compared with its checksum, before anything is
+ * started.
  */
 #include "replay/log.h"
 
@@ -10,19 +12,23 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zstd.h>
 
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "ckpt/image.h"
+#include "replay/alone.h"
+#include "replay/from.h"
+#include "replay/halt.h"
+#include "replay/packed.h"
 #include "replay/pass.h"
 #include "trace/log.h"
 
 #define LOG ".log"
 #define PACKED ".log.zst"
-#define LEVEL 1
 
 static bool ends_in(const char *name, const char *end)
 {
@@ -32,9 +38,9 @@ static bool ends_in(const char *name, const char *end)
 }
 
 /* What each of its files becomes: 0, or -errno. */
-typedef int (*change)(int from, const char *name, int to);
+typedef int (*change)(int from, const char *name, int to, void *context);
 
-static int for_files(int from, const char *end, change each, int to)
+static int for_files(int from, const char *end, change each, int to, void *context)
 {
 	int copy = openat(from, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
@@ -45,148 +51,30 @@ static int for_files(int from, const char *end, change each, int to)
 		return -errno;
 	while (!rc && (entry = readdir(dir))) {
 		if (ends_in(entry->d_name, end))
-			rc = each(from, entry->d_name, to);
+			rc = each(from, entry->d_name, to, context);
 	}
 	closedir(dir);
 	return rc;
 }
 
-/* Bytes through zstd from one file to another. */
-struct stream {
-	int in, out;
-	char *from, *to;
-	size_t from_bytes, to_bytes;
-};
-
-static int open_stream(struct stream *s, int from, const char *name, int to, const char *result)
+static int pack(int from, const char *name, int to, void *unused)
 {
-	s->in = rp_fd_open_file(from, name);
-	if (s->in < 0)
-		return s->in;
-	s->out = openat(to, result, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	if (s->out < 0) {
-		int rc = -errno;
-
-		close(s->in);
-		return rc;
-	}
-	s->from_bytes = ZSTD_CStreamInSize();
-	s->to_bytes = ZSTD_CStreamOutSize();
-	s->from = rp_alloc(s->from_bytes, 1);
-	s->to = rp_alloc(s->to_bytes, 1);
-	return 0;
-}
-
-static int close_stream(struct stream *s, int rc)
-{
-	close(s->in);
-	if (close(s->out) != 0 && !rc)
-		rc = -errno;
-	free(s->from);
-	free(s->to);
-	return rc;
-}
-
-static int write_all(int fd, const char *bytes, size_t n)
-{
-	while (n) {
-		ssize_t done = write(fd, bytes, n);
-
-		if (done < 0 && errno != EINTR)
-			return -errno;
-		bytes += done > 0 ? done : 0;
-		n -= done > 0 ? (size_t)done : 0;
-	}
-	return 0;
-}
-
-static int pack_bytes(struct stream *s, ZSTD_CCtx *zstd, size_t n)
-{
-	ZSTD_inBuffer in = {s->from, n, 0};
-	size_t left;
-	int rc = 0;
-
-	do {
-		ZSTD_outBuffer out = {s->to, s->to_bytes, 0};
-
-		left = ZSTD_compressStream2(zstd, &out, &in, n ? ZSTD_e_continue : ZSTD_e_end);
-		if (ZSTD_isError(left))
-			return -EIO;
-		rc = write_all(s->out, s->to, out.pos);
-	} while (!rc && (n ? in.pos < in.size : left > 0));
-	return rc;
-}
-
-static int pack(int from, const char *name, int to)
-{
-	ZSTD_CCtx *zstd = ZSTD_createCCtx();
 	char *result = rp_format("%s.zst", name);
-	struct stream s;
-	ssize_t n = 1;
 	int rc = trace_stream_cut(from, name);
 
-	ZSTD_CCtx_setParameter(zstd, ZSTD_c_compressionLevel, LEVEL);
-	ZSTD_CCtx_setParameter(zstd, ZSTD_c_checksumFlag, 1);
+	(void)unused;
 	if (!rc)
-		rc = open_stream(&s, from, name, to, result);
-	if (!rc) {
-		while (!rc && n > 0) {
-			n = read(s.in, s.from, s.from_bytes);
-			rc = n < 0 ? -errno : pack_bytes(&s, zstd, (size_t)n);
-		}
-		rc = close_stream(&s, rc);
-	}
+		rc = replay_packed_make(from, name, to, result);
 	if (!rc && unlinkat(from, name, 0) != 0)
 		rc = -errno;
 	free(result);
-	ZSTD_freeCCtx(zstd);
 	return rc;
 }
 
-/* *done: a frame has come to its end, and there was nothing behind it. */
-static int unpack_bytes(struct stream *s, ZSTD_DCtx *zstd, size_t n, bool *done)
-{
-	ZSTD_inBuffer in = {s->from, n, 0};
-	int rc = 0;
-
-	while (!rc && in.pos < in.size) {
-		ZSTD_outBuffer out = {s->to, s->to_bytes, 0};
-		size_t left = ZSTD_decompressStream(zstd, &out, &in);
-
-		if (*done || ZSTD_isError(left))
-			return -EBADMSG;
-		*done = left == 0;
-		rc = write_all(s->out, s->to, out.pos);
-	}
-	return rc;
-}
-
-static int unpack(int from, const char *name, int to)
-{
-	ZSTD_DCtx *zstd = ZSTD_createDCtx();
-	char *result = rp_format("%.*s", (int)(strlen(name) - strlen(".zst")), name);
-	bool done = false;
-	struct stream s;
-	ssize_t n = 1;
-	int rc = open_stream(&s, from, name, to, result);
-
-	if (!rc) {
-		while (!rc && n > 0) {
-			n = read(s.in, s.from, s.from_bytes);
-			rc = n < 0 ? -errno : unpack_bytes(&s, zstd, (size_t)n, &done);
-		}
-		rc = close_stream(&s, rc ? rc : done ? 0 : -EBADMSG);
-	}
-	if (rc == -EBADMSG)
-		rp_say("the log %s is damaged; 'reprise checkpoint --again' makes it anew", name);
-	free(result);
-	ZSTD_freeDCtx(zstd);
-	return rc;
-}
-
-static int drop(int from, const char *name, int to)
+static int drop(int from, const char *name, int to, void *unused)
 {
 	(void)to;
+	(void)unused;
 	return unlinkat(from, name, 0) == 0 ? 0 : -errno;
 }
 
@@ -217,7 +105,7 @@ static int finish_rank(const struct replay_front *f, size_t i)
 	why = replay_pass_read(rankfd, "refused");
 	if (why)
 		say_refused(f->run->rank[i].rank, why);
-	rc = for_files(rankfd, LOG, why ? drop : pack, rankfd);
+	rc = for_files(rankfd, LOG, why ? drop : pack, rankfd, NULL);
 	free(why);
 	close(rankfd);
 	return rc;
@@ -258,6 +146,149 @@ static int make_place(const struct replay_front *f, unsigned rank)
 	return rc ? rc : open_rank(f->session_fd, rank);
 }
 
+/* Of whom the logs are unpacked. */
+struct reader {
+	const struct replay_front *f;
+	size_t rank;
+	const struct ckpt_image *image; /* from which it goes on; or NULL */
+	bool rest;                      /* what is behind the point at which it stops */
+};
+
+/*
+ * Does it read that file of the session? Who opens it later looks at all of it. In the image where
+ * MPI_Init returned it was written.
+ */
+static bool is_read(const struct ckpt_image *image, unsigned rank, const char *name)
+{
+	const struct ckpt_map *m = ckpt_image_section(image, CKPT_MAPS);
+	size_t n = image->head->section[CKPT_MAPS].bytes / sizeof(*m);
+	char *path = rp_format("log/rank-%04u/%s", rank, name);
+	bool is = false;
+
+	for (size_t i = 0; i < n && !is; i++)
+		is = m[i].kind == CKPT_MAP_SHARED && m[i].base == CKPT_BASE_SESSION &&
+		     !(m[i].prot & PROT_WRITE) &&
+		     strcmp(ckpt_image_text(image, m[i].path), path) == 0;
+	free(path);
+	return is;
+}
+
+/* The event at which the thread stops at last; UINT64_MAX: it does not. */
+static uint64_t stop_of(const struct reader *r, const char *name, size_t length)
+{
+	const struct replay_halt *h = r->f->halt;
+	const char *p = h && h->places ? h->places[r->rank] : NULL;
+
+	for (; p && *p; p += strcspn(p, "\n"), p += *p == '\n') {
+		uint64_t first, second;
+		char *end;
+
+		if (strncmp(p, name, length) != 0 || p[length] != ' ')
+			continue;
+		first = strtoull(p + length, &end, 10);
+		second = strtoull(end, NULL, 10);
+		return first > second ? first : second;
+	}
+	return UINT64_MAX;
+}
+
+/* Which blocks the thread reads, beside the first one, before it stops. */
+static void choose_blocks(const struct reader *r, const struct replay_packed *p, const char *stream,
+			  size_t *first, size_t *behind)
+{
+	const struct trace_run_rank *rank = &r->f->run->rank[r->rank];
+	size_t length = strlen(stream) - strlen(LOG);
+	uint64_t event;
+
+	*first = 0;
+	*behind = p->blocks;
+	if (!r->image || !is_read(r->image, rank->rank, stream))
+		return;
+	event = replay_from_event(r->image, rank, stream, length);
+	if (event)
+		*first = replay_packed_first(p, event - 1);
+	*behind = replay_packed_behind(p, stop_of(r, stream, length));
+	if (*behind <= *first)
+		*behind = *first + 1;
+}
+
+static int unpack_blocks(const struct reader *r, const struct replay_packed *p, const char *stream,
+			 int to)
+{
+	size_t first, behind;
+	int fd, rc;
+
+	choose_blocks(r, p, stream, &first, &behind);
+	fd = openat(to, stream, O_RDWR | O_CLOEXEC | (r->rest ? 0 : O_CREAT | O_EXCL), 0600);
+	if (fd < 0)
+		return -errno;
+	if (r->rest) {
+		rc = replay_packed_unpack(p, behind, p->blocks, fd);
+	} else {
+		rc = ftruncate(fd, (off_t)p->raw) == 0 ? 0 : -errno;
+		if (!rc && first)
+			rc = replay_packed_unpack(p, 0, 1, fd);
+		if (!rc)
+			rc = replay_packed_unpack(p, first, behind, fd);
+	}
+	if (close(fd) != 0 && !rc)
+		rc = -errno;
+	return rc;
+}
+
+static int unpack(int from, const char *name, int to, void *reader)
+{
+	char *stream = rp_format("%.*s", (int)(strlen(name) - strlen(".zst")), name);
+	struct replay_packed packed;
+	int rc = replay_packed_open(&packed, from, name);
+
+	if (!rc) {
+		rc = unpack_blocks(reader, &packed, stream, to);
+		replay_packed_close(&packed);
+	}
+	if (rc == -EBADMSG)
+		rp_say("the log %s is damaged; 'reprise checkpoint --again' makes it anew", name);
+	free(stream);
+	return rc;
+}
+
+static int unpack_rank(const struct replay_front *f, size_t i, int from, int to, bool rest)
+{
+	struct reader r = {.f = f, .rank = i, .rest = rest};
+	struct ckpt_image image;
+	int rc;
+
+	if (!f->image || !f->image[i])
+		return for_files(from, PACKED, unpack, to, &r);
+	ckpt_image_open(&image, f->image[i]);
+	if (!image.damage)
+		r.image = &image;
+	rc = for_files(from, PACKED, unpack, to, &r);
+	ckpt_image_close(&image);
+	return rc;
+}
+
+void replay_log_serve_rest(const struct replay_front *f)
+{
+	for (size_t i = 0; f->alone && f->halt && i < f->ranks; i++) {
+		unsigned rank = f->run->rank[i].rank;
+		int from, to, rc = 0;
+
+		if (!replay_alone_is_in(f, i))
+			continue;
+		from = open_rank(f->run->dir.fd, rank);
+		to = open_rank(f->session_fd, rank);
+		if (from >= 0 && to >= 0)
+			rc = unpack_rank(f, i, from, to, true);
+		if (rc && rc != -EBADMSG)
+			rp_say("cannot unpack the log of rank %u: %s", rank, strerror(-rc));
+		if (from >= 0)
+			close(from);
+		if (to >= 0)
+			close(to);
+	}
+}
+
 int replay_log_serve(const struct replay_front *f, size_t i)
 {
 	unsigned rank = f->run->rank[i].rank;
@@ -276,7 +307,7 @@ int replay_log_serve(const struct replay_front *f, size_t i)
 		return RP_EXIT_BAD_INPUT;
 	}
 	to = make_place(f, rank);
-	rc = to < 0 ? to : for_files(from, PACKED, unpack, to);
+	rc = to < 0 ? to : unpack_rank(f, i, from, to, false);
 	close(from);
 	if (to >= 0)
 		close(to);

@@ -18,7 +18,13 @@ int replay_log_finish(const struct replay_front *f) __attribute__((warn_unused_r
 /* Why the rank cannot be served from a log ("it uses …"); the caller frees. NULL: it can be. */
 char *replay_log_refusal(const struct replay_front *f, size_t i);
 
-/* Into S/log, for the rank with that index. 0, or the exit code after saying why not. */
+/*
+ * Into S/log, for the rank with that index: what it reads from its image on, and up to where it
+ * stops if it does. 0, or the exit code after saying why not.
+ */
 int replay_log_serve(const struct replay_front *f, size_t i) __attribute__((warn_unused_result));
+
+/* Before those that have stopped go on: the rest. */
+void replay_log_serve_rest(const struct replay_front *f);
 
 #endif

@@ -47,6 +47,24 @@ struct trace_log_rec {
 	const uint8_t *data; /* reader: where they are */
 };
 
+/*
+ * A packed log, NAME.zst: blocks of the stream, each a zstd frame with a checksum, and a skippable
+ * frame with an index, so that a replay which begins in the middle unpacks what it needs: entries,
+ * then the tail. All numbers are little-endian.
+ */
+#define TRACE_LOG_INDEX_VERSION 1
+#define TRACE_LOG_INDEX_FRAME 0x184d2a50u /* zstd's mark of a frame that it passes over */
+
+struct trace_log_index_entry {
+	uint32_t packed, raw; /* bytes of the frame, and of what is in it */
+	uint64_t event;       /* of the first record of which it has a part */
+};
+
+struct trace_log_index_tail {
+	uint32_t version, entries;
+	uint64_t check; /* XXH3 of the entries and of the two numbers above */
+};
+
 /* The writer lives in the user's program: nothing is allocated. */
 struct trace_log_writer {
 	struct trace_stream stream;
