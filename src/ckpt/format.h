@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #define CKPT_MAGIC "RPRIMAGE"
-#define CKPT_VERSION 3
+#define CKPT_VERSION 4
 #define CKPT_PAGE 4096ul
 #define CKPT_SUFFIX ".image"
 
@@ -79,6 +79,7 @@ enum ckpt_fd_kind {
 	CKPT_FD_FOUND,    /* came with the process: what the new one has by this number, or idle */
 	CKPT_FD_EPOLL,
 	CKPT_FD_EVENT,
+	CKPT_FD_PIPE, /* an end; `same` is the lower number of the two, and its own there */
 };
 
 struct ckpt_fd {
@@ -86,8 +87,9 @@ struct ckpt_fd {
 	uint32_t kind, flags; /* flags as of open(), with O_CLOEXEC */
 	int64_t position;     /* -1: it has none */
 	uint32_t path, base;
-	uint32_t original, pad;    /* of a copy: where the file was */
-	uint64_t copy, copy_bytes; /* in CKPT_COPIES */
+	uint32_t original;         /* of a copy: where the file was */
+	uint32_t room;             /* of a pipe, in bytes */
+	uint64_t copy, copy_bytes; /* in CKPT_COPIES; of a pipe at its lower number */
 	/* Of a file that is only read: size and mtime in nanoseconds; a time of 0: any will do. */
 	uint64_t file_bytes, file_time;
 };

@@ -127,6 +127,18 @@ static bool are_maps_good(const struct ckpt_image *image)
 	return next == runs && pages == count(image, CKPT_HASHES) && pages == image->head->pages;
 }
 
+/* Both ends of each pipe are there, the lower number first. */
+static bool is_pipe_good(const struct ckpt_fd *f, size_t i)
+{
+	if (f[i].kind != CKPT_FD_PIPE || f[i].same == f[i].fd)
+		return true;
+	for (size_t k = 0; k < i; k++) {
+		if (f[k].fd == f[i].same)
+			return f[k].kind == CKPT_FD_PIPE && f[k].same == f[k].fd;
+	}
+	return false;
+}
+
 static bool are_fds_good(const struct ckpt_image *image)
 {
 	const struct ckpt_fd *f = ckpt_image_section(image, CKPT_FDS);
@@ -135,12 +147,13 @@ static bool are_fds_good(const struct ckpt_image *image)
 	int last = -1;
 
 	for (size_t i = 0; i < n; i++) {
-		if (f[i].fd <= last || f[i].kind < CKPT_FD_KEPT || f[i].kind > CKPT_FD_EVENT ||
+		if (f[i].fd <= last || f[i].kind < CKPT_FD_KEPT || f[i].kind > CKPT_FD_PIPE ||
 		    !is_text(image, f[i].path) || !is_text(image, f[i].original) ||
 		    f[i].base > CKPT_BASE_SESSION ||
 		    (f[i].kind == CKPT_FD_KEPT && (f[i].same < 0 || f[i].same > 2)) ||
 		    (f[i].kind == CKPT_FD_SAME && (f[i].same < 0 || f[i].same == f[i].fd)) ||
-		    f[i].copy > copies || f[i].copy_bytes > copies - f[i].copy)
+		    f[i].copy > copies || f[i].copy_bytes > copies - f[i].copy ||
+		    !is_pipe_good(f, i))
 			return false;
 		last = f[i].fd;
 	}

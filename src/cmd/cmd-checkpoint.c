@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "cmd/show.h"
@@ -14,9 +15,24 @@
 #include "replay/checkpoint.h"
 #include "replay/images.h"
 
+#define KEEP_MOST 500
+
 static int read_budget(void *target, const char *text)
 {
 	return cmd_read_bytes(target, text, "budget");
+}
+
+/* So many images may be based on each other. */
+static int read_keep(void *target, const char *text)
+{
+	unsigned long n = strspn(text, "0123456789") == strlen(text) ? strtoul(text, NULL, 10) : 0;
+
+	if (n && n <= KEEP_MOST) {
+		*(unsigned *)target = (unsigned)n;
+		return 0;
+	}
+	rp_say("--keep takes a number from 1 to %d", KEEP_MOST);
+	return RP_EXIT_BAD_INPUT;
 }
 
 static const struct cmd_option options[] = {
@@ -36,6 +52,12 @@ static const struct cmd_option options[] = {
 	 .target = offsetof(struct replay_checkpoint, every),
 	 .help = "take an image of each process every SECONDS (an eighth of the run, at most 2)"},
 	CMD_OPTION_FORCE(struct replay_checkpoint, force),
+	{.name = "keep",
+	 .value = "N",
+	 .kind = CMD_OWN,
+	 .read = read_keep,
+	 .target = offsetof(struct replay_checkpoint, keep),
+	 .help = "keep the last N images of each process, up to twice as many, instead of all"},
 	CMD_OPTION_MAP,
 	CMD_OPTION_PATIENCE(struct replay_checkpoint, patience, "30"),
 	{.name = "ranks",
@@ -53,8 +75,7 @@ static void say_made(const struct trace_run *trace)
 	struct replay_images_sum sum = {0};
 	char *images, *logs;
 
-	for (size_t i = 0; i < trace->ranks; i++)
-		replay_images_measure(trace, i, &sum);
+	replay_images_measure_all(&trace->dir, &sum);
 	images = cmd_show_size(sum.image_bytes);
 	logs = cmd_show_size(sum.log_bytes);
 	printf("%zu image%s of %zu %s, %s; logs %s; 'reprise lines' lists them\n", sum.images,
@@ -66,7 +87,7 @@ static void say_made(const struct trace_run *trace)
 
 static int run(int argc, char **argv)
 {
-	struct replay_checkpoint how = {.done = say_made};
+	struct replay_checkpoint how = {.done = say_made, .points = true};
 	struct cmd_operands operands;
 	unsigned rank;
 	int code = cmd_options_read(&cmd_checkpoint, argc, argv, &how, &operands);

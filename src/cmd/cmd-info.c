@@ -101,8 +101,7 @@ static void print_checkpoints(const struct trace_run *run)
 
 	if (!replay_checkpoints_read(run, &made))
 		return;
-	for (size_t i = 0; i < run->ranks; i++)
-		replay_images_measure(run, i, &sum);
+	replay_images_measure_all(&run->dir, &sum);
 	images = cmd_show_size(sum.image_bytes);
 	logs = cmd_show_size(sum.log_bytes);
 	print_field("images", rp_format("%zu, %s; logs %s", sum.images, images, logs));

@@ -1,22 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reprise lines: the images of a trace, from which a replay can begin. */
+/*
+ * reprise lines: the images of a trace, from which a replay can begin; with --for, the recovery
+ * line of a point: the image from which each rank would go on to it.
+ */
 #include "cmd/cmd.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "ckpt/image.h"
+#include "cmd/races.h"
 #include "cmd/show.h"
 #include "replay/checkpoint.h"
+#include "replay/from.h"
 #include "replay/images.h"
 
 struct wanted {
+	const char *point;
 	unsigned format;
 };
 
 static const struct cmd_option options[] = {
+	{.name = "for",
+	 .value = "POSITION",
+	 .kind = CMD_TEXT,
+	 .target = offsetof(struct wanted, point),
+	 .help = "the recovery line of a point, named as for 'reprise replay --from'"},
 	CMD_OPTION_FORMAT(struct wanted, format),
 	CMD_OPTION_END,
 };
@@ -61,19 +73,21 @@ static json_t *make_json(const struct ckpt_image *image, uint32_t number)
 			 (json_int_t)image->bytes, "stopped", (double)h->stopped / 1e9);
 }
 
-/* How far a point may lie behind the image before it, in seconds of the rank; the last one counts
-   to the end of the run, which nobody has measured alone. */
+/* How far a point may lie behind the image before it, in seconds of the rank. */
 struct bound {
 	double before, longest;
 };
 
-static void widen_bound(struct bound *b, const struct ckpt_image *image)
+static void widen_bound(struct bound *b, double at)
 {
-	double at = image->damage ? b->before : (double)image->head->elapsed / 1e9;
-
 	if (b->before > 0 && at - b->before > b->longest)
 		b->longest = at - b->before;
-	b->before = at;
+	b->before = at > 0 ? at : b->before;
+}
+
+static double seconds_of(const struct ckpt_image *image)
+{
+	return image->damage ? 0 : (double)image->head->elapsed / 1e9;
 }
 
 /* One rank's; NULL if it is text. */
@@ -87,7 +101,7 @@ static json_t *show_rank(const struct trace_run *run, size_t index, bool json)
 	size_t n;
 	uint32_t *number = ckpt_image_list(dir, &n);
 
-	replay_images_measure(run, index, &sum);
+	replay_images_measure(&run->dir, rank, &sum);
 	if (!json)
 		show_head(rank, &sum);
 	for (size_t i = 0; i < n; i++) {
@@ -100,17 +114,146 @@ static json_t *show_rank(const struct trace_run *run, size_t index, bool json)
 			json_array_append_new(list, make_json(&image, number[i]));
 		else
 			show_text(&image, number[i]);
-		widen_bound(&bound, &image);
+		widen_bound(&bound, seconds_of(&image));
 		ckpt_image_close(&image);
 		free(path);
 	}
 	free(number);
 	free(dir);
+	widen_bound(&bound, replay_images_length(&run->dir, rank));
 	if (!json && bound.longest > 0)
-		printf("  at most %.2f s from an image to the next\n", bound.longest);
+		printf("  at most %.2f s from an image to the next, or to the end\n",
+		       bound.longest);
 	return json ? json_pack("{s:I, s:I, s:f, s:o}", "rank", (json_int_t)rank, "log_bytes",
 				(json_int_t)sum.log_bytes, "longest", bound.longest, "images", list)
 		    : NULL;
+}
+
+/* The rank's part of a recovery line. */
+struct start {
+	uint32_t image;
+	uint64_t event; /* before which its main thread is */
+	uint64_t place; /* and where it goes; 0: to its end, or not known */
+	double most;    /* seconds from there to the point; 0: not known */
+};
+
+/* The time of the first image behind that one, or of the end. */
+static double time_behind(const struct trace_run *run, unsigned rank, const char *dir,
+			  uint32_t image)
+{
+	double at = 0;
+	size_t n;
+	uint32_t *number = ckpt_image_list(dir, &n);
+
+	for (size_t i = 0; i < n && at <= 0; i++) {
+		char *path = ckpt_image_path(dir, number[i]);
+		struct ckpt_image next;
+
+		if (number[i] > image) {
+			ckpt_image_open(&next, path);
+			at = seconds_of(&next);
+			ckpt_image_close(&next);
+		}
+		free(path);
+	}
+	free(number);
+	return at > 0 ? at : replay_images_length(&run->dir, rank);
+}
+
+static struct start find_start(const struct replay_front *f, const struct replay_from *from,
+			       size_t index)
+{
+	unsigned rank = f->run->rank[index].rank;
+	char *dir = rp_format("%s/ckpt/rank-%04u", f->run->dir.path, rank);
+	const char *places = from->halt.places ? from->halt.places[index] : NULL;
+	struct ckpt_image image;
+	struct start s = {0};
+	double at;
+
+	ckpt_image_open(&image, f->image[index]);
+	s.image = image.head->number;
+	s.event = image.head->event;
+	at = time_behind(f->run, rank, dir, s.image);
+	if (at > 0)
+		s.most = at - seconds_of(&image);
+	if (places && strncmp(places, "0 ", 2) == 0)
+		s.place = strtoull(places + 2, NULL, 10);
+	ckpt_image_close(&image);
+	free(dir);
+	return s;
+}
+
+static void show_start(unsigned rank, const struct start *s)
+{
+	printf("  rank %u: image %" PRIu32 ", before %u@%" PRIu64, rank, s->image, rank, s->event);
+	if (s->place)
+		printf(", then to %u@%" PRIu64, rank, s->place);
+	if (s->most > 0)
+		printf(", which is at most %.2f s of computing", s->most);
+	putchar('\n');
+}
+
+static json_t *start_json(unsigned rank, const struct start *s)
+{
+	json_t *object = json_pack("{s:I, s:I, s:I}", "rank", (json_int_t)rank, "image",
+				   (json_int_t)s->image, "event", (json_int_t)s->event);
+
+	if (s->place)
+		json_object_set_new(object, "place", json_integer((json_int_t)s->place));
+	if (s->most > 0)
+		json_object_set_new(object, "most", json_real(s->most));
+	return object;
+}
+
+/* Where a replay --from would begin; the places are those of the causal cut. */
+static int show_line(const struct trace_run *run, const char *point, bool json)
+{
+	struct replay_front f = {.run = run, .ranks = run->ranks};
+	struct replay_from from = {0};
+	json_t *list = json ? json_array() : NULL;
+	char *position;
+	int code = cmd_races_resolve(run->dir.path, point, &position);
+
+	if (code)
+		return code;
+	from.position = position;
+	code = replay_from_choose(&f, &from);
+	if (!code && f.image && !json)
+		printf("recovery line of %s\n", position);
+	for (size_t i = 0; i < f.ranks && !code && f.image; i++) {
+		struct start s = find_start(&f, &from, i);
+
+		if (json)
+			json_array_append_new(list, start_json(run->rank[i].rank, &s));
+		else
+			show_start(run->rank[i].rank, &s);
+	}
+	if (json && !code)
+		cmd_show_json_line(list, JSON_INDENT(2));
+	else if (json)
+		json_decref(list);
+	free(position);
+	return code;
+}
+
+static void show_images(const struct trace_run *run, bool json)
+{
+	json_t *all = json_array();
+
+	for (size_t i = 0; i < run->ranks; i++) {
+		json_t *rank = show_rank(run, i, json);
+
+		if (rank)
+			json_array_append_new(all, rank);
+	}
+	if (json)
+		cmd_show_json_line(all, JSON_INDENT(2));
+	else
+		json_decref(all);
+	if (!json && run->ranks > 1)
+		puts("Any choice of one image of each rank is a recovery line, since all that "
+		     "ranks receive is logged;\n'reprise lines --for 0@100' names that of a "
+		     "point.");
 }
 
 static int run(int argc, char **argv)
@@ -119,7 +262,6 @@ static int run(int argc, char **argv)
 	struct cmd_operands operands;
 	struct replay_checkpoints known;
 	struct trace_run trace;
-	json_t *all;
 	int code = cmd_options_read(&cmd_lines, argc, argv, &w, &operands);
 
 	if (!code)
@@ -128,22 +270,14 @@ static int run(int argc, char **argv)
 		return code;
 	if (!replay_checkpoints_read(&trace, &known)) {
 		rp_say("%s has no images; 'reprise checkpoint' takes them", trace.dir.show);
-		trace_run_close(&trace);
-		return RP_EXIT_BAD_INPUT;
+		code = RP_EXIT_BAD_INPUT;
+	} else if (w.point) {
+		code = show_line(&trace, w.point, w.format == CMD_FORMAT_JSON);
+	} else {
+		show_images(&trace, w.format == CMD_FORMAT_JSON);
 	}
-	all = json_array();
-	for (size_t i = 0; i < trace.ranks; i++) {
-		json_t *rank = show_rank(&trace, i, w.format == CMD_FORMAT_JSON);
-
-		if (rank)
-			json_array_append_new(all, rank);
-	}
-	if (w.format == CMD_FORMAT_JSON)
-		cmd_show_json_line(all, JSON_INDENT(2));
-	else
-		json_decref(all);
 	trace_run_close(&trace);
-	return 0;
+	return code;
 }
 
 const struct cmd_verb cmd_lines = {
@@ -151,7 +285,8 @@ const struct cmd_verb cmd_lines = {
 	.takes = CMD_TAKES_TRACE,
 	.summary = "Lists the images from which a replay can begin",
 	.about = "'reprise checkpoint' takes them; 'reprise replay --from' begins there. Damaged "
-		 "ones are named.\n",
+		 "ones are named. With --for it is told from which image each rank would go on "
+		 "to that point, and how much it would compute at most.\n",
 	.options = options,
 	.notes = "Without TRACE it is the latest one.\n",
 	.run = run,

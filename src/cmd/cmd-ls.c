@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cmd/show.h"
+#include "replay/images.h"
 #include "trace/dir.h"
 #include "trace/meta.h"
 #include "trace/words.h"
@@ -28,6 +29,7 @@ struct entry {
 	struct trace_meta meta; /* not if damaged */
 	size_t ranks;
 	uint64_t bytes;
+	struct replay_images_sum checkpoints;
 };
 
 static char *program_of(const struct trace_dir *dir, unsigned rank)
@@ -58,6 +60,7 @@ static void read_entry(struct entry *entry, const struct trace_dir *dir)
 	if (trace_dir_ranks(dir, &ranks))
 		return;
 	entry->ranks = ranks.n;
+	replay_images_measure_all(dir, &entry->checkpoints);
 	if (ranks.n)
 		entry->program = program_of(dir, ranks.rank[0]);
 	trace_ranks_free(&ranks);
@@ -145,10 +148,12 @@ static void print_json(const struct entry *entries, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		const struct entry *e = &entries[i];
 		char *end = ended(e);
-		json_t *object =
-			json_pack("{s:o, s:b, s:I, s:I, s:s}", "trace", cmd_show_json(e->path),
-				  "damaged", (int)e->damaged, "ranks", (json_int_t)e->ranks, "disk",
-				  (json_int_t)e->bytes, "ended", end);
+		json_t *object = json_pack(
+			"{s:o, s:b, s:I, s:I, s:I, s:I, s:I, s:s}", "trace", cmd_show_json(e->path),
+			"damaged", (int)e->damaged, "ranks", (json_int_t)e->ranks, "disk",
+			(json_int_t)e->bytes, "images", (json_int_t)e->checkpoints.images,
+			"image_bytes", (json_int_t)e->checkpoints.image_bytes, "log_bytes",
+			(json_int_t)e->checkpoints.log_bytes, "ended", end);
 
 		free(end);
 		if (e->program)
@@ -180,8 +185,8 @@ static void print_text(const struct entry *entries, size_t n)
 {
 	int width = width_of(entries, n);
 
-	printf("%-*s  %-16s  %5s  %-20s  %-17s  %10s\n", width, "TRACE", "PROGRAM", "RANKS",
-	       "STARTED", "ENDED", "SIZE");
+	printf("%-*s  %-16s  %5s  %-20s  %-17s  %6s  %10s\n", width, "TRACE", "PROGRAM", "RANKS",
+	       "STARTED", "ENDED", "IMAGES", "SIZE");
 	for (size_t i = 0; i < n; i++) {
 		const struct entry *e = &entries[i];
 		char *path = cmd_show_text(e->path), *end = ended(e);
@@ -189,8 +194,8 @@ static void print_text(const struct entry *entries, size_t n)
 		char *start = cmd_show_text(e->damaged ? "-" : e->meta.start);
 		char *size = cmd_show_size(e->bytes);
 
-		printf("%-*s  %-16s  %5zu  %-20s  %-17s  %10s\n", width, path, program, e->ranks,
-		       start, end, size);
+		printf("%-*s  %-16s  %5zu  %-20s  %-17s  %6zu  %10s\n", width, path, program,
+		       e->ranks, start, end, e->checkpoints.images, size);
 		free(path);
 		free(end);
 		free(program);

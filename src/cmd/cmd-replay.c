@@ -5,9 +5,11 @@
  */
 #include "cmd/cmd.h"
 
+#include <stdlib.h>
 #include <sys/random.h>
 
 #include "base/log.h"
+#include "cmd/races.h"
 #include "launch/job.h"
 #include "replay/from.h"
 #include "replay/front.h"
@@ -35,9 +37,8 @@ static const struct cmd_option options[] = {
 	 .value = "POSITION",
 	 .kind = CMD_TEXT,
 	 .target = offsetof(struct wanted, from.position),
-	 .help = "begin at the last images before RANK@EVENT, RANK.THREAD@EVENT, end or crash; "
-		 "with "
-		 "MPI each rank runs alone"},
+	 .help = "begin at the last images before RANK@EVENT, RANK.THREAD@EVENT, race:N, end or "
+		 "crash; with MPI each rank runs alone"},
 	CMD_OPTION_MAP,
 	CMD_OPTION_NOISE(struct wanted, noise),
 	{.name = "only",
@@ -60,8 +61,8 @@ static const struct cmd_option options[] = {
 	 .value = "POINT",
 	 .kind = CMD_TEXT,
 	 .target = offsetof(struct wanted, to),
-	 .help = "stop there, all ranks, until Enter: RANK@EVENT, RANK.THREAD@EVENT, start, crash "
-		 "or end"},
+	 .help = "stop there, all ranks, until Enter: RANK@EVENT, RANK.THREAD@EVENT, race:N as "
+		 "'reprise races' lists them, start, crash or end"},
 	CMD_OPTION_TRUST,
 	CMD_OPTION_END,
 };
@@ -71,13 +72,39 @@ static bool begins_in_the_middle(const struct replay_from *from)
 	return from->position || from->only || from->ranks || from->stop;
 }
 
+/* Races are found by their numbers. */
+static int find_point(const struct trace_run *trace, const char **point, char **found)
+{
+	int code = *point ? cmd_races_resolve(trace->dir.path, *point, found) : 0;
+
+	if (!code && *point)
+		*point = *found;
+	return code;
+}
+
+static int replay(struct replay_front *f, struct wanted *w)
+{
+	struct replay_halt halt = {0};
+	int code = w->to ? replay_halt_read(&halt, w->to) : 0;
+
+	if (w->to)
+		f->halt = &halt;
+	if (!code)
+		code = replay_check(f);
+	if (!code && begins_in_the_middle(&w->from))
+		code = replay_from_choose(f, &w->from);
+	if (!code && w->to)
+		code = replay_halt_plan(&halt, f->run);
+	return code ? code : replay_run(f);
+}
+
 static int run(int argc, char **argv)
 {
 	struct replay_front f = {.or_force = ", or use --force"};
 	struct wanted w = {.patience = PATIENCE};
 	struct cmd_operands operands;
-	struct replay_halt halt = {0};
 	struct trace_run trace;
+	char *to = NULL, *from = NULL;
 	unsigned rank;
 	int code = cmd_options_read(&cmd_replay, argc, argv, &w, &operands);
 
@@ -94,12 +121,6 @@ static int run(int argc, char **argv)
 		rp_say("--to does not go with --from and --only: --from stops with --stop");
 		return RP_EXIT_BAD_INPUT;
 	}
-	if (w.to) {
-		code = replay_halt_read(&halt, w.to);
-		f.halt = &halt;
-	}
-	if (code)
-		return code;
 	if (launch_job_rank(&rank)) {
 		rp_say("replay starts the launcher itself: run 'reprise replay' without mpirun");
 		return RP_EXIT_BAD_INPUT;
@@ -107,21 +128,20 @@ static int run(int argc, char **argv)
 	code = trace_run_open(&trace, operands.first);
 	if (code)
 		return code;
-	if (w.arrival)
-		code = replay_reduced_open_arrival(&trace);
 	f.run = &trace;
 	f.ranks = trace.ranks;
+	code = find_point(&trace, &w.to, &to);
 	if (!code)
-		code = replay_check(&f);
-	if (!code && begins_in_the_middle(&w.from))
-		code = replay_from_choose(&f, &w.from);
-	if (!code && w.to)
-		code = replay_halt_plan(&halt, &trace);
+		code = find_point(&trace, &w.from.position, &from);
+	if (!code && w.arrival)
+		code = replay_reduced_open_arrival(&trace);
 	if (!code)
-		code = replay_run(&f);
+		code = replay(&f, &w);
 	if (w.arrival)
 		replay_reduced_remove_arrival(&trace);
 	trace_run_close(&trace);
+	free(to);
+	free(from);
 	return code;
 }
 

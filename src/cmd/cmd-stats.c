@@ -14,6 +14,7 @@
 #include "cmd/stats-threads.h"
 #include "graph/reduce.h"
 #include "graph/report.h"
+#include "replay/images.h"
 #include "trace/run.h"
 
 #define TOP 10
@@ -26,6 +27,7 @@ struct stats {
 	struct graph_reduction least;
 	struct trace_run run;
 	struct trace_run_rank sum;
+	struct replay_images_sum checkpoints;
 };
 
 static double percent(uint64_t part, uint64_t whole)
@@ -77,6 +79,15 @@ static void print_messages(const struct stats *s)
 	putchar('\n');
 }
 
+static void print_checkpoints(const struct replay_images_sum *c)
+{
+	if (!c->images)
+		return;
+	line("images", c->images, "from which a replay can begin");
+	line("image bytes", c->image_bytes, "that these take");
+	line("logged bytes", c->log_bytes, "of what ranks received, packed");
+}
+
 static void print(const struct stats *s, bool ranks, size_t top)
 {
 	char *trace = cmd_show_text(s->trace);
@@ -91,6 +102,7 @@ static void print(const struct stats *s, bool ranks, size_t top)
 		cmd_stats_threads_print(&s->objects, &s->sum, top);
 	else if (!s->mpi)
 		puts("  nothing to count: the run sent no messages and had one thread");
+	print_checkpoints(&s->checkpoints);
 }
 
 static void set(json_t *object, const char *key, uint64_t value)
@@ -133,6 +145,9 @@ static void print_json(const struct stats *s)
 	set(object, "matching", s->least.matching);
 	set(object, "order_bytes", traced_bytes(&s->sum));
 	json_object_set_new(object, "ranks", ranks_json(s));
+	set(object, "images", s->checkpoints.images);
+	set(object, "image_bytes", s->checkpoints.image_bytes);
+	set(object, "log_bytes", s->checkpoints.log_bytes);
 	set(object, "sync_operations", s->sum.syncs);
 	set(object, "sync_bytes", s->sum.bytes[TRACE_STREAM_SYNC]);
 	json_object_set_new(object, "threads", cmd_stats_threads_json(&s->objects));
@@ -146,6 +161,7 @@ static int gather(struct stats *s, const struct cmd_graph *graph)
 	int code = graph_report_make(&s->report, &graph->source);
 
 	trace_run_total(&s->run, &s->sum);
+	replay_images_measure_all(&s->run.dir, &s->checkpoints);
 	for (size_t i = 0; i < s->run.ranks; i++)
 		s->mpi = s->mpi || s->run.rank[i].world;
 	if (!code)

@@ -279,30 +279,17 @@ void cmd_debug_races(struct cmd_debug *d)
 
 char *cmd_debug_find_race(struct cmd_debug *d, const char *text)
 {
-	struct graph_report report = {0};
 	struct cmd_graph *graph = cmd_debug_graph(d);
-	unsigned long n = strtoul(text, NULL, 10);
-	struct cmd_races races;
-	char *at = NULL;
+	char *why = NULL, *at;
 
-	if (!graph || graph_report_make(&report, &graph->source)) {
+	if (!graph) {
 		cmd_debug_fail(d, "goto", "the run cannot be evaluated");
 		return NULL;
 	}
-	cmd_races_group(&races, graph, &report);
-	if (n && n <= races.racing) {
-		const struct graph_finding *f = &races.group[n - 1].sum;
-
-		at = cmd_graph_position(graph, f->rank, f->thread, f->number);
-	} else {
-		char *why = rp_format("there is no race %s: 'races' lists %zu places", text,
-				      races.racing);
-
+	at = cmd_races_position(graph, text, &why);
+	if (!at)
 		cmd_debug_fail(d, "goto", why);
-		free(why);
-	}
-	cmd_races_free(&races);
-	graph_report_free(&report);
+	free(why);
 	return at;
 }
 

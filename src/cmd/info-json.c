@@ -171,8 +171,7 @@ static void set_checkpoints(json_t *object, const struct trace_run *run)
 
 	if (!replay_checkpoints_read(run, &made))
 		return;
-	for (size_t i = 0; i < run->ranks; i++)
-		replay_images_measure(run, i, &sum);
+	replay_images_measure_all(&run->dir, &sum);
 	json_object_set_new(object, "checkpoints",
 			    json_pack("{s:I, s:I, s:I, s:f}", "images", (json_int_t)sum.images,
 				      "image_bytes", (json_int_t)sum.image_bytes, "log_bytes",

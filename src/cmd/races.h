@@ -28,6 +28,17 @@ void cmd_races_group(struct cmd_races *races, struct cmd_graph *graph,
 		     const struct graph_report *report);
 void cmd_races_free(struct cmd_races *races);
 
+/*
+ * Where the example of race number `number` ("1" is the first that is listed) happened: "3@1042";
+ * the caller frees. NULL: *why says what is wrong, which the caller frees.
+ */
+char *cmd_races_position(struct cmd_graph *graph, const char *number, char **why);
+
+/* The same of a point "race:2" of a trace, after evaluating it if needed; all other points are what
+ * they are. 0, or the exit code after saying why not; the caller frees *position. */
+int cmd_races_resolve(const char *trace, const char *point, char **position)
+	__attribute__((warn_unused_result));
+
 /* "receive", "probe", "probed-receive", "completion", "poll". */
 const char *cmd_races_kind(enum graph_finding_kind kind);
 

@@ -89,7 +89,7 @@ static int write_copies(const struct ckpt_image *image, const char *session)
 	int code = 0;
 
 	for (size_t i = 0; i < n && !code; i++) {
-		if (f[i].kind == CKPT_FD_COPY)
+		if (f[i].kind == CKPT_FD_COPY || (f[i].kind == CKPT_FD_PIPE && f[i].copy_bytes))
 			code = write_file(session, rp_strdup(ckpt_image_text(image, f[i].path)),
 					  copies + f[i].copy, f[i].copy_bytes, 0);
 	}

@@ -15,6 +15,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "replay/clocks.h"
 #include "replay/images.h"
 #include "replay/log.h"
 #include "replay/pass.h"
@@ -97,6 +98,16 @@ static const struct replay_pass pass = {
 	.keep = keep,
 };
 
+static int find_points(const struct trace_run *run)
+{
+	struct graph_clocks *clocks;
+	int code = replay_clocks_open(run, &clocks);
+
+	if (!code)
+		graph_clocks_close(clocks);
+	return code;
+}
+
 int replay_checkpoint(const char *trace, const struct replay_checkpoint *how)
 {
 	struct replay_front f = {.force = how->force, .or_force = ", or use --force"};
@@ -111,6 +122,7 @@ int replay_checkpoint(const char *trace, const struct replay_checkpoint *how)
 	f.ranks = run.ranks;
 	f.every = how->every > 0 ? how->every : usual_interval(&run);
 	f.budget = how->budget;
+	f.keep = how->keep;
 	f.patience = how->patience > 0 ? how->patience : PATIENCE;
 	if (how->ranks) {
 		bool *chosen = rp_alloc(run.ranks, sizeof(*chosen));
@@ -126,6 +138,8 @@ int replay_checkpoint(const char *trace, const struct replay_checkpoint *how)
 		code = replay_pass_run(&f, &pass);
 	if (!code && !known.middle)
 		code = replay_images_take(&f, how->ranks);
+	if (!code && how->points && run.ranks > 1)
+		code = find_points(&run);
 	if (!code && how->done)
 		how->done(&run);
 	trace_run_close(&run);

@@ -21,7 +21,9 @@ struct replay_checkpoint {
 	double every;      /* seconds between images; 0 for the usual */
 	double patience;   /* seconds; 0 for the usual */
 	uint64_t budget;   /* bytes for images; 0: any */
+	unsigned keep;     /* how many of the last images; 0: all */
 	const char *ranks; /* with MPI: which have images in the middle, "0-3,7"; NULL: all */
+	bool points;       /* also what it takes to find the causal cut of a point at once */
 	void (*done)(const struct trace_run *run); /* the trace has checkpoints now; or NULL */
 };
 

@@ -60,6 +60,7 @@ struct replay_front {
 
 	double every;    /* checkpoint: seconds between images */
 	uint64_t budget; /* checkpoint: bytes for images; 0: as many as there are */
+	unsigned keep;   /* checkpoint: how many of the last images are kept; 0: all */
 	bool alone;      /* ranks are served from their logs, without a launcher (alone.h) */
 	char **image; /* by rank: from which it goes on (from.h), or NULL; NULL: all from the start;
 			 alone, a rank without one is left out */

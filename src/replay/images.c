@@ -26,6 +26,8 @@
 #include "replay/pass.h"
 #include "replay/ranks.h"
 
+#define LENGTH "length" /* of a rank: nanoseconds from its begin to its end */
+
 /* For tests: images may be wanted faster than they can be written. */
 static bool is_patient(void)
 {
@@ -37,8 +39,8 @@ static bool is_patient(void)
 int replay_images_ask(const struct replay_front *f)
 {
 	uint64_t budget = f->budget ? f->budget / f->ranks + 1 : UINT64_MAX;
-	char *text = rp_format("every=%" PRIu64 "\npatient=%d\nbudget=%" PRIu64 "\n",
-			       (uint64_t)(f->every * 1e9), is_patient(), budget);
+	char *text = rp_format("every=%" PRIu64 "\npatient=%d\nbudget=%" PRIu64 "\nkeep=%u\n",
+			       (uint64_t)(f->every * 1e9), is_patient(), budget, f->keep);
 	int rc = replay_pass_write(f->session_fd, "checkpoint", text);
 
 	free(text);
@@ -122,8 +124,14 @@ static int move_image(const struct replay_front *f, const char *name)
 static int move_images(const struct replay_front *f, size_t rank)
 {
 	int rc = for_images(f, rank, f->run->dir.path, remove_image);
+	char *length = place_of(f, rank, LENGTH);
 
-	return rc ? rc : for_images(f, rank, f->session, move_image);
+	if (!rc)
+		rc = for_images(f, rank, f->session, move_image);
+	if (!rc && move_image(f, length) == -ENOENT)
+		rc = 0; /* it was ended before it could say */
+	free(length);
+	return rc;
 }
 
 static int keep(const struct replay_front *f, uint64_t started)
@@ -180,17 +188,17 @@ static uint64_t bytes_below(const char *path)
 	return bytes;
 }
 
-void replay_images_measure(const struct trace_run *run, size_t rank, struct replay_images_sum *sum)
+void replay_images_measure(const struct trace_dir *dir, unsigned rank,
+			   struct replay_images_sum *sum)
 {
-	unsigned number = run->rank[rank].rank;
-	char *dir = rp_format("%s/ckpt/rank-%04u", run->dir.path, number);
-	char *log = rp_format("%s/log/rank-%04u", run->dir.path, number);
+	char *images = rp_format("%s/ckpt/rank-%04u", dir->path, rank);
+	char *log = rp_format("%s/log/rank-%04u", dir->path, rank);
 	size_t n;
-	uint32_t *list = ckpt_image_list(dir, &n);
+	uint32_t *list = ckpt_image_list(images, &n);
 
 	sum->images += n;
 	for (size_t i = 0; i < n; i++) {
-		char *path = ckpt_image_path(dir, list[i]);
+		char *path = ckpt_image_path(images, list[i]);
 
 		sum->image_bytes += bytes_of(path);
 		free(path);
@@ -198,7 +206,29 @@ void replay_images_measure(const struct trace_run *run, size_t rank, struct repl
 	sum->log_bytes += bytes_below(log);
 	free(list);
 	free(log);
-	free(dir);
+	free(images);
+}
+
+void replay_images_measure_all(const struct trace_dir *dir, struct replay_images_sum *sum)
+{
+	struct trace_ranks ranks;
+
+	if (trace_dir_ranks(dir, &ranks))
+		return;
+	for (size_t i = 0; i < ranks.n; i++)
+		replay_images_measure(dir, ranks.rank[i], sum);
+	trace_ranks_free(&ranks);
+}
+
+double replay_images_length(const struct trace_dir *dir, unsigned rank)
+{
+	char *name = rp_format("ckpt/rank-%04u/" LENGTH, rank);
+	char *text = replay_pass_read(dir->fd, name);
+	double seconds = text ? (double)strtoull(text, NULL, 10) / 1e9 : 0;
+
+	free(text);
+	free(name);
+	return seconds;
 }
 
 int replay_images_take(const struct replay_front *whole, const char *ranks)
@@ -211,6 +241,7 @@ int replay_images_take(const struct replay_front *whole, const char *ranks)
 		.patience = whole->patience,
 		.every = whole->every,
 		.budget = whole->budget,
+		.keep = whole->keep,
 		.alone = true,
 	};
 	bool *chosen = rp_alloc(f.ranks, sizeof(*chosen));

@@ -27,8 +27,13 @@ struct replay_images_sum {
 	uint64_t image_bytes, log_bytes;
 };
 
-/* Adds what that rank of the trace has. */
-void replay_images_measure(const struct trace_run *run, size_t rank, struct replay_images_sum *sum);
+/* Adds what that rank of the trace has; and what all of them have. */
+void replay_images_measure(const struct trace_dir *dir, unsigned rank,
+			   struct replay_images_sum *sum);
+void replay_images_measure_all(const struct trace_dir *dir, struct replay_images_sum *sum);
+
+/* Seconds from the begin of the process to its end where images were taken of it; 0: not known. */
+double replay_images_length(const struct trace_dir *dir, unsigned rank);
 
 /* S/checkpoint: what the ranks are asked for; 0 or -errno. */
 int replay_images_ask(const struct replay_front *f) __attribute__((warn_unused_result));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Has something of which there can be no image: shared, wiped, unforked, child, pipe, robust,
- * unlinked; or its main thread has left.
+ * Has something of which there can be no image: shared, wiped, unforked, child, half a pipe, a pair
+ * of sockets, robust, unlinked; or its main thread has left.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -9,10 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 static pthread_mutex_t robust;
+static pthread_t first;
 
 static int have(const char *what)
 {
@@ -33,7 +35,10 @@ static int have(const char *what)
 		while (pid == 0)
 			pause();
 	} else if (!strcmp(what, "pipe")) {
-		if (pipe(ends) != 0)
+		if (pipe(ends) != 0 || close(ends[1]) != 0)
+			exit(1);
+	} else if (!strcmp(what, "pair")) {
+		if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0)
 			exit(1);
 	} else if (!strcmp(what, "robust")) {
 		pthread_mutexattr_init(&attributes);
@@ -68,6 +73,13 @@ static void *go_on(void *child)
 	exit(0);
 }
 
+/* No image is taken while the main thread is still about to leave. */
+static void *stay(void *child)
+{
+	pthread_join(first, NULL);
+	return go_on(child);
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -76,6 +88,7 @@ int main(int argc, char **argv)
 
 	if (strcmp(what, "left") != 0)
 		go_on((void *)pid);
-	pthread_create(&thread, NULL, go_on, (void *)pid);
+	first = pthread_self();
+	pthread_create(&thread, NULL, stay, (void *)pid);
 	pthread_exit(NULL);
 }

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <linux/kcmp.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 
 #include "ckpt/raw.h"
@@ -28,7 +29,7 @@ static struct {
 } found[FOUND];
 static int founds;
 
-/* Files behind the descriptors of the image, as far as they are ordinary ones. */
+/* Files behind the descriptors of the image, as far as they are ordinary ones; and pipes. */
 static struct {
 	uint64_t device, inode;
 } node[CKPT_MOST_FDS];
@@ -63,6 +64,28 @@ static bool find_same(struct ckpt_fd *f)
 	return false;
 }
 
+/* Where contents go, and the name that they will have in a session. */
+static bool begin_copy(struct ckpt_fd *f)
+{
+	char name[40], path[1100];
+	struct hook_text text = hook_text_in(name, sizeof(name));
+
+	if (hook_image.copies_fd < 0) {
+		hook_image_path(path, sizeof(path), "");
+		hook_image.copies_fd =
+			(int)raw(SYS_open, path, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	}
+	hook_text_add(&text, COPY);
+	hook_text_padded(&text, hook_process.rank, 4);
+	hook_text_add(&text, "-");
+	hook_text_number(&text, f->fd);
+	f->copy = hook_image.copies_bytes;
+	f->original = f->path;
+	f->path = hook_image_text(name);
+	f->base = CKPT_BASE_SESSION;
+	return hook_image.copies_fd >= 0 && f->path;
+}
+
 /* Of a file that is written: its contents now, since it may be written anywhere later. */
 static bool copy_contents(struct ckpt_fd *f)
 {
@@ -77,18 +100,13 @@ static bool copy_contents(struct ckpt_fd *f)
 	fd = raw(SYS_open, name, O_RDONLY | O_CLOEXEC, 0);
 	if (fd < 0 || raw(SYS_fstat, fd, &st) != 0)
 		return false;
-	left = (uint64_t)st.st_size;
-
-	if (hook_image.copies_fd < 0) {
-		char path[1100];
-
-		hook_image_path(path, sizeof(path), "");
-		hook_image.copies_fd =
-			(int)raw(SYS_open, path, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	left = f->copy_bytes = (uint64_t)st.st_size;
+	f->kind = CKPT_FD_COPY;
+	if (!begin_copy(f)) {
+		raw(SYS_close, fd);
+		return false;
 	}
-	f->copy = hook_image.copies_bytes;
-	f->copy_bytes = left;
-	while (hook_image.copies_fd >= 0 && left) {
+	while (left) {
 		done = raw(SYS_copy_file_range, fd, &from, hook_image.copies_fd,
 			   &hook_image.copies_bytes, left, 0);
 		if (done <= 0)
@@ -96,18 +114,7 @@ static bool copy_contents(struct ckpt_fd *f)
 		left -= (uint64_t)done;
 	}
 	raw(SYS_close, fd);
-	if (hook_image.copies_fd < 0 || left)
-		return false;
-	text = hook_text_in(name, sizeof(name));
-	hook_text_add(&text, COPY);
-	hook_text_padded(&text, hook_process.rank, 4);
-	hook_text_add(&text, "-");
-	hook_text_number(&text, f->fd);
-	f->original = f->path;
-	f->path = hook_image_text(name);
-	f->base = CKPT_BASE_SESSION;
-	f->kind = CKPT_FD_COPY;
-	return f->path != 0;
+	return !left;
 }
 
 /* The process may itself have been restored: a copy that it writes to changes on. */
@@ -173,11 +180,12 @@ static bool take_copies(void)
 		struct ckpt_fd *f = &hook_image.fd[i];
 		bool written;
 
-		if (!node[i].inode || first_of(i, &written) != i || !written)
+		if (f->kind == CKPT_FD_PIPE || !node[i].inode || first_of(i, &written) != i ||
+		    !written)
 			continue;
 		if (!copy_contents(f))
 			return hook_image_refuse("a file that is written cannot be copied: ",
-						 hook_image.text + f->path);
+						 hook_image.text + f->original);
 		for (uint32_t k = i + 1; k < hook_image.fds; k++) {
 			struct ckpt_fd *other = &hook_image.fd[k];
 
@@ -217,6 +225,73 @@ void hook_image_note_found(void)
 	}
 }
 
+/* What is in it, which stays there. */
+static bool copy_pipe(struct ckpt_fd *f, int from)
+{
+	char bytes[4096];
+	int held = 0, pair[2];
+	long left, n;
+
+	if (raw(SYS_ioctl, from, FIONREAD, &held) != 0 || held < 0)
+		return false;
+	f->copy_bytes = (uint64_t)held;
+	if (!held)
+		return true;
+	if (!begin_copy(f) || raw(SYS_pipe2, pair, O_CLOEXEC | O_NONBLOCK) != 0)
+		return false;
+	raw(SYS_fcntl, pair[1], F_SETPIPE_SZ, f->room);
+	left = raw(SYS_tee, from, pair[1], held, SPLICE_F_NONBLOCK) == held ? held : -1;
+	while (left > 0) {
+		n = raw(SYS_read, pair[0], bytes, sizeof(bytes));
+		if (n <= 0 || raw_write_at(hook_image.copies_fd, bytes, (uint64_t)n,
+					   hook_image.copies_bytes) != 0)
+			break;
+		hook_image.copies_bytes += (uint64_t)n;
+		left -= n;
+	}
+	raw(SYS_close, pair[0]);
+	raw(SYS_close, pair[1]);
+	return left == 0;
+}
+
+/* One end of a pipe whose other end is here, too; NULL: there is none, or more than one. */
+static struct ckpt_fd *find_other_end(uint32_t i)
+{
+	struct ckpt_fd *other = NULL;
+	uint32_t ends = 0;
+
+	for (uint32_t k = 0; k < hook_image.fds; k++) {
+		struct ckpt_fd *f = &hook_image.fd[k];
+
+		if (k == i || f->kind != CKPT_FD_PIPE || !is_same_file(i, k))
+			continue;
+		other = f;
+		ends++;
+	}
+	return ends == 1 && (other->flags ^ hook_image.fd[i].flags) & O_ACCMODE ? other : NULL;
+}
+
+/*
+ * Pipes between threads of the process. One whose other end is elsewhere, or gone, is not put back.
+ */
+static bool take_pipes(void)
+{
+	for (uint32_t i = 0; i < hook_image.fds; i++) {
+		struct ckpt_fd *f = &hook_image.fd[i], *other;
+
+		if (f->kind != CKPT_FD_PIPE || f->same >= 0)
+			continue;
+		other = find_other_end(i);
+		if (!other)
+			return hook_image_refuse("a pipe is open whose other end is not", "");
+		f->same = other->same = f->fd;
+		f->room = other->room = (uint32_t)raw(SYS_fcntl, f->fd, F_GETPIPE_SZ);
+		if (!copy_pipe(f, (f->flags & O_ACCMODE) == O_RDONLY ? f->fd : other->fd))
+			return hook_image_refuse("what is in a pipe cannot be copied", "");
+	}
+	return true;
+}
+
 /*
  * What connects it with others. In replay nothing ever happens on most channels of the program; but
  * pipes are real ones, with something in them perhaps. Those of MPI are of no use any more.
@@ -225,6 +300,12 @@ static bool take_channel(struct ckpt_fd *f, const char *path, const struct stat 
 {
 	enum hook_channel_kind kind = hook_channel_kind(f->fd);
 
+	if (kind == HOOK_CHANNEL_PIPE && raw_behind(path, "pipe:") && !(f->flags & O_DIRECT)) {
+		f->kind = CKPT_FD_PIPE;
+		node[f - hook_image.fd].device = st->st_dev;
+		node[f - hook_image.fd].inode = st->st_ino;
+		return true;
+	}
 	if (strcmp(path, "anon_inode:[eventpoll]") == 0)
 		f->kind = CKPT_FD_EPOLL;
 	else if (strcmp(path, "anon_inode:[eventfd]") == 0)
@@ -232,7 +313,7 @@ static bool take_channel(struct ckpt_fd *f, const char *path, const struct stat 
 	else
 		f->kind = was_found(f->fd, st) ? CKPT_FD_FOUND : CKPT_FD_IDLE;
 	if (f->kind == CKPT_FD_FOUND || kind == HOOK_CHANNEL_SOCKET || kind == HOOK_CHANNEL_OTHER ||
-	    (kind == HOOK_CHANNEL_NONE && hook_process.mpi_open))
+	    (kind == HOOK_CHANNEL_NONE && hook_image_has_mpi()))
 		return true;
 	return hook_image_refuse("a pipe, socket or the like is open: ", path);
 }
@@ -307,5 +388,5 @@ static bool take_all(void)
 
 bool hook_image_take_descriptors(void)
 {
-	return take_all() && take_copies();
+	return take_all() && take_copies() && take_pipes();
 }

@@ -48,6 +48,12 @@ struct hook_image {
 
 extern struct hook_image hook_image;
 
+/* Has it opened MPI? It may have ended it since, but what MPI has made is still there. */
+static inline bool hook_image_has_mpi(void)
+{
+	return hook_process.mpi_open || hook_process.replay.recover == HOOK_RECOVER_ALONE;
+}
+
 /* The main thread, before the program begins: finds out whether images are wanted. */
 void hook_image_start(void);
 
@@ -102,5 +108,8 @@ void hook_image_true_path(char *path);
 
 /* How the directory of images is called in a session, with the rank. */
 void hook_image_path(char *out, size_t size, const char *name);
+
+/* The path of the file of this number. */
+void hook_image_name(char *out, size_t size, uint32_t number, const char *suffix);
 
 #endif

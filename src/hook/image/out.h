@@ -39,9 +39,6 @@ extern struct hook_image_out hook_image_out;
 /* Ends the child, and removes the file, if rc is an error. */
 void hook_image_check(long rc);
 
-/* The path of the file of this number. */
-void hook_image_name(char *out, size_t size, uint32_t number, const char *suffix);
-
 /* Maps the image that this one is based on, behind our own memory; without it all pages are
  * written. */
 void hook_image_map_before(void);

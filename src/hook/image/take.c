@@ -39,6 +39,11 @@ static struct {
 	int writer;       /* the child that writes the last one, or 0 */
 	bool told;        /* why there is none */
 	uint64_t left;    /* bytes that may still be written; at 0 there are no more of them */
+	uint32_t keep;    /* how many of the last ones are wanted; 0: all */
+	uint32_t kept;    /* the one this process began with, which stays; or 0 */
+	uint32_t oldest;  /* none below is there, but for that one */
+	uint32_t chain;   /* the last one that has all pages */
+	uint32_t chained; /* from there on: how many there are */
 	bool patient;     /* none is left out since the one before is not written yet */
 	bool over;        /* there can be no more */
 	uint64_t failing; /* how long it was waited after the last that could not be */
@@ -75,6 +80,12 @@ static void fill_positions(void)
 	}
 }
 
+/* After so many, one has all pages: those before it can go. */
+static uint32_t chain_length(void)
+{
+	return images.keep ? images.keep : CHAIN;
+}
+
 static void fill_head(void)
 {
 	struct ckpt_head *h = &hook_image.head;
@@ -86,10 +97,9 @@ static void fill_head(void)
 	h->process = hook_process.process;
 	h->number = images.number;
 	h->pid = hook_process.pid;
-	hook_image.base = h->number % CHAIN == 1 ? 0 : images.good;
+	hook_image.base = (h->number - 1) % chain_length() == 0 ? 0 : images.good;
 	h->event =
-		(hook_process.mpi_open ? images.main->replay.events : images.main->signal.calls) +
-		1;
+		(hook_image_has_mpi() ? images.main->replay.events : images.main->signal.calls) + 1;
 	h->elapsed = hook_park.begun - images.began;
 	h->stopped = hook_park.begun; /* until the child knows more */
 	h->note = (uint64_t)&hook_image.note;
@@ -194,18 +204,44 @@ static const char *why_not(int error)
 	}
 }
 
+/* Its size, and its path. */
+static uint64_t look_at(uint32_t number, char path[1100])
+{
+	struct stat st = {0};
+
+	hook_image_name(path, 1100, number, CKPT_SUFFIX);
+	return raw(SYS_stat, path, &st) == 0 ? (uint64_t)st.st_size : 0;
+}
+
+/*
+ * An image is written. Where only the last ones are wanted, those before the last that has all
+ * pages go, as soon as there are enough without them: nothing is based on them any more.
+ */
+static void let_go(void)
+{
+	char path[1100];
+
+	if (!hook_image.base) {
+		images.chain = images.good;
+		images.chained = 0;
+	}
+	if (++images.chained < images.keep || !images.keep || !images.chain)
+		return;
+	for (; images.oldest < images.chain; images.oldest++) {
+		uint64_t bytes = look_at(images.oldest, path);
+
+		if (images.oldest != images.kept && bytes && raw(SYS_unlink, path) == 0)
+			images.left += images.left < UINT64_MAX - bytes ? bytes : 0;
+	}
+}
+
 /* The image is written: is there room for another one? */
 static void spend(void)
 {
-	char path[1100], name[32];
-	struct hook_text text = hook_text_in(name, sizeof(name));
-	struct stat st = {0};
+	char path[1100];
+	uint64_t bytes = look_at(images.good, path);
 
-	hook_text_number(&text, images.good);
-	hook_text_add(&text, CKPT_SUFFIX);
-	hook_image_path(path, sizeof(path), name);
-	raw(SYS_stat, path, &st);
-	images.left -= (uint64_t)st.st_size < images.left ? (uint64_t)st.st_size : images.left;
+	images.left -= bytes < images.left ? bytes : images.left;
 	if (!images.left)
 		tell_why("no more of them fit into --budget");
 }
@@ -226,6 +262,7 @@ static bool reap(bool wait)
 	images.writer = 0;
 	if (rc > 0 && !status) {
 		images.good = hook_image.head.number;
+		let_go();
 		spend();
 	}
 	if (rc > 0 && status)
@@ -235,8 +272,15 @@ static bool reap(bool wait)
 
 void hook_image_finish(void)
 {
-	if (images.writer && hook_process_is_this())
-		reap(true);
+	char length[24];
+	struct hook_text text = hook_text_in(length, sizeof(length));
+
+	if (!images.number || !hook_process_is_this())
+		return;
+	reap(true);
+	hook_text_number(&text, hook_park_now() - images.began);
+	if (images.every)
+		leave_word("length", length);
 }
 
 /* Until the next one; where there was none, twice as long as before. */
@@ -336,6 +380,8 @@ static void read_wishes(void)
 {
 	images.patient = wanted("patient=");
 	images.left = wanted("budget=");
+	images.keep = (uint32_t)wanted("keep=");
+	images.oldest = 1;
 }
 
 /* The process is one of its own, and the image it began with is there to be based on. */
@@ -343,10 +389,11 @@ void hook_image_go_on(void)
 {
 	uint64_t at = hook_park_now();
 
-	images.every = hook_process.mpi_open ? wanted("every=") : 0;
+	images.every = hook_image_has_mpi() ? wanted("every=") : 0;
 	read_wishes();
 	images.due = UINT64_MAX;
-	images.good = hook_image.head.number;
+	images.good = images.kept = hook_image.head.number;
+	images.chain = images.chained = 0;
 	images.began = at - hook_image.head.elapsed;
 	images.told = false;
 	hook_signal_image = NULL;

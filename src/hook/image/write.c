@@ -156,7 +156,7 @@ static void take_map(const struct raw_map *line)
 		m->kind = CKPT_MAP_FILE;
 	}
 	/* A copy would not be shared with whoever is started later, or with the file. */
-	if (line->shared && m->kind != CKPT_MAP_SHARED && !hook_process.mpi_open)
+	if (line->shared && m->kind != CKPT_MAP_SHARED && !hook_image_has_mpi())
 		hook_image_check(-EXDEV);
 	if (m->kind == CKPT_MAP_FILE || m->kind == CKPT_MAP_SHARED)
 		take_file(m, line->path);

@@ -152,6 +152,74 @@ CODE long make_idle(struct restore *w, const struct ckpt_fd *f)
 	return rc < 0 ? rc : pair[0];
 }
 
+/* What was in it; nobody reads yet, and it was in there before: so there is room. */
+CODE int fill_pipe(struct restore *w, uint32_t i, int end)
+{
+	uint64_t left = w->fd[i].copy_bytes;
+	char bytes[CKPT_PAGE];
+	long from, n;
+
+	if (!left)
+		return 1;
+	from = raw(SYS_open, w->fd_path[i], O_RDONLY, 0);
+	while (left && from >= 0) {
+		n = raw(SYS_read, from, bytes, left < CKPT_PAGE ? left : CKPT_PAGE);
+		if (n <= 0 || raw(SYS_write, end, bytes, n) != n)
+			break;
+		left -= (uint64_t)n;
+	}
+	if (from >= 0)
+		raw(SYS_close, from);
+	return !left;
+}
+
+/* Both ends, out of the way: the one that reads, and after it the one that writes. */
+CODE long make_pipe(struct restore *w, uint32_t i)
+{
+	struct ckpt_fd *f = &w->fd[i];
+	int pair[2];
+	long reads, writes;
+
+	if (raw(SYS_pipe2, pair, 0) != 0)
+		return -1;
+	reads = raw(SYS_fcntl, pair[0], F_DUPFD_CLOEXEC, w->highest + 4);
+	writes = raw(SYS_fcntl, pair[1], F_DUPFD_CLOEXEC, w->highest + 4);
+	raw(SYS_close, pair[0]);
+	raw(SYS_close, pair[1]);
+	if (reads < 0 || writes < 0)
+		return -1;
+	raw(SYS_fcntl, writes, F_SETPIPE_SZ, f->room);
+	f->file_bytes = (uint64_t)reads;
+	f->file_time = (uint64_t)writes;
+	return fill_pipe(w, i, (int)writes) ? 0 : -1;
+}
+
+CODE long open_pipe(struct restore *w, uint32_t i)
+{
+	const struct ckpt_fd *f = &w->fd[i];
+	uint32_t first = 0;
+	long fd;
+
+	while (first < i && w->fd[first].fd != f->same)
+		first++;
+	if (first == i && make_pipe(w, i) != 0)
+		return -1;
+	fd = (long)((f->flags & O_ACCMODE) == O_RDONLY ? w->fd[first].file_bytes
+						       : w->fd[first].file_time);
+	raw(SYS_fcntl, fd, F_SETFL, f->flags & O_NONBLOCK);
+	return raw(SYS_fcntl, fd, F_DUPFD, 0);
+}
+
+CODE void close_pipes(struct restore *w)
+{
+	for (uint32_t i = 0; i < w->fds; i++) {
+		if (w->fd[i].kind != CKPT_FD_PIPE || w->fd[i].same != w->fd[i].fd)
+			continue;
+		raw(SYS_close, w->fd[i].file_bytes);
+		raw(SYS_close, w->fd[i].file_time);
+	}
+}
+
 CODE long open_fd(struct restore *w, uint32_t i, const int standard[3])
 {
 	const struct ckpt_fd *f = &w->fd[i];
@@ -168,6 +236,8 @@ CODE long open_fd(struct restore *w, uint32_t i, const int standard[3])
 		return raw(SYS_epoll_create1, 0);
 	case CKPT_FD_EVENT:
 		return raw(SYS_eventfd2, 0, O_NONBLOCK);
+	case CKPT_FD_PIPE:
+		return open_pipe(w, i);
 	default:
 		return make_idle(w, f);
 	}
@@ -211,6 +281,7 @@ CODE void put_fds(struct restore *w)
 		    (f->kind != CKPT_FD_KEPT || f->fd == 0))
 			raw(SYS_lseek, f->fd, f->position, SEEK_SET);
 	}
+	close_pipes(w);
 	for (int i = 0; i < 3; i++)
 		raw(SYS_close, standard[i]);
 	raw(SYS_prlimit64, 0, RLIMIT_NOFILE, &limit, NULL);
