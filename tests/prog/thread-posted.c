@@ -17,7 +17,7 @@ struct worker {
 	int number;
 	struct outcome_log log;
 	int got[NOTE_RANKS][2];
-	MPI_Request requests[NOTE_RANKS];
+	MPI_Request *requests;
 	MPI_Status statuses[NOTE_RANKS];
 };
 
@@ -55,7 +55,9 @@ static void *work(void *argument)
 {
 	struct worker *self = argument;
 	int message[2] = {me, self->number};
+	MPI_Request requests[NOTE_RANKS]; /* whose handle is which is chance */
 
+	self->requests = requests;
 	for (int round = 0; round < rounds; round++) {
 		for (int i = 0; i < size; i++)
 			MPI_Irecv(self->got[i], 2, MPI_INT, MPI_ANY_SOURCE, 1, MPI_COMM_WORLD,
