@@ -170,14 +170,17 @@ static inline bool is_expected(const struct hook_atom *a, uint32_t what, hook_ui
 	return op_of(what) == SYNC_ATOMIC_STORE || is_value(a, size_of(what), found);
 }
 
-/* It has found and left these; `state` is the one after it. */
+/*
+ * It has found and left these; `state` is the one after it. What others have changed unseen counts
+ * as written to: threads that know what was there before do not know what is there now.
+ */
 static void note_and_give(struct hook_thread *t, struct hook_atom *a, uint32_t what, uint64_t state,
 			  hook_uint128 found, hook_uint128 value)
 {
 	bool expected = !a->id || is_expected(a, what, found);
 
 	note(t, a, op_of(what), expected ? 0 : hook_atom_code(found));
-	give(t, a, state, size_of(what), value);
+	give(t, a, expected ? state : state + WRITE, size_of(what), value);
 }
 
 static __attribute__((noinline)) uint64_t finish_otherwise(struct hook_thread *t,
