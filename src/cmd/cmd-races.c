@@ -8,13 +8,12 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "cmd/data-races.h"
 #include "cmd/races.h"
+#include "cmd/twin.h"
 #include "launch/moved.h"
 #include "launch/valgrind.h"
 #include "trace/run.h"
@@ -22,10 +21,13 @@
 #define TOP 10
 #define EXIT_RACES 1
 
+enum { BY_HISTORIES, BY_SEGMENTS };
+
 struct wanted {
 	const char *twin;
 	bool valgrind;
 	const char *suppressions;
+	unsigned engine;
 	bool all;
 	size_t top;
 	unsigned format;
@@ -75,31 +77,18 @@ static int show(const char *trace, bool json, size_t top)
 	return code;
 }
 
-/* One program for all ranks, since there is one twin. */
-static int check_one_program(const struct trace_run *run)
-{
-	for (size_t i = 1; i < run->ranks; i++) {
-		if (strcmp(run->rank[i].start.program, run->rank[0].start.program) == 0)
-			continue;
-		rp_say("the ranks in %s ran different programs: their data cannot be examined",
-		       run->dir.show);
-		return RP_EXIT_BAD_INPUT;
-	}
-	return 0;
-}
-
 /* Without a twin, the program itself is replayed in Valgrind. */
 static int show_data(const struct trace_run *run, const char *twin, const struct wanted *w)
 {
 	struct cmd_data_races races;
 	struct replay_races found;
 	char *program, **patterns = NULL;
-	int code = check_one_program(run);
+	int code = cmd_twin_check(run);
 
 	if (!code && w->suppressions)
 		code = cmd_data_races_read_patterns(w->suppressions, &patterns);
 	if (!code)
-		code = replay_races(run, twin, &found);
+		code = replay_races(run, twin, w->engine == BY_SEGMENTS, &found);
 	if (code)
 		goto free_patterns;
 	program = twin ? rp_strdup(twin) : launch_moved_path(run->rank[0].start.program);
@@ -118,19 +107,6 @@ free_patterns:
 	if (patterns)
 		rp_strings_free(patterns);
 	return code;
-}
-
-/* The twin that `reprise cc` put beside the program, or NULL. */
-static char *twin_beside(const struct trace_run *run)
-{
-	char *program = launch_moved_path(run->rank[0].start.program);
-	char *twin = rp_format("%s-checked", program);
-
-	free(program);
-	if (access(twin, X_OK) == 0)
-		return twin;
-	free(twin);
-	return NULL;
 }
 
 static bool has_mpi(const struct trace_run *run)
@@ -154,7 +130,7 @@ static int say_how(const struct trace_run *run)
 /* By the best means at hand. */
 static int show_threads(const struct trace_run *run, const struct wanted *w)
 {
-	char *twin = twin_beside(run);
+	char *twin = cmd_twin_beside(run);
 	int code;
 
 	if (!twin && !launch_valgrind_is_here())
@@ -223,6 +199,11 @@ static const struct cmd_option options[] = {
 	 .kind = CMD_TEXT,
 	 .target = offsetof(struct wanted, suppressions),
 	 .help = "leave out data races whose variable or place matches a pattern in FILE"},
+	{.name = "engine",
+	 .value = "histories|segments",
+	 .kind = CMD_CHOICE,
+	 .target = offsetof(struct wanted, engine),
+	 .help = "how data races are found; by segments, as RecPlay does, it takes longer"},
 	{.name = "all",
 	 .kind = CMD_FLAG,
 	 .target = offsetof(struct wanted, all),

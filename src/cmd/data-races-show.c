@@ -56,6 +56,11 @@ void cmd_data_races_print(const struct cmd_data_races *races, size_t top)
 	}
 	if (races->suppressed)
 		printf("%zu suppressed.\n", races->suppressed);
+	if (races->segments.created)
+		printf("Segments: %" PRIu64 " created, %" PRIu64 " kept at most, %" PRIu64
+		       " compared, with bitmaps of %" PRIu64 " pages at most.\n",
+		       races->segments.created, races->segments.most_kept, races->segments.compared,
+		       races->segments.pages);
 	if (races->stopped)
 		printf("Not all of the run was looked at: %s.\n", stop_text(races->stopped));
 	for (size_t i = 0; i < races->count && (!top || i < top); i++)

@@ -210,6 +210,14 @@ static int by_count(const void *a, const void *b)
 	return order ? order : strcmp(x->side[1].place, y->side[1].place);
 }
 
+static void add_segments(struct race_segment_figures *sum, const struct race_segment_figures *one)
+{
+	sum->created += one->created;
+	sum->most_kept += one->most_kept;
+	sum->compared += one->compared;
+	sum->pages += one->pages;
+}
+
 void cmd_data_races_group(struct cmd_data_races *out, const struct replay_races *races,
 			  const char *twin)
 {
@@ -227,6 +235,8 @@ void cmd_data_races_group(struct cmd_data_races *out, const struct replay_races 
 			const struct race_log_entry *e = &log->log->entry[k];
 			struct cmd_data_race r = {.rank = log->rank};
 
+			if (e->kind == RACE_LOG_SEGMENTS)
+				add_segments(&out->segments, &e->segments);
 			if (e->kind != RACE_LOG_RACE)
 				continue;
 			fill_access(&c, log, e, 0, &r.side[0]);

@@ -33,9 +33,10 @@ struct cmd_data_races {
 	struct cmd_data_race *race;
 	size_t count;
 	uint64_t all, dropped; /* found in all, and those of which nothing is known */
-	uint32_t stopped;      /* enum race_stop */
-	const char *left;      /* see struct replay_races */
-	size_t suppressed;     /* places that are not in the list */
+	struct race_segment_figures segments; /* if these were used */
+	uint32_t stopped;                     /* enum race_stop */
+	const char *left;                     /* see struct replay_races */
+	size_t suppressed;                    /* places that are not in the list */
 };
 
 void cmd_data_races_group(struct cmd_data_races *out, const struct replay_races *races,

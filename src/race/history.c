@@ -17,11 +17,11 @@
 void (*race_report)(const struct race_found *);
 struct race_figures race_done;
 
-static void (*tell)(const struct race_thread *t, uintptr_t address, size_t n, bool write,
+static void (*tell)(struct race_thread *t, uintptr_t address, size_t n, bool write,
 		    const void *site);
 
-void race_tell_all(void (*touched)(const struct race_thread *t, uintptr_t address, size_t n,
-				   bool write, const void *site))
+void race_tell_all(void (*touched)(struct race_thread *t, uintptr_t address, size_t n, bool write,
+				   const void *site))
 {
 	tell = touched;
 }

@@ -5,25 +5,35 @@
  * are in the file. It lives as long as the session: the two sides are of one version.
  *
  * S/races asks for it. If S/races-watch-NNNN-K is there, an array of addresses in ascending order,
- * it is a second pass: accesses to the 8 bytes at each of these are told instead of races.
+ * it is a second pass: accesses to the 8 bytes at each of these are told instead of races. If
+ * S/memory is there, a letter, it is about dependences: a unit of memory is 1 << (letter - 'a'). If
+ * S/segments is, RecPlay's way is used in the first pass.
  */
 #ifndef RACE_LOG_H
 #define RACE_LOG_H
 
 #include <stdint.h>
 
+#include "race/depend.h"
+#include "race/segments.h"
+
 #define RACE_LOG_MAGIC 0x52505241434531ull
 #define RACE_LOG_ENTRIES 65536u
 #define RACE_LOG_FRAMES 32
 #define RACE_LOG_TEXT 256
 
+#define RACE_LOG_MEMORY "memory"
+#define RACE_LOG_BY_SEGMENTS "segments"
+
 enum race_log_kind {
 	RACE_LOG_NONE,
-	RACE_LOG_MODULE, /* text: file; address: where it is loaded; value: its end */
-	RACE_LOG_THREAD, /* text: name; side[0]: its slot and first segment */
-	RACE_LOG_RACE,   /* address of 8 bytes; both sides; site, size of the second */
-	RACE_LOG_ACCESS, /* side[0]; address, size, value before it; site and frames */
-	RACE_LOG_BLOCK,  /* of the heap: address, size, site; side[0]: who allocated it */
+	RACE_LOG_MODULE,   /* text: file; address: where it is loaded; value: its end */
+	RACE_LOG_THREAD,   /* text: name; side[0]: its slot and first segment */
+	RACE_LOG_RACE,     /* address of 8 bytes; both sides; site, size of the second */
+	RACE_LOG_ACCESS,   /* side[0]; address, size, value before it; site and frames */
+	RACE_LOG_BLOCK,    /* of the heap: address, size, site; side[0]: who allocated it */
+	RACE_LOG_DEPEND,   /* figures of an engine, up to date at any time */
+	RACE_LOG_SEGMENTS, /* the same */
 };
 
 struct race_log_side {
@@ -38,6 +48,8 @@ struct race_log_entry {
 	union {
 		uint64_t frame[RACE_LOG_FRAMES]; /* return addresses, innermost first */
 		char text[RACE_LOG_TEXT];
+		struct race_depend_figures depend;
+		struct race_segment_figures segments;
 	};
 };
 

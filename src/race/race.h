@@ -42,6 +42,7 @@ enum race_stop {
 	RACE_GOES_ON,
 	RACE_STOP_THREADS, /* too many at a time */
 	RACE_STOP_MEMORY,  /* too many histories, or too much memory in use */
+	RACE_STOP_NUMBERS, /* depend.h: too many accesses of one thread */
 };
 
 /*
@@ -51,8 +52,8 @@ enum race_stop {
 int race_start(void (*found)(const struct race_found *)) __attribute__((warn_unused_result));
 
 /* Instead of looking for races: tells of every access that is made. Before race_thread_first(). */
-void race_tell_all(void (*touched)(const struct race_thread *t, uintptr_t address, size_t n,
-				   bool write, const void *site));
+void race_tell_all(void (*touched)(struct race_thread *t, uintptr_t address, size_t n, bool write,
+				   const void *site));
 
 /* Gives everything back; no thread may be inside. */
 void race_finish(void);

@@ -170,6 +170,7 @@ int race_start(void (*found)(const struct race_found *))
 	race_thread_count = 0;
 	race_why = RACE_GOES_ON;
 	race_report = found;
+	race_tell_all(NULL);
 	rc = race_arena_open();
 	if (rc)
 		return rc;

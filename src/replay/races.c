@@ -24,7 +24,7 @@
 
 /* The front's callbacks know nothing of whom they work for. */
 static struct replay_races *at_work;
-static bool second;
+static bool second, by_segments;
 
 static bool log_open(int dir, const char *name, struct replay_race_log *log)
 {
@@ -48,7 +48,7 @@ static bool log_open(int dir, const char *name, struct replay_race_log *log)
 	return false;
 }
 
-static void read_logs(const struct replay_front *f, struct replay_race_logs *logs)
+void replay_race_logs_read(const struct replay_front *f, struct replay_race_logs *logs)
 {
 	for (size_t i = 0; i < f->ranks; i++) {
 		unsigned rank = f->run->rank[i].rank;
@@ -69,7 +69,7 @@ static void read_logs(const struct replay_front *f, struct replay_race_logs *log
 	}
 }
 
-static void logs_close(struct replay_race_logs *logs)
+void replay_race_logs_close(struct replay_race_logs *logs)
 {
 	for (size_t i = 0; i < logs->count; i++)
 		munmap((void *)logs->log[i].log, logs->log[i].bytes);
@@ -111,6 +111,8 @@ static int prepare(const struct replay_front *f)
 {
 	int rc = replay_pass_write(f->session_fd, "races", "");
 
+	if (!rc && by_segments)
+		rc = replay_pass_write(f->session_fd, RACE_LOG_BY_SEGMENTS, "s");
 	for (size_t i = 0; second && i < at_work->found.count && !rc; i++)
 		rc = write_watch(f, &at_work->found.log[i]);
 	return rc;
@@ -119,7 +121,7 @@ static int prepare(const struct replay_front *f)
 static int keep(const struct replay_front *f, uint64_t started)
 {
 	(void)started;
-	read_logs(f, second ? &at_work->seen : &at_work->found);
+	replay_race_logs_read(f, second ? &at_work->seen : &at_work->found);
 	return 0;
 }
 
@@ -147,7 +149,7 @@ static int left(const struct replay_front *f, int code)
 
 	if (code != RP_EXIT_DIVERGED)
 		return code;
-	read_logs(f, logs);
+	replay_race_logs_read(f, logs);
 	if (!second && !count_races(logs))
 		return code;
 	if (!at_work->left)
@@ -177,12 +179,14 @@ static int run_pass(const struct trace_run *run, const char *twin, bool is_secon
 	return code ? code : replay_pass_run(&f, &pass);
 }
 
-int replay_races(const struct trace_run *run, const char *twin, struct replay_races *races)
+int replay_races(const struct trace_run *run, const char *twin, bool segments,
+		 struct replay_races *races)
 {
 	int code;
 
 	*races = (struct replay_races){0};
 	at_work = races;
+	by_segments = segments;
 	code = run_pass(run, twin, false);
 	if (!code && count_races(&races->found))
 		code = run_pass(run, twin, true);
@@ -194,8 +198,8 @@ int replay_races(const struct trace_run *run, const char *twin, struct replay_ra
 
 void replay_races_free(struct replay_races *races)
 {
-	logs_close(&races->found);
-	logs_close(&races->seen);
+	replay_race_logs_close(&races->found);
+	replay_race_logs_close(&races->seen);
 	free(races->left);
 	races->left = NULL;
 }

@@ -32,12 +32,18 @@ struct replay_races {
 };
 
 /*
- * `twin` is an absolute path; NULL: the program itself, in our Valgrind tool. 0, or the exit code
- * after saying why not; a replay that leaves the recording is none if something was found before.
+ * By RecPlay's segments instead of histories, if `segments`. `twin` is an absolute path; NULL: the
+ * program itself, in our Valgrind tool. 0, or the exit code after saying why not; a replay that
+ * leaves the recording is none if something was found before.
  */
-int replay_races(const struct trace_run *run, const char *twin, struct replay_races *races)
-	__attribute__((warn_unused_result));
+int replay_races(const struct trace_run *run, const char *twin, bool segments,
+		 struct replay_races *races) __attribute__((warn_unused_result));
 void replay_races_free(struct replay_races *races);
+
+/* Those that the processes of a replay have left in its session so far. */
+struct replay_front;
+void replay_race_logs_read(const struct replay_front *f, struct replay_race_logs *logs);
+void replay_race_logs_close(struct replay_race_logs *logs);
 
 /* The thread that had the slot then: its name, and how many of its segments came before. */
 const char *replay_race_thread(const struct replay_race_log *log, const struct race_log_side *side,

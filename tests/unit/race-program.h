@@ -218,7 +218,7 @@ static bool follows(const struct event *earlier, const struct event *e)
 }
 
 /* raced[i]: byte i is used by two accesses, one of them a write, and neither before the other. */
-static void race_oracle(const struct run *run, bool raced[MEMORY])
+static inline void race_oracle(const struct run *run, bool raced[MEMORY])
 {
 	static before_set before[MOST_EVENTS];
 	int last[THREADS];

@@ -22,15 +22,18 @@ static bool by_table(void)
 	return &reprise_atomics != NULL;
 }
 
-static void before(const volatile void *p, int order)
+/* Where dependences are looked for, it is an access like others. */
+static void before(const volatile void *p, size_t n, bool write, int order)
 {
-	if (order >= RELEASE && !by_table())
+	if (runtime_depends)
+		runtime_range((const void *)p, n, write, NULL);
+	else if (order >= RELEASE && !by_table())
 		reprise_race.release((const void *)p);
 }
 
 static void after(const volatile void *p, int order)
 {
-	if (order != RELAXED && order != RELEASE && !by_table())
+	if (order != RELAXED && order != RELEASE && !by_table() && !runtime_depends)
 		reprise_race.acquire((const void *)p);
 }
 
@@ -39,7 +42,7 @@ static void after(const volatile void *p, int order)
 	type __tsan_atomic##bits##_##name(volatile type *p, type v, int order)                     \
 	{                                                                                          \
 		type was;                                                                          \
-		before(p, order);                                                                  \
+		before(p, n, true, order);                                                         \
 		was = by_table() ? reprise_atomics.ours##n(p, v, order)                            \
 				 : hook_plain_##ours##n(p, v);                                     \
 		after(p, order);                                                                   \
@@ -53,7 +56,7 @@ static void after(const volatile void *p, int order)
 							  type v, int order, int failed)           \
 	{                                                                                          \
 		int done;                                                                          \
-		before(p, order);                                                                  \
+		before(p, n, true, order);                                                         \
 		done = by_table() ? reprise_atomics.swap##n(p, expected, v, order, failed)         \
 				  : hook_plain_swap##n(p, expected, v);                            \
 		after(p, done ? order : failed);                                                   \
@@ -67,13 +70,15 @@ static void after(const volatile void *p, int order)
 		volatile type *p, type expected, type v, int order, int failed);                   \
 	type __tsan_atomic##bits##_load(const volatile type *p, int order)                         \
 	{                                                                                          \
-		type v = by_table() ? reprise_atomics.load##n(p, order) : hook_plain_load##n(p);   \
+		type v;                                                                            \
+		before(p, n, false, RELAXED);                                                      \
+		v = by_table() ? reprise_atomics.load##n(p, order) : hook_plain_load##n(p);        \
 		after(p, order);                                                                   \
 		return v;                                                                          \
 	}                                                                                          \
 	void __tsan_atomic##bits##_store(volatile type *p, type v, int order)                      \
 	{                                                                                          \
-		before(p, order);                                                                  \
+		before(p, n, true, order);                                                         \
 		if (by_table())                                                                    \
 			reprise_atomics.store##n(p, v, order);                                     \
 		else                                                                               \
@@ -83,7 +88,7 @@ static void after(const volatile void *p, int order)
 							int order, int failed)                     \
 	{                                                                                          \
 		int done;                                                                          \
-		before(p, order);                                                                  \
+		before(p, n, true, order);                                                         \
 		done = by_table() ? reprise_atomics.swap##n(p, &expected, v, order, failed)        \
 				  : hook_plain_swap##n(p, &expected, v);                           \
 		after(p, done ? order : failed);                                                   \
@@ -113,7 +118,7 @@ void __tsan_atomic_thread_fence(int order)
 {
 	static char fence;
 
-	before(&fence, order);
+	before(&fence, 0, false, order);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	after(&fence, order);
 }

@@ -7,7 +7,9 @@
  */
 #include "hook/race/runtime.h"
 
+#include "race/depend.h"
 #include "race/inner.h"
+#include "race/segments.h"
 
 static struct race_thread nobody;
 
@@ -29,6 +31,13 @@ __attribute__((constructor(101))) static void reserve(void)
 		give_up();
 }
 
+/* Whatever the thread does next comes after an operation of synchronisation. */
+static void segment(void)
+{
+	if (runtime_segments)
+		race_segments_end(runtime_self);
+}
+
 static int start(int dir, const char *name, const char *watch,
 		 const struct hook_race_frames *frames)
 {
@@ -41,8 +50,10 @@ static int start(int dir, const char *name, const char *watch,
 	if (rc)
 		return rc;
 	runtime_watch_open(dir, watch, frames);
+	runtime_engine_open(dir);
 	runtime_log_modules();
 	runtime_self = race_thread_first();
+	segment();
 	runtime_log_thread(runtime_self, "0");
 	return 0;
 }
@@ -54,10 +65,14 @@ static void stop(void)
 
 static void *fork_child(const char *name)
 {
-	struct race_thread *t = race_stopped() ? NULL : race_thread_fork(runtime_self);
+	struct race_thread *t;
 
+	segment();
+	t = race_stopped() ? NULL : race_thread_fork(runtime_self);
 	if (t)
 		runtime_log_thread(t, name);
+	if (t && runtime_depends)
+		race_depend_fork(runtime_self, t);
 	runtime_log_stopped();
 	return t ? t : &nobody;
 }
@@ -65,30 +80,45 @@ static void *fork_child(const char *name)
 static void begin(void *child)
 {
 	runtime_self = child;
+	if (runtime_self != &nobody)
+		segment();
 }
 
 static void end(void)
 {
 	struct race_thread *t = runtime_self;
 
-	runtime_self = &nobody;
 	if (t == &nobody)
 		return;
+	segment();
+	runtime_self = &nobody;
 	race_thread_end(t);
 	race_thread_detach(t);
 	runtime_log_stopped();
 }
 
+static void depend(const void *object)
+{
+	if (runtime_depends)
+		race_depend_sync(runtime_self, object);
+}
+
 static void acquire(const void *object)
 {
-	if (runtime_self != &nobody)
-		race_acquire(runtime_self, object);
+	if (runtime_self == &nobody)
+		return;
+	segment();
+	race_acquire(runtime_self, object);
+	depend(object);
 }
 
 static void release(const void *object)
 {
-	if (runtime_self != &nobody)
-		race_release(runtime_self, object);
+	if (runtime_self == &nobody)
+		return;
+	segment();
+	depend(object);
+	race_release(runtime_self, object);
 }
 
 static void forget(const void *object)
@@ -99,18 +129,31 @@ static void forget(const void *object)
 
 static void *arrive(const void *object, uint32_t count)
 {
-	return runtime_self == &nobody ? NULL : race_barrier_arrive(runtime_self, object, count);
+	if (runtime_self == &nobody)
+		return NULL;
+	segment();
+	depend(object);
+	return race_barrier_arrive(runtime_self, object, count);
 }
 
 static void leave(const void *object, void *meeting)
 {
-	if (runtime_self != &nobody)
-		race_barrier_leave(runtime_self, object, meeting);
+	if (runtime_self == &nobody)
+		return;
+	segment();
+	race_barrier_leave(runtime_self, object, meeting);
+	depend(object);
 }
 
 static void reset(const void *address, size_t n)
 {
-	if (runtime_self != &nobody)
+	if (runtime_self == &nobody)
+		return;
+	if (runtime_depends)
+		race_depend_reset(runtime_self, (uintptr_t)address, n);
+	else if (runtime_segments)
+		race_segments_reset((uintptr_t)address, n);
+	else
 		race_reset(runtime_self, (uintptr_t)address, n);
 }
 

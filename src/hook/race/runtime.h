@@ -37,6 +37,10 @@ bool runtime_watch_open(int dir, const char *name, const struct hook_race_frames
 void runtime_watch_block(const void *p, size_t n, const void *site);
 extern bool runtime_watches;
 
+/* engines.c: others, if they are asked for. */
+void runtime_engine_open(int dir);
+extern bool runtime_depends, runtime_segments;
+
 /* runtime.c: memory becomes another's, or nobody's. */
 void runtime_block(const void *p, size_t n, const void *site);
 

@@ -86,7 +86,7 @@ static void tell(const struct race_thread *t, uintptr_t address, size_t n, bool 
 	runtime_log_put(e, RACE_LOG_ACCESS);
 }
 
-static void touched(const struct race_thread *t, uintptr_t address, size_t n, bool write,
+static void touched(struct race_thread *t, uintptr_t address, size_t n, bool write,
 		    const void *site)
 {
 	for (uint64_t cell = address & ~7ul; cell < address + n; cell += 8) {
