@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #define CKPT_MAGIC "RPRIMAGE"
-#define CKPT_VERSION 4
+#define CKPT_VERSION 5
 #define CKPT_PAGE 4096ul
 #define CKPT_SUFFIX ".image"
 
@@ -22,6 +22,7 @@
 #define CKPT_MOST_FDS 1024
 #define CKPT_SIGNALS 64
 #define CKPT_AUXV_WORDS 64
+#define CKPT_CPU_WORDS 16 /* for 1,024 processors */
 
 enum ckpt_section_kind {
 	CKPT_THREADS, /* struct ckpt_thread */
@@ -106,6 +107,7 @@ struct ckpt_thread {
 	uint64_t event;    /* of MPI, of this thread: it is taken before this one */
 	uint32_t name;     /* of the thread; empty for one that is not the program's */
 	uint32_t children; /* threads that it has made: those that are not here have ended */
+	uint64_t cpus[CKPT_CPU_WORDS]; /* on which it may run, as of sched_getaffinity(); 0: any */
 };
 
 struct ckpt_action {

@@ -32,6 +32,9 @@ static void note_thread(struct ckpt_thread *t, const ucontext_t *context, int ti
 	raw(SYS_arch_prctl, ARCH_GET_GS, &t->gs);
 	raw(SYS_prctl, PR_GET_TID_ADDRESS, &t->tid_address);
 	raw(SYS_get_robust_list, 0, &t->robust, &t->robust_bytes);
+	for (int i = 0; i < CKPT_CPU_WORDS; i++)
+		t->cpus[i] = 0;
+	raw(SYS_sched_getaffinity, 0, sizeof(t->cpus), t->cpus);
 	t->rseq = __rseq_size ? t->fs + (uint64_t)__rseq_offset : 0;
 	t->flags = (tid == hook_process.pid ? CKPT_THREAD_MAIN : 0) |
 		   (tid == hook_park.taker ? CKPT_THREAD_TAKER : 0);

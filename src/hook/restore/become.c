@@ -294,6 +294,8 @@ MOVED void restore_begin(struct restore *w, uint64_t index)
 
 	if (t->gs)
 		raw(SYS_arch_prctl, ARCH_SET_GS, t->gs);
+	/* Where they are not there any more it stays what it is. */
+	raw(SYS_sched_setaffinity, 0, sizeof(t->cpus), t->cpus);
 	raw(SYS_set_robust_list, t->robust, t->robust_bytes);
 	if (t->rseq) {
 		volatile uint32_t *word = (volatile uint32_t *)t->rseq;

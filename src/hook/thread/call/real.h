@@ -26,7 +26,7 @@
 	X(pthread_once) X(call_once) \
 	X(pthread_create) X(thrd_create) X(pthread_join) X(pthread_tryjoin_np) \
 	X(pthread_timedjoin_np) X(pthread_clockjoin_np) X(pthread_detach) X(pthread_cancel) \
-	X(pthread_getattr_np) \
+	X(pthread_getattr_np) X(pthread_getaffinity_np) X(pthread_setaffinity_np) \
 	X(flockfile) X(ftrylockfile) X(funlockfile)
 /* Of these there are two generations. */
 #define HOOK_SYNC_CONDS(X) \
