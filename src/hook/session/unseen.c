@@ -8,34 +8,24 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <time.h>
 
 #include "hook/common/process.h"
-
-#define NS_PER_SECOND 1000000000ull
+#include "hook/kit/time.h"
 
 static struct trace_unseen *slots;
 static struct trace_unseen nowhere;
 static uint64_t begun;
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * NS_PER_SECOND + (uint64_t)ts.tv_nsec;
-}
-
 __attribute__((constructor)) static void begin(void)
 {
-	begun = now_ns();
+	begun = hook_time_now();
 }
 
 static void fill(struct trace_unseen *f, const struct hook_unseen *u)
 {
 	const struct hook_thread *t = hook_self;
 
-	f->ns = now_ns() - begun;
+	f->ns = hook_time_now() - begun;
 	f->process = hook_process.process;
 	strncpy(f->key, u->key, sizeof(f->key) - 1);
 	strncpy(f->what, u->what, sizeof(f->what) - 1);

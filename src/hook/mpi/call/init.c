@@ -12,13 +12,13 @@
 #include <errno.h>
 #include <sched.h>
 #include <string.h>
-#include <time.h>
 
 #include "hook/common/end.h"
 #include "hook/common/process.h"
 #include "hook/image/image.h"
 #include "hook/input/value/input.h"
 #include "hook/kit/pages.h"
+#include "hook/kit/time.h"
 #include "hook/mpi/log/log.h"
 #include "hook/mpi/replay/replay.h"
 #include "hook/program/lookup.h"
@@ -134,19 +134,8 @@ const char *hook_mpi_call_name(uint32_t call)
 	return trace_call_name(call);
 }
 
-bool hook_mpi_in_status(int rc)
-{
-	int class = rc;
-
-	if (rc == MPI_SUCCESS)
-		return false;
-	hook_mpi_real.Error_class(rc, &class);
-	return class == MPI_ERR_IN_STATUS;
-}
-
 void hook_mpi_noise(struct hook_thread *t)
 {
-	struct timespec ts = {0, 0};
 	uint64_t x = hook_random_next(&t->noise);
 
 	if (x % 8 > 1)
@@ -155,8 +144,7 @@ void hook_mpi_noise(struct hook_thread *t)
 		sched_yield();
 		return;
 	}
-	ts.tv_nsec = (long)((x >> 8) % 200000);
-	nanosleep(&ts, NULL);
+	hook_time_nap((long)((x >> 8) % 200000));
 }
 
 void *hook_mpi_scratch(struct hook_thread *t, int which, size_t n)

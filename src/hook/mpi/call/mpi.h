@@ -337,8 +337,25 @@ static inline void hook_mpi_turn_pass(struct hook_thread *t)
 		hook_mpi_mode->turn_pass(t);
 }
 
-/* Is this MPI_ERR_IN_STATUS: some requests failed, others may be pending? */
-bool hook_mpi_in_status(int rc);
+/* The class of an error, which is all that MPI promises of it. */
+static inline int hook_mpi_class(int rc)
+{
+	int class = rc;
+
+	if (rc != MPI_SUCCESS)
+		hook_mpi_real.Error_class(rc, &class);
+	return class;
+}
+
+/* Was it cancelled? Only to be asked where MPI_Cancel was called. */
+static inline bool hook_mpi_is_cancelled(bool was_called, const MPI_Status *status)
+{
+	int cancelled = 0;
+
+	if (was_called)
+		hook_mpi_real.Test_cancelled(status, &cancelled);
+	return cancelled;
+}
 
 /* A random delay, if the user asked for noise. */
 void hook_mpi_noise(struct hook_thread *t);

@@ -16,14 +16,10 @@ void evaluate_outcome(struct trace_event *event, const struct evaluate_group *pe
 		      const MPI_Status *status)
 {
 	MPI_Count bytes = 0;
-	int class = rc;
 
 	/* Of the errors only this one tells which message it was. */
-	if (rc != MPI_SUCCESS) {
-		hook_mpi_top.Error_class(rc, &class);
-		if (class != MPI_ERR_TRUNCATE)
-			return;
-	}
+	if (rc != MPI_SUCCESS && hook_mpi_class(rc) != MPI_ERR_TRUNCATE)
+		return;
 	event->peer = evaluate_peer(peers, status->MPI_SOURCE);
 	if (event->peer < 0) {
 		event->peer = TRACE_NO_PEER;
@@ -130,15 +126,6 @@ static bool complete(struct evaluate *e, int i, bool stays, struct evaluate_requ
 	return active;
 }
 
-static bool was_cancelled(const struct evaluate_request *r, const MPI_Status *status)
-{
-	int flag = 0;
-
-	if (r->flags & EVALUATE_CANCEL)
-		hook_mpi_top.Test_cancelled(status, &flag);
-	return flag;
-}
-
 static void put_done(struct evaluate *e, const struct evaluate_request *r, int rc,
 		     const MPI_Status *status)
 {
@@ -154,7 +141,7 @@ static void put_done(struct evaluate *e, const struct evaluate_request *r, int r
 		event.peer = r->peer;
 		event.tag = r->tag;
 		event.bytes = r->bytes;
-	} else if (!e->last && was_cancelled(r, status)) {
+	} else if (!e->last && hook_mpi_is_cancelled(r->flags & EVALUATE_CANCEL, status)) {
 		event.kind = TRACE_EVENT_CANCEL;
 	} else if (!e->last && r->flags & EVALUATE_MUTE) {
 		event.peer = r->peer;

@@ -14,13 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "hook/common/end.h"
 #include "hook/kit/text.h"
 #include "hook/kit/lock.h"
 #include "hook/kit/pages.h"
+#include "hook/kit/time.h"
 #include "hook/mpi/replay/replay.h"
 #include "hook/session/session.h"
 #include "hook/thread/evaluate/stacks.h"
@@ -31,14 +31,6 @@ static struct evaluate *threads;
 static struct hook_lock threads_locked;
 static uint64_t seqs;
 static uint64_t epoch; /* CLOCK_MONOTONIC when the evaluation began */
-
-static uint64_t now(int clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 static void __attribute__((noreturn)) fail(struct hook_thread *t, const char *what, int rc)
 {
@@ -73,7 +65,7 @@ static void read_epoch(void)
 			text[0] = 0;
 		close(fd);
 	}
-	epoch = now(CLOCK_MONOTONIC) - (now(CLOCK_REALTIME) - strtoull(text, NULL, 10));
+	epoch = hook_time_now() - (hook_time_of(CLOCK_REALTIME) - strtoull(text, NULL, 10));
 }
 
 static struct evaluate *open_streams(struct hook_thread *t)
@@ -175,7 +167,7 @@ static void keep(struct evaluate *e, uint32_t n)
 void evaluate_ends(struct evaluate *e)
 {
 	e->seqs = 0;
-	e->time = now(CLOCK_MONOTONIC) - epoch;
+	e->time = hook_time_now() - epoch;
 }
 
 struct trace_event evaluate_event(const struct evaluate *e, uint32_t kind)
@@ -225,7 +217,7 @@ struct evaluate *evaluate_begin(struct hook_thread *t, const struct hook_mpi_act
 	if (act->kind == HOOK_ACT_COMM_FREE)
 		e->act.comm = *act->newcomm;
 	e->number = t->replay.events + 1;
-	e->time = now(CLOCK_MONOTONIC) - epoch;
+	e->time = hook_time_now() - epoch;
 	e->seqs = 0;
 	e->site = hook_stacks_site(hook_stacks_of(t), t->mpi.site);
 	if (hook_mpi_turns && act->kind != HOOK_ACT_WAIT && act->kind != HOOK_ACT_CHOICE)
@@ -267,7 +259,7 @@ static void turn_pass(struct hook_thread *t)
 
 	if (e->act.kind == HOOK_ACT_PROBE || e->act.kind == HOOK_ACT_MPROBE) {
 		keep(e, 1);
-		e->time = now(CLOCK_MONOTONIC) - epoch;
+		e->time = hook_time_now() - epoch;
 	}
 	hook_mpi_replay.turn_pass(t);
 }

@@ -203,11 +203,9 @@ static bool received(struct hook_thread *t, uint32_t kind, int source, MPI_Comm 
 static bool completed(struct hook_thread *t, struct hook_request *r, MPI_Status *status,
 		      bool retire)
 {
-	int cancelled = 0;
+	bool cancelled = hook_mpi_is_cancelled(r->flags & REQUEST_CANCEL, status);
 
 	(void)t;
-	if (r->flags & REQUEST_CANCEL)
-		hook_mpi_top.Test_cancelled(status, &cancelled);
 	if (retire && !cancelled && status->MPI_SOURCE >= 0)
 		takes(r->want.comm, status);
 	return false;

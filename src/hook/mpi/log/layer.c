@@ -32,11 +32,9 @@ static void received(struct hook_log *log, const struct hook_block *b, int rc, b
 {
 	struct trace_log_rec rec = {.kind = TRACE_LOG_MESSAGE, .error = rc, .gone = gone};
 	struct hook_block part;
-	int class = rc;
 
-	hook_mpi_real.Error_class(rc, &class);
 	/* Of the errors only this one has a message. */
-	if (rc == MPI_SUCCESS || class == MPI_ERR_TRUNCATE)
+	if (rc == MPI_SUCCESS || hook_mpi_class(rc) == MPI_ERR_TRUNCATE)
 		status_into(&rec, status);
 	part = hook_block_part(b, rec.count);
 	rec.bytes = hook_block_bytes(&part);

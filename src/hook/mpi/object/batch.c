@@ -37,7 +37,8 @@ bool hook_batch_has_completed(const struct hook_batch *b, const struct hook_mpi_
 {
 	if (rc == MPI_SUCCESS || o->requests[i] != b->before[i])
 		return true;
-	return hook_mpi_in_status(rc) && b->statuses[i].MPI_ERROR != MPI_ERR_PENDING;
+	return hook_mpi_class(rc) == MPI_ERR_IN_STATUS &&
+	       b->statuses[i].MPI_ERROR != MPI_ERR_PENDING;
 }
 
 void hook_batch_each(struct hook_batch *b, const struct hook_mpi_completion *o, int rc,
@@ -45,7 +46,7 @@ void hook_batch_each(struct hook_batch *b, const struct hook_mpi_completion *o, 
 				  void *arg),
 		     void *arg)
 {
-	bool in_status = hook_mpi_in_status(rc);
+	bool in_status = hook_mpi_class(rc) == MPI_ERR_IN_STATUS;
 
 	if (!b->before || (o->flag && !*o->flag && rc == MPI_SUCCESS))
 		return;

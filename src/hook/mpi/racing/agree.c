@@ -16,11 +16,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "hook/common/process.h"
 #include "hook/kit/text.h"
+#include "hook/kit/time.h"
 #include "hook/mpi/racing/racing.h"
 #include "hook/mpi/stamp/stamp.h"
 
@@ -28,23 +28,9 @@
 #define LEDGER "ledger"
 #define NOT_MAPPED "none\n"
 #define BOOT "/proc/sys/kernel/random/boot_id"
-#define COUNT_SECONDS 15
-#define WAIT_SECONDS 60
-
-static double now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
-}
-
-static void nap(void)
-{
-	struct timespec ts = {0, 500000};
-
-	nanosleep(&ts, NULL);
-}
+#define COUNT_NS 15000000000
+#define WAIT_NS 60000000000
+#define NAP_NS 500000
 
 static uint32_t number; /* of this process among those of its rank that got here */
 
@@ -83,7 +69,7 @@ struct mark {
 };
 
 /* A mark ends with its line. */
-static bool wait_for_mark(int rank, double deadline, struct mark *mark)
+static bool wait_for_mark(int rank, uint64_t deadline, struct mark *mark)
 {
 	char path[1200];
 	struct hook_text text = dir_in(path, sizeof(path));
@@ -96,16 +82,16 @@ static bool wait_for_mark(int rank, double deadline, struct mark *mark)
 		mark->bytes = read_all(path, mark->text, sizeof(mark->text));
 		if (mark->bytes > 0 && mark->text[mark->bytes - 1] == '\n')
 			return true;
-		if (now() > deadline)
+		if (hook_time_now() > deadline)
 			return false;
-		nap();
+		hook_time_nap(NAP_NS);
 	}
 }
 
 /* The answer that rank 0 gives. */
 static const char *count_marks(int world, const struct mark *mine)
 {
-	double deadline = now() + COUNT_SECONDS;
+	uint64_t deadline = hook_time_now() + COUNT_NS;
 	bool alike = mine->bytes > 0;
 	struct mark mark;
 
@@ -160,16 +146,16 @@ static int make_ledger(const char *link)
 }
 
 /* Waits for the link of rank 0, unless there is an answer already. */
-static bool find_ledger(const char *link, const char *answer, double deadline)
+static bool find_ledger(const char *link, const char *answer, uint64_t deadline)
 {
 	char target[100] = "", *word;
 
 	while (readlink(link, target, sizeof(target) - 1) < 0) {
 		enum racing_ride ride;
 
-		if (read_answer(answer, &ride) || now() > deadline)
+		if (read_answer(answer, &ride) || hook_time_now() > deadline)
 			return false;
-		nap();
+		hook_time_nap(NAP_NS);
 	}
 	word = strchr(target, ' ');
 	if (!word)
@@ -204,15 +190,15 @@ static bool leave_mark(int fd, const struct mark *mark)
 	return hook_write(fd, text, bytes) == (ssize_t)bytes;
 }
 
-static enum racing_ride wait_for_answer(const char *path, bool can, double deadline)
+static enum racing_ride wait_for_answer(const char *path, bool can, uint64_t deadline)
 {
 	enum racing_ride ride;
 
 	while (!read_answer(path, &ride)) {
-		if ((!can || now() > deadline) && symlink("no", path) != 0 &&
+		if ((!can || hook_time_now() > deadline) && symlink("no", path) != 0 &&
 		    access(hook_process.dir, W_OK) != 0)
 			return RACING_NO;
-		nap();
+		hook_time_nap(NAP_NS);
 	}
 	return ride;
 }
@@ -225,7 +211,7 @@ static bool is_in_world(void)
 
 enum racing_ride racing_agree(bool can, int world)
 {
-	double deadline = now() + WAIT_SECONDS;
+	uint64_t deadline = hook_time_now() + WAIT_NS;
 	int mark_fd = take_number(), ledger_fd = -1;
 	char answer[1200], link[1200];
 	struct hook_text text = dir_in(answer, sizeof(answer));

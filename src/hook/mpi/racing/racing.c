@@ -346,11 +346,8 @@ static bool racing_completed(struct hook_thread *t, struct hook_request *r, MPI_
 {
 	MPI_Comm comm = r->want.comm;
 	uint64_t post = r->post;
-	int cancelled = 0;
 
-	if (r->flags & REQUEST_CANCEL)
-		hook_mpi_top.Test_cancelled(status, &cancelled);
-	if (cancelled)
+	if (hook_mpi_is_cancelled(r->flags & REQUEST_CANCEL, status))
 		return false;
 	if ((r->flags & (REQUEST_WILD | REQUEST_KNOWN | REQUEST_PENDING)) ==
 	    (REQUEST_WILD | REQUEST_PENDING))

@@ -38,10 +38,8 @@ static void note_source(struct hook_thread *t, struct hook_request *r, const MPI
 /* A cancelled receive that had a source is written as well; true if it was cancelled. */
 static bool note_fate(struct hook_thread *t, struct hook_request *r, MPI_Status *status)
 {
-	int cancelled = 0;
+	bool cancelled = hook_mpi_is_cancelled(r->flags & REQUEST_CANCEL, status);
 
-	if (r->flags & REQUEST_CANCEL)
-		hook_mpi_top.Test_cancelled(status, &cancelled);
 	if (r->flags & REQUEST_KNOWN)
 		return cancelled;
 	if (r->flags & REQUEST_WILD)
@@ -344,7 +342,7 @@ static void note(struct hook_thread *t, const struct hook_mpi_completion *o, str
 		note_some(t, a->n, o->indices);
 	else if (o->poll)
 		record_note(t, TRACE_HIT, 0, 0);
-	else if (o->how == HOOK_ALL && b->before && hook_mpi_in_status(a->rc))
+	else if (o->how == HOOK_ALL && b->before && hook_mpi_class(a->rc) == MPI_ERR_IN_STATUS)
 		note_partial(t, b, o, a->rc);
 	if (o->keep && a->hit)
 		note_seen(t, *o->requests, b->statuses);

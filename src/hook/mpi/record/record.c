@@ -150,10 +150,8 @@ static void closing(struct hook_thread *t)
 const MPI_Status *record_told(int rc, const MPI_Status *status)
 {
 	static const MPI_Status nothing = {.MPI_SOURCE = MPI_UNDEFINED, .MPI_TAG = MPI_ANY_TAG};
-	int class = rc;
+	int class = hook_mpi_class(rc);
 
-	if (rc != MPI_SUCCESS)
-		hook_mpi_top.Error_class(rc, &class);
 	return class == MPI_SUCCESS || class == MPI_ERR_TRUNCATE ? status : &nothing;
 }
 

@@ -13,11 +13,11 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "hook/common/end.h"
 #include "hook/kit/pages.h"
+#include "hook/kit/time.h"
 #include "hook/mpi/replay/yield.h"
 #include "hook/session/session.h"
 
@@ -99,14 +99,6 @@ static uint32_t count(uint32_t *counter)
 	return hook_mpi_turns ? __atomic_add_fetch(counter, 1, __ATOMIC_RELAXED) : ++*counter;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 static bool is_counted(int peer, MPI_Comm comm)
 {
 	return matrix && comm == MPI_COMM_WORLD && peer >= 0 && peer < ranks &&
@@ -161,13 +153,12 @@ static uint32_t taken_by(int dest)
 static void pause_a_little(int pauses)
 {
 	int shift = pauses / NAPS_ALIKE < LONGEST_SHIFT ? pauses / NAPS_ALIKE : LONGEST_SHIFT;
-	struct timespec nap = {0, (long)NAP_NS << shift};
 	bool sleep = crowded || pauses > PAUSES_AWAKE;
 
 	for (int i = 0; i < (sleep ? 1 : LOOKS_PER_PAUSE) && hook_end_progress; i++)
 		hook_end_progress();
 	if (sleep)
-		nanosleep(&nap, NULL);
+		hook_time_nap((long)NAP_NS << shift);
 }
 
 /*
@@ -178,7 +169,7 @@ static void pause_a_little(int pauses)
 static void step_aside(int dest, uint32_t mine, const struct replay_slot *receiver)
 {
 	uint32_t taken = taken_by(dest), before = taken;
-	uint64_t seen = 0, since = now_ns();
+	uint64_t seen = 0, since = hook_time_now();
 	int pauses = 0, in_vain = 0;
 
 	for (; is_ahead(dest, mine, taken, receiver); before = taken, taken = taken_by(dest)) {
@@ -188,9 +179,10 @@ static void step_aside(int dest, uint32_t mine, const struct replay_slot *receiv
 			events = __atomic_load_n(&receiver->events, __ATOMIC_RELAXED);
 		if (taken != before || events != seen) {
 			seen = events;
-			since = now_ns();
+			since = hook_time_now();
 			in_vain = 0;
-		} else if (++in_vain > PAUSES_IN_VAIN && now_ns() - since > LONGEST_PAUSE_NS) {
+		} else if (++in_vain > PAUSES_IN_VAIN &&
+			   hook_time_now() - since > LONGEST_PAUSE_NS) {
 			indulgence[dest] = indulgence[dest] * 2 + CLOSE;
 			return;
 		}

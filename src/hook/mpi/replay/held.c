@@ -13,12 +13,12 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include <time.h>
 
 #include "hook/kit/text.h"
 #include "hook/kit/lock.h"
 #include "hook/kit/pages.h"
 #include "hook/kit/table.h"
+#include "hook/kit/time.h"
 #include "hook/session/session.h"
 
 #define FIRST_MARKS 16
@@ -155,35 +155,26 @@ static uint64_t events_of_all(void)
 	return sum;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
-
 /* True if the permit has come; false if nothing moved for long. */
 static bool look_for(int peer, int tag)
 {
-	uint64_t seen = events_of_all(), since = now_ns();
-	struct timespec nap = {0, NAP_NS};
+	uint64_t seen = events_of_all(), since = hook_time_now();
 	int there = 0;
 
-	for (int tries = 0; now_ns() - since < LONGEST_WAIT_NS; tries++) {
+	for (int tries = 0; hook_time_now() - since < LONGEST_WAIT_NS; tries++) {
 		uint64_t events = events_of_all();
 
 		below.Iprobe(peer, tag, permits, &there, MPI_STATUS_IGNORE);
 		if (there)
 			return true;
 		if (events != seen ||
-		    (now_ns() - since > LONGEST_WAIT_NS / 2 && hook_session_is_held()))
-			since = now_ns();
+		    (hook_time_now() - since > LONGEST_WAIT_NS / 2 && hook_session_is_held()))
+			since = hook_time_now();
 		seen = events;
 		if (tries < PATIENT_TRIES)
 			sched_yield();
 		else
-			nanosleep(&nap, NULL);
+			hook_time_nap(NAP_NS);
 	}
 	return false;
 }

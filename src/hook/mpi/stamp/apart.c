@@ -11,13 +11,9 @@
 /* A message that was too long has come as well. */
 static bool has_come(int source, int rc)
 {
-	int class = rc;
-
 	if (source < 0 || (uint32_t)source >= stamp_clock.ranks)
 		return false;
-	if (rc != MPI_SUCCESS)
-		stamp_below.Error_class(rc, &class);
-	return rc == MPI_SUCCESS || class == MPI_ERR_TRUNCATE;
+	return rc == MPI_SUCCESS || hook_mpi_class(rc) == MPI_ERR_TRUNCATE;
 }
 
 static void came(int source, int tag, uint64_t key, int rc)

@@ -51,11 +51,7 @@ static void deliver(struct stamp_request *r, MPI_Status *status, int rc)
 /* MPI says that r is complete. */
 static void complete(struct stamp_request *r, MPI_Status *status, int rc)
 {
-	int cancelled = 0;
-
-	if (r->flags & STAMP_CANCEL)
-		stamp_below.Test_cancelled(status, &cancelled);
-	if (r->flags & STAMP_RECV && !cancelled)
+	if (r->flags & STAMP_RECV && !hook_mpi_is_cancelled(r->flags & STAMP_CANCEL, status))
 		deliver(r, status, rc);
 	if (r->flags & STAMP_FLOW)
 		stamp_flow_heard(r, rc);
@@ -137,7 +133,7 @@ static int look_at(const struct hook_mpi_completion *o)
 {
 	struct stamp_request *r = stamp_request_find(*o->requests);
 	MPI_Status local, *status = o->statuses;
-	int cancelled = 0, rc;
+	int rc;
 
 	if (!r || !(r->flags & STAMP_ACTIVE))
 		return stamp_below.Request_get_status(*o->requests, o->flag, status);
@@ -146,9 +142,7 @@ static int look_at(const struct hook_mpi_completion *o)
 	rc = stamp_below.Request_get_status(*o->requests, o->flag, status);
 	if (rc != MPI_SUCCESS || !*o->flag || !(r->flags & STAMP_RECV))
 		return rc;
-	if (r->flags & STAMP_CANCEL)
-		stamp_below.Test_cancelled(status, &cancelled);
-	if (!cancelled)
+	if (!hook_mpi_is_cancelled(r->flags & STAMP_CANCEL, status))
 		deliver(r, status, rc);
 	return rc;
 }

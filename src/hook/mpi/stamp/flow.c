@@ -215,10 +215,7 @@ static void synchronised(MPI_Comm comm)
 /* Has MPI refused to begin, because of an argument? Then no other rank can have ended it. */
 static bool is_refused(int rc)
 {
-	int class = rc;
-
-	stamp_below.Error_class(rc, &class);
-	switch (class) {
+	switch (hook_mpi_class(rc)) {
 	case MPI_ERR_BUFFER:
 	case MPI_ERR_COUNT:
 	case MPI_ERR_TYPE:

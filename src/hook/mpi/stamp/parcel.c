@@ -115,12 +115,9 @@ int stamp_wrap_recv(struct stamp_parcel *p, struct stamp_request *r, struct hook
 
 void stamp_came_without_clock(MPI_Comm comm, uint64_t key, int tag, int source, int rc)
 {
-	int class = rc, sender;
+	bool came = hook_mpi_class(rc) == MPI_ERR_TRUNCATE;
+	int sender = came ? stamp_comm_sender(comm, source) : -1;
 
-	if (rc == MPI_SUCCESS)
-		return;
-	stamp_below.Error_class(rc, &class);
-	sender = class == MPI_ERR_TRUNCATE ? stamp_comm_sender(comm, source) : -1;
 	if (sender < 0)
 		return;
 	hook_clock_missed(&stamp_clock, (uint32_t)sender);
