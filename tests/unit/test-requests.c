@@ -49,13 +49,47 @@ static int dup_type(MPI_Datatype type, MPI_Datatype *copy)
 	return MPI_SUCCESS;
 }
 
+static struct hook_request *begin(uint64_t number, uint32_t flags, enum hook_mpi_post how)
+{
+	MPI_Request request = handle(number);
+	struct hook_mpi_receive want = {.post = how,
+					.source = flags & REQUEST_WILD ? MPI_ANY_SOURCE : 3,
+					.tag = 4,
+					.request = &request};
+	struct hook_request *r;
+
+	assert_true(hook_requests_begin(&want, 0));
+	r = hook_requests_find(request);
+	assert_non_null(r);
+	assert_int_equal(r->want.tag, 4);
+	return r;
+}
+
+static struct hook_request *prepare(uint64_t number, uint32_t flags)
+{
+	struct hook_request *r = begin(number, flags, HOOK_PREPARED);
+
+	assert_int_equal(r->flags, REQUEST_PERSISTENT | flags);
+	return r;
+}
+
 static struct hook_request *post(uint64_t number, uint32_t flags)
 {
-	struct hook_request *r = hook_requests_add(handle(number), flags);
+	struct hook_request *r = begin(number, flags, HOOK_POSTED);
 
-	assert_non_null(r);
-	hook_requests_post(r);
+	assert_int_equal(r->flags, REQUEST_ACTIVE | flags);
 	return r;
+}
+
+static void nothing_is_kept_of_a_receive_from_nobody(void **state)
+{
+	MPI_Request request = handle(1);
+	struct hook_mpi_receive want = {
+		.post = HOOK_POSTED, .source = MPI_PROC_NULL, .request = &request};
+
+	(void)state;
+	assert_true(hook_requests_begin(&want, 0));
+	assert_null(hook_requests_find(request));
 }
 
 static int empty(void **state)
@@ -148,15 +182,13 @@ static void numbers_are_taken_without_a_post(void **state)
 
 static void a_persistent_one_is_posted_again(void **state)
 {
-	struct hook_mpi_receive want = {.source = 3, .tag = 4};
-	struct hook_request *r = hook_requests_add(handle(1), REQUEST_PERSISTENT | REQUEST_WILD);
+	struct hook_request *r = prepare(1, REQUEST_WILD);
 	uint64_t last = 0;
 
 	(void)state;
 	hook_mpi_real.Type_dup = dup_type;
-	hook_requests_keep(r, &want);
+	hook_requests_keep(handle(1));
 	assert_int_equal(dups, 1);
-	assert_int_equal(r->want.tag, 4);
 	assert_null(hook_requests_first_open());
 	for (int i = 0; i < 3; i++) {
 		hook_requests_post(r);
@@ -202,7 +234,7 @@ static void a_handle_that_is_taken_belongs_to_the_next(void **state)
 	(void)state;
 	hook_mpi_turns = true;
 	first = post(1, REQUEST_WILD);
-	idle = hook_requests_add(handle(2), REQUEST_PERSISTENT);
+	idle = prepare(2, 0);
 	hook_requests_take(3, requests, taken);
 	assert_null(hook_requests_find(handle(1)));
 	assert_ptr_equal(hook_requests_taken(requests[0], &taken[0]), first);
@@ -233,7 +265,8 @@ static void a_persistent_one_that_was_taken_comes_back(void **state)
 
 	(void)state;
 	hook_mpi_turns = true;
-	r = post(7, REQUEST_PERSISTENT);
+	r = prepare(7, 0);
+	hook_requests_post(r);
 	hook_requests_take(1, &request, &taken);
 	hook_requests_retire(r);
 	taken = 0;
@@ -285,6 +318,8 @@ static void anything_in_any_order(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(nothing_is_kept_of_a_receive_from_nobody, empty,
+						empty),
 		cmocka_unit_test_setup_teardown(found_until_it_has_completed, empty, empty),
 		cmocka_unit_test_setup_teardown(a_handle_that_comes_again_is_another_request, empty,
 						empty),

@@ -1,12 +1,49 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Blocking calls as both modes make them. Where threads take turns a blocking call would keep its
- * turn for as long as it blocks; so it is made of a post in its turn and a wait outside.
+ * turn for as long as it blocks; so it is made of a post in its turn and a wait outside. Where it
+ * must not keep its core, it is made of polls: the one that succeeds is the call, so an error is
+ * raised once, as the blocking call would raise it.
  */
 #include "hook/mpi/call/mpi.h"
+
+#include <sched.h>
+
 #include "hook/mpi/replay/credit.h"
 #include "hook/mpi/replay/held.h"
 #include "hook/mpi/replay/yield.h"
+
+/* If the sender is at work on another core, an early yield does not pay. */
+#define POLLS_BEFORE_YIELD 64
+
+static void poll_failed(int *polls)
+{
+	if (++*polls > POLLS_BEFORE_YIELD)
+		sched_yield();
+}
+
+int hook_mpi_complete_by_polls(const struct hook_mpi_calls *mpi, struct hook_mpi_completion o)
+{
+	int done = 0, polls = 0, rc;
+
+	o.poll = true;
+	if (!o.flag)
+		o.flag = &done;
+	while ((rc = hook_mpi_complete(mpi, &o)) == MPI_SUCCESS && !*o.flag)
+		poll_failed(&polls);
+	return rc;
+}
+
+int hook_mpi_probe_by_polls(const struct hook_mpi_calls *mpi, struct hook_mpi_probe o)
+{
+	int there = 0, polls = 0, rc;
+
+	o.poll = true;
+	o.flag = &there;
+	while ((rc = hook_mpi_probe(mpi, &o)) == MPI_SUCCESS && !there)
+		poll_failed(&polls);
+	return rc;
+}
 
 static int source_for(struct hook_thread *t, int source)
 {
@@ -14,9 +51,9 @@ static int source_for(struct hook_thread *t, int source)
 								 : source;
 }
 
-int hook_mpi_receive_in_turn(struct hook_thread *t, const struct hook_mpi_receive *asked)
+int hook_mpi_receive_in_turn(struct hook_thread *t, struct hook_mpi_receive *o)
 {
-	struct hook_mpi_receive own = *asked, *o = &own;
+	struct hook_mpi_receive post;
 	MPI_Request request;
 	int rc;
 
@@ -25,17 +62,22 @@ int hook_mpi_receive_in_turn(struct hook_thread *t, const struct hook_mpi_receiv
 	/* Where the call itself would fail at once, nothing is waited for. */
 	if (hook_yields && o->count >= 0 && o->type != MPI_DATATYPE_NULL &&
 	    (hook_held_has_marks(t) || !hook_credit_is_sent(o->source, o->comm))) {
-		rc = hook_yield_probe(o->source, o->tag, o->comm, NULL, MPI_STATUS_IGNORE);
+		rc = hook_mpi_probe_by_polls(&hook_mpi_top,
+					     (struct hook_mpi_probe){.source = o->source,
+								     .tag = o->tag,
+								     .comm = o->comm,
+								     .status = MPI_STATUS_IGNORE});
 		if (rc != MPI_SUCCESS)
 			return rc;
 	}
 	if (!hook_mpi_turns)
 		return hook_mpi_receive(&hook_mpi_top, o);
-	o->post = HOOK_POSTED;
-	o->request = &request;
-	rc = hook_mpi_receive(&hook_mpi_top, o);
+	post = *o;
+	post.post = HOOK_POSTED;
+	post.request = &request;
+	rc = hook_mpi_receive(&hook_mpi_top, &post);
 	hook_mpi_turn_pass(t);
-	return rc == MPI_SUCCESS ? hook_mpi_wait(&request, o->status) : rc;
+	return rc == MPI_SUCCESS ? hook_yield_wait(&request, o->status) : rc;
 }
 
 struct hook_mpi_receive hook_mpi_receive_half(const struct hook_mpi_exchange *o)
@@ -79,8 +121,8 @@ int hook_mpi_exchange_by_parts(const struct hook_mpi_calls *mpi, struct hook_thr
 	hook_mpi_turn_pass(t);
 	if (rc != MPI_SUCCESS)
 		return rc;
-	rc = hook_mpi_wait(&receive, o->status);
-	second = hook_mpi_wait(&send, MPI_STATUS_IGNORE);
+	rc = hook_yield_wait(&receive, o->status);
+	second = hook_yield_wait(&send, MPI_STATUS_IGNORE);
 	return rc != MPI_SUCCESS ? rc : second;
 }
 
@@ -142,9 +184,8 @@ int hook_mpi_pack_first(struct hook_thread *t, struct hook_mpi_exchange *o)
 	return rc;
 }
 
-int hook_mpi_exchange_in_turn(struct hook_thread *t, const struct hook_mpi_exchange *asked)
+int hook_mpi_exchange_in_turn(struct hook_thread *t, struct hook_mpi_exchange *o)
 {
-	struct hook_mpi_exchange own = *asked, *o = &own;
 	bool large = !o->replace && (o->sendcount > INT_MAX || o->recvcount > INT_MAX);
 	bool parts = hook_mpi_turns || large;
 	int rc = parts && o->replace ? hook_mpi_pack_first(t, o) : MPI_SUCCESS;

@@ -36,6 +36,21 @@ OPERATIONS = {
     "start": ("hook_mpi_start", r"Start(all)?"),
     "release": ("hook_mpi_release", r"Request_free|Cancel"),
 }
+# Operations that are events whatever becomes of them: what counts for the digest, and what is told of
+# them (struct hook_mpi_act). Their wrappers begin and end the event. Probes and completions may be polls.
+FRAMES = {
+    "receive": ("o.source, o.tag, (uint64_t)o.count",
+                ".peer = o.source, .tag = o.tag, .comm = o.comm, .request = o.request"),
+    "exchange": ("o.source, o.recvtag, hook_mpi_exchange_digest(&o)",
+                 ".peer = o.dest, .tag = o.sendtag, .want_peer = o.source, .want_tag = o.recvtag, "
+                 ".count = o.dest >= 0 ? o.sendcount : 0, .type = o.sendtype, .comm = o.comm, "
+                 ".request = o.request"),
+    "start": ("HOOK_NO_PEER, HOOK_NO_TAG, hook_mpi_start_digest(&o)",
+              ".count = o.count, .request = o.requests"),
+    "release": ("HOOK_NO_PEER, HOOK_NO_TAG, 0", ".request = o.request"),
+    "Test_cancelled": ("HOOK_NO_PEER, HOOK_NO_TAG, 0", None),
+}
+ACTS = {"Start": "START", "Startall": "START", "Request_free": "FREE", "Cancel": "CANCEL"}
 # Members of the structs by the names of arguments; others have the same name.
 COMPLETE_MEMBERS = {"request": "requests", "array_of_requests": "requests", "incount": "count",
                     "index": "indices", "array_of_indices": "indices", "status": "statuses",
@@ -131,6 +146,10 @@ class Call:
     def act_kind(self):
         """What the call does (enum hook_mpi_act_kind without HOOK_ACT_), or None."""
         name = self.mode_name()
+        if self.kind == "mode":
+            kind = {"receive": "RECV", "exchange": "EXCHANGE"}.get(self.operation())
+            post = {"HOOK_POSTED": "I{}", "HOOK_PREPARED": "{}_INIT"}.get(self.traits().get("post"), "{}")
+            return post.format(kind) if kind else ACTS.get(name)
         if name in SILENT or self.kind not in ("send", "post", "event"):
             return None
         if self.kind in ("send", "post"):
@@ -162,6 +181,8 @@ class Call:
     def act(self):
         """Fills the members of struct hook_mpi_act that this call has."""
         members = [f".kind = HOOK_ACT_{self.act_kind()}"]
+        if self.kind == "mode":
+            return ", ".join(members + [FRAMES[self.operation()][1]])
         if self.mode_name().removesuffix("_init") in ("Ssend", "Issend"):
             members.append(".sync = true")
         members.append(f".peer = {self.pick(PEERS, 'HOOK_NO_PEER')}")
@@ -218,13 +239,15 @@ class Call:
             by_value = name == "request" and "*" not in params[name]
             yield name, by_value, MEMBERS.get(operation, {}).get(name, name).split()
 
-    def fill(self):
-        """The struct of its operation, from its arguments."""
+    def fill(self, wanted=False):
+        """The struct of its operation, from its arguments; a mode wants all statuses of messages."""
         members = [f".{m} = {v}" for m, v in self.traits().items() if v != "false"]
         if self.operation() in ("complete", "start") and not {"count", "incount"} & set(self.names):
             members.append(".count = 1")
         for name, by_value, there in self.members():
             members += [f".{m} = {'&' if by_value else ''}{name}" for m in there]
+        if wanted and ".status = status" in members:
+            members[members.index(".status = status")] = ".status = hook_mpi_wanted(status, &ignored)"
         return f"struct {OPERATIONS[self.operation()][0]} o = {{{', '.join(members)}}};"
 
     def perform(self):
@@ -249,7 +272,25 @@ class Call:
     def noted(self):
         if not self.act_kind():
             return ""
-        return "\tif (hook_mpi_mode->noted)\n\t\thook_mpi_mode->noted(t, rc);\n"
+        status = "o.status" if self.operation() in ("receive", "exchange") and self.kind == "mode" else "NULL"
+        return f"\tif (hook_mpi_mode->noted)\n\t\thook_mpi_mode->noted(t, rc, {status});\n"
+
+    def decide(self):
+        """The call as the mode makes it."""
+        mode = f"hook_mpi_mode->{self.mode_name()}({self.args('t')})"
+        text = ""
+        if self.operation():
+            mode = f"hook_mpi_mode->{self.operation()}(t, &o)"
+            text = ("\tMPI_Status ignored;\n" if "hook_mpi_wanted" in self.fill(True) else "")
+            text += f"\t{self.fill(True)}\n\n"
+        if self.name in HOT:
+            mode = ("HOOK_LIKELY(hook_mpi_mode == &hook_mpi_record)\n"
+                    f"\t\t? hook_mpi_record.{self.operation()}(t, &o) : {mode}")
+        frame = FRAMES.get(self.operation() or self.name)
+        if not frame:
+            return f"{text}\trc = {mode};\n"
+        return (text + self.noting() + f"\thook_mpi_begin(t, {frame[0]});\n\trc = {mode};\n"
+                + self.noted() + "\thook_mpi_end(t);\n")
 
     def frees(self):
         return self.name in ("Comm_free", "Comm_disconnect")
@@ -293,19 +334,15 @@ def body(call):
                 "\thook_mpi_frame = 0;\n\thook_depth--;\n\treturn rc;\n")
     text = "\tstruct hook_thread *t;\n\tint rc;\n\n" + inside(real)
     if call.kind == "mode":
-        decide = f"\trc = hook_mpi_mode->{call.mode_name()}({call.args('t')});\n"
-        if call.operation():
-            mode = f"hook_mpi_mode->{call.operation()}(t, &o)"
-            decide = f"\t{{\n\t\t{call.fill()}\n\n\t\trc = {mode};\n\t}}\n"
+        decide = f"\t{{\n{call.decide()}\t}}\n"
         if call.name in HOT:
             quick = call.args('t').replace(" source,", "")
             decide = ("\tif (HOOK_LIKELY(record_quick) && source == MPI_ANY_SOURCE) {\n"
                       f"\t\trc = quick_record_{call.name}({quick});\n"
-                      "\t} else if (replay_quick && source == MPI_ANY_SOURCE) {\n"
+                      "\t} else if (replay_quick && source == MPI_ANY_SOURCE &&\n"
+                      "\t\t   HOOK_LIKELY(quick_replay_is_source_next(t, comm))) {\n"
                       f"\t\trc = quick_replay_{call.name}({quick});\n"
-                      f"\t}} else {{\n\t\t{call.fill()}\n\n"
-                      "\t\trc = HOOK_LIKELY(hook_mpi_mode == &hook_mpi_record)\n"
-                      f"\t\t\t? hook_mpi_record.{call.operation()}(t, &o) : {mode};\n\t}}\n")
+                      f"\t}} else {{\n{call.decide()}\t}}\n")
         return (text
                 + f"\tt = hook_mpi_enter(CALL_{call.name}, __builtin_return_address(0));\n"
                 + decide + "\thook_mpi_leave(t);\n\treturn rc;\n")

@@ -152,6 +152,8 @@ enum hook_mpi_act_kind {
 	HOOK_ACT_PROBE,
 	HOOK_ACT_MPROBE,
 	HOOK_ACT_START,
+	HOOK_ACT_FREE,
+	HOOK_ACT_CANCEL,
 	HOOK_ACT_WAIT,
 	HOOK_ACT_CHOICE,
 	HOOK_ACT_COLL,
@@ -168,7 +170,7 @@ struct hook_mpi_act {
 	bool poll;               /* Iprobe, Test… */
 	int peer, tag;           /* dest, source or root; HOOK_NO_PEER */
 	int want_peer, want_tag; /* of an exchange: what it receives */
-	MPI_Count count;         /* of `type`; 0 if that is not to be looked at. START: requests */
+	MPI_Count count; /* of `type`; 0 if that is not to be looked at. START: of requests */
 	MPI_Datatype type;
 	MPI_Comm comm;
 	MPI_Comm *newcomm;
@@ -193,18 +195,23 @@ struct hook_mpi_mode {
 	   to be freed; may be NULL */
 	void (*comm_created)(struct hook_thread *t, MPI_Comm parent, MPI_Comm created);
 	void (*comm_freeing)(struct hook_thread *t, MPI_Comm comm);
-	/* a call that the mode does not decide is about to be made, has returned; may be NULL */
+	/* a call is about to be made, has returned; not probe and complete; may be NULL */
 	void (*noting)(struct hook_thread *t, const struct hook_mpi_act *act);
-	void (*noted)(struct hook_thread *t, int rc);
+	void (*noted)(struct hook_thread *t, int rc, const MPI_Status *status);
 	/* MPI_Init has returned, MPI_Finalize is about to be called */
 	void (*opened)(struct hook_thread *t, int world, int level);
 	void (*closing)(struct hook_thread *t);
-	/* what becomes of these is the mode's choice; it may change the structs */
-	int (*receive)(struct hook_thread *t, const struct hook_mpi_receive *o);
-	int (*exchange)(struct hook_thread *t, const struct hook_mpi_exchange *o);
-	int (*probe)(struct hook_thread *t, const struct hook_mpi_probe *o);
+	/*
+	 * What becomes of these is the mode's choice. It may change structs that are not const, in
+	 * which a status is wanted even if the program ignores it. The wrapper begins and ends the
+	 * event, but for those that may be polls, which are events once they have succeeded.
+	 */
+	int (*receive)(struct hook_thread *t, struct hook_mpi_receive *o);
+	int (*exchange)(struct hook_thread *t, struct hook_mpi_exchange *o);
 	int (*start)(struct hook_thread *t, const struct hook_mpi_start *o);
 	int (*release)(struct hook_thread *t, const struct hook_mpi_release *o);
+	/* these may be polls */
+	int (*probe)(struct hook_thread *t, struct hook_mpi_probe *o);
 	int (*complete)(struct hook_thread *t, const struct hook_mpi_completion *o);
 	HOOK_MPI_MODE_CALLS
 };
@@ -337,6 +344,12 @@ static inline void hook_mpi_turn_pass(struct hook_thread *t)
 		hook_mpi_mode->turn_pass(t);
 }
 
+/* The status of a call that the program may not want. */
+static inline MPI_Status *hook_mpi_wanted(MPI_Status *status, MPI_Status *ignored)
+{
+	return status == MPI_STATUS_IGNORE ? ignored : status;
+}
+
 /* The class of an error, which is all that MPI promises of it. */
 static inline int hook_mpi_class(int rc)
 {
@@ -364,8 +377,12 @@ void hook_mpi_noise(struct hook_thread *t);
 void *hook_mpi_scratch(struct hook_thread *t, int which, size_t n);
 
 /* The blocking calls, in a turn where threads take turns. Shared by the modes. */
-int hook_mpi_receive_in_turn(struct hook_thread *t, const struct hook_mpi_receive *asked);
-int hook_mpi_exchange_in_turn(struct hook_thread *t, const struct hook_mpi_exchange *asked);
+int hook_mpi_receive_in_turn(struct hook_thread *t, struct hook_mpi_receive *o);
+int hook_mpi_exchange_in_turn(struct hook_thread *t, struct hook_mpi_exchange *o);
+
+/* The same as the blocking call, by polls, which let go of the core after a while. */
+int hook_mpi_complete_by_polls(const struct hook_mpi_calls *mpi, struct hook_mpi_completion o);
+int hook_mpi_probe_by_polls(const struct hook_mpi_calls *mpi, struct hook_mpi_probe o);
 
 /* An exchange as two messages. If it replaces its buffer, the data to send are packed first. */
 int hook_mpi_exchange_by_parts(const struct hook_mpi_calls *mpi, struct hook_thread *t,

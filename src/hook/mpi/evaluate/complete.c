@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Evaluation: the calls that start and complete requests. The requests are copied before a call,
+ * Evaluation: starting, completing and releasing requests. The requests are copied before a call,
  * since MPI replaces those that complete. If threads take turns, the entries leave the table before
  * the call, because another thread may get a handle again as soon as MPI has freed it. Entries that
  * have not completed go back.
@@ -226,7 +226,7 @@ static void choose_one(struct hook_batch *b, int i, int rc, MPI_Status *status, 
 }
 
 /* After Request_get_status the program knows that it has completed; but the request stays. */
-static int evaluate_complete(struct hook_thread *t, const struct hook_mpi_completion *o)
+int evaluate_complete(struct hook_thread *t, const struct hook_mpi_completion *o)
 {
 	bool choice = o->how == HOOK_ANY || o->how == HOOK_SOME;
 	struct hook_mpi_completion ours = *o;
@@ -302,34 +302,18 @@ static void put_start(struct evaluate *e, MPI_Request request)
 		evaluate_put(e, &event);
 }
 
-static void put_starts(struct evaluate *e, const struct hook_mpi_start *o)
+void evaluate_note_starts(struct evaluate *e)
 {
-	for (int i = 0; i < o->count; i++)
-		put_start(e, o->requests[i]);
+	for (int i = 0; i < e->act.count; i++)
+		put_start(e, e->act.request[i]);
 }
 
-static int evaluate_start(struct hook_thread *t, const struct hook_mpi_start *o)
-{
-	struct hook_mpi_act act = {.kind = HOOK_ACT_START, .count = o->count};
-	struct evaluate *e = evaluate_begin(t, &act);
-	int rc;
-
-	if (e->last) {
-		put_starts(e, o);
-		evaluate_flush(e);
-	}
-	rc = hook_mpi_replay.start(t, o);
-	if (!e->last && rc == MPI_SUCCESS)
-		put_starts(e, o);
-	return rc;
-}
-
-static void note_cancel(MPI_Request request)
+void evaluate_note_cancel(struct evaluate *e)
 {
 	struct evaluate_request *r;
 
 	evaluate_requests_lock();
-	r = evaluate_request_find(request);
+	r = evaluate_request_find(*e->act.request);
 	if (r)
 		r->flags |= EVALUATE_CANCEL;
 	evaluate_requests_unlock();
@@ -351,10 +335,9 @@ static bool is_open_receive(const struct evaluate_request *r)
 	       !(r->flags & EVALUATE_SEEN);
 }
 
-static void note_free(struct hook_thread *t, MPI_Request request)
+void evaluate_note_free(struct evaluate *e)
 {
-	struct hook_mpi_act act = {.kind = HOOK_ACT_WAIT};
-	struct evaluate *e = evaluate_begin(t, &act);
+	MPI_Request request = *e->act.request;
 	struct evaluate_request r = {0};
 	uint32_t index;
 
@@ -371,15 +354,6 @@ static void note_free(struct hook_thread *t, MPI_Request request)
 		evaluate_flush(e);
 }
 
-static int evaluate_release(struct hook_thread *t, const struct hook_mpi_release *o)
-{
-	if (o->cancel)
-		note_cancel(*o->request);
-	else
-		note_free(t, *o->request);
-	return hook_mpi_replay.release(t, o);
-}
-
 void evaluate_cancel_open(struct evaluate *e)
 {
 	for (uint32_t i = evaluate_request_after(0); i; i = evaluate_request_after(i)) {
@@ -390,11 +364,4 @@ void evaluate_cancel_open(struct evaluate *e)
 				   evaluate_taken_from(&r,
 						       (MPI_Request)(uintptr_t)(r.entry.key >> 1)));
 	}
-}
-
-void evaluate_wait_calls(struct hook_mpi_mode *mode)
-{
-	mode->complete = evaluate_complete;
-	mode->start = evaluate_start;
-	mode->release = evaluate_release;
 }

@@ -232,15 +232,39 @@ struct evaluate *evaluate_begin(struct hook_thread *t, const struct hook_mpi_act
 
 static void noting(struct hook_thread *t, const struct hook_mpi_act *act)
 {
-	evaluate_begin(t, act);
+	struct evaluate *e = evaluate_begin(t, act);
+
+	if (act->kind == HOOK_ACT_FREE)
+		evaluate_note_free(e);
+	else if (act->kind == HOOK_ACT_CANCEL)
+		evaluate_note_cancel(e);
 }
 
-static void noted(struct hook_thread *t, int rc)
+static void noted(struct hook_thread *t, int rc, const MPI_Status *status)
 {
 	struct evaluate *e = t->evaluate.events;
 
 	if (!e->last)
-		evaluate_note(e, rc, NULL);
+		evaluate_note(e, rc, status);
+}
+
+static int probe(struct hook_thread *t, struct hook_mpi_probe *o)
+{
+	struct hook_mpi_act act = {.kind = o->message ? HOOK_ACT_MPROBE : HOOK_ACT_PROBE,
+				   .poll = o->poll,
+				   .peer = o->source,
+				   .tag = o->tag,
+				   .comm = o->comm,
+				   .message = o->message};
+	int rc;
+
+	if (o->poll && replay_poll_would_fail(t))
+		return hook_mpi_replay.probe(t, o);
+	evaluate_begin(t, &act);
+	rc = hook_mpi_replay.probe(t, o);
+	if (!o->flag || *o->flag || rc != MPI_SUCCESS)
+		noted(t, rc, o->status);
+	return rc;
 }
 
 /* Nobody else posts until the turn is passed: the numbers kept now are those of its order. */
@@ -321,7 +345,7 @@ static void closing(struct hook_thread *t)
 	e = evaluate_begin(t, &act);
 	t->replay.events++;
 	evaluate_cancel_open(e);
-	noted(t, MPI_SUCCESS);
+	noted(t, MPI_SUCCESS, NULL);
 	hook_mpi_replay.closing(t);
 }
 
@@ -337,7 +361,7 @@ const struct hook_mpi_mode *hook_mpi_evaluate(void)
 	mode.turn_pass = turn_pass;
 	mode.opened = opened;
 	mode.closing = closing;
-	evaluate_receive_calls(&mode);
-	evaluate_wait_calls(&mode);
+	mode.probe = probe;
+	mode.complete = evaluate_complete;
 	return &mode;
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Evaluation: a replay that also writes down every communication event (trace/events.h). What its
- * files share. evaluate.c: threads and their streams; note.c: the events of a call;
- * receive.c, complete.c: the calls that receive and that complete requests;
- * requests.c: which request is what; comms.c: communicators, their names and
+ * files share. evaluate.c: threads and their streams; note.c: the events of a call; complete.c:
+ * those of requests; requests.c: which request is what; comms.c: communicators, their names and
  * whose rank is whose. Where a call comes from: hook/thread/evaluate/stacks.c.
  */
 #ifndef HOOK_MPI_EVALUATE_H
@@ -127,9 +126,12 @@ int32_t evaluate_peer(const struct evaluate_group *peers, int rank);
 /* The events of the call at work, which has returned or will not; status: of a receive. */
 void evaluate_note(struct evaluate *e, int rc, const MPI_Status *status);
 
-/* The calls of receive.c and complete.c; the table is filled with them. */
-void evaluate_receive_calls(struct hook_mpi_mode *mode);
-void evaluate_wait_calls(struct hook_mpi_mode *mode);
+/* The same of a call that starts requests; and before one that frees or cancels one. */
+void evaluate_note_starts(struct evaluate *e);
+void evaluate_note_free(struct evaluate *e);
+void evaluate_note_cancel(struct evaluate *e);
+
+int evaluate_complete(struct hook_thread *t, const struct hook_mpi_completion *o);
 /* What a receive has got. */
 void evaluate_outcome(struct trace_event *event, const struct evaluate_group *peers, int rc,
 		      const MPI_Status *status);

@@ -351,6 +351,11 @@ void evaluate_note(struct evaluate *e, int rc, const MPI_Status *status)
 			evaluate_comm_freed(e->act.comm);
 		break;
 	case HOOK_ACT_START:
+		if (rc == MPI_SUCCESS)
+			evaluate_note_starts(e);
+		break;
+	case HOOK_ACT_FREE:
+	case HOOK_ACT_CANCEL:
 	case HOOK_ACT_WAIT:
 	case HOOK_ACT_CHOICE:
 		break;

@@ -252,7 +252,7 @@ int explore_complete(struct hook_thread *t, const struct hook_mpi_completion *o)
 	struct trace_rec rec;
 	int rc;
 
-	if (!o->poll && (o->how == HOOK_ONE || o->how == HOOK_ALL) && hook_thread_is_main(t))
+	if (!o->poll && (o->how == HOOK_ONE || o->how == HOOK_ALL))
 		explore_waits_for_all(o->count, o->requests);
 	if (!o->keep)
 		return hook_mpi_record.complete(t, o);

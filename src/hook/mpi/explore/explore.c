@@ -14,13 +14,7 @@
 #include "hook/mpi/replay/replay.h"
 #include "hook/session/session.h"
 
-static MPI_Comm nowhere;
 static uint32_t threads_before; /* threads that have not begun their last event before the cut */
-
-MPI_Comm explore_nowhere(void)
-{
-	return nowhere;
-}
 
 void explore_poll_failed(void)
 {
@@ -199,7 +193,7 @@ static void opened(struct hook_thread *t, int world, int level)
 	why = hook_posts_load(hook_process.explore.prelude_fd, &threads_before);
 	if (why)
 		hook_failed(t, why);
-	hook_mpi_top.Comm_dup(MPI_COMM_SELF, &nowhere);
+	replay_posts_open();
 	explore_install();
 	hook_mpi_record.opened(t, world, level);
 	explore_traffic_open(world);
@@ -208,7 +202,7 @@ static void opened(struct hook_thread *t, int world, int level)
 static void closing(struct hook_thread *t)
 {
 	hook_mpi_record.closing(t);
-	hook_mpi_top.Comm_free(&nowhere);
+	replay_posts_close();
 }
 
 /* In its turn; the message had arrived by then, so nobody waits long. */
@@ -268,27 +262,17 @@ static bool at_cut(struct hook_thread *t)
 	return true;
 }
 
-/* The slot is the main thread's. */
-static void wants(const struct hook_thread *t, int source, int tag, MPI_Comm comm)
+static int explore_receive(struct hook_thread *t, struct hook_mpi_receive *o)
 {
-	if (hook_thread_is_main(t))
-		explore_waits_for(source, tag, comm);
-}
+	int rc = hook_mpi_record.receive(t, o);
 
-static int explore_receive(struct hook_thread *t, const struct hook_mpi_receive *o)
-{
-	int rc;
-
-	if (o->post == HOOK_BLOCKING)
-		wants(t, o->source, o->tag, o->comm);
-	rc = hook_mpi_record.receive(t, o);
 	if (o->post != HOOK_BLOCKING && rc == MPI_SUCCESS)
 		explore_posted(t, o);
 	return rc;
 }
 
 /* Past the cut; blocking or not, a matched probe takes its message. */
-static int probe_freely(struct hook_thread *t, const struct hook_mpi_probe *o)
+static int probe_freely(struct hook_thread *t, struct hook_mpi_probe *o)
 {
 	bool takes = o->message != NULL;
 	int rc = hook_mpi_record.probe(t, o);
@@ -300,15 +284,10 @@ static int probe_freely(struct hook_thread *t, const struct hook_mpi_probe *o)
 	return rc;
 }
 
-static int explore_probe(struct hook_thread *t, const struct hook_mpi_probe *asked)
+static int explore_probe(struct hook_thread *t, struct hook_mpi_probe *o)
 {
-	struct hook_mpi_probe own = *asked, *o = &own;
-	MPI_Status local = {.MPI_SOURCE = MPI_UNDEFINED};
-
-	if (o->status == MPI_STATUS_IGNORE)
-		o->status = &local;
 	if (!o->poll) {
-		wants(t, o->source, o->tag, o->comm);
+		explore_waits_for(o->source, o->tag, o->comm);
 		return at_cut(t) ? probe_freely(t, o) : probe_as_told(t, o);
 	}
 	if (explore_poll_fails(t)) {
@@ -320,14 +299,6 @@ static int explore_probe(struct hook_thread *t, const struct hook_mpi_probe *ask
 		return probe_as_told(t, o);
 	wait_for_others();
 	return probe_freely(t, o);
-}
-
-static int explore_exchange(struct hook_thread *t, const struct hook_mpi_exchange *o)
-{
-	explore_sends(o->dest, o->sendtag, o->comm);
-	if (o->post == HOOK_BLOCKING)
-		wants(t, o->source, o->recvtag, o->recvcomm);
-	return hook_mpi_record.exchange(t, o);
 }
 
 const struct hook_mpi_mode *hook_mpi_explore(void)
@@ -343,7 +314,6 @@ const struct hook_mpi_mode *hook_mpi_explore(void)
 	mode.opened = opened;
 	mode.closing = closing;
 	mode.receive = explore_receive;
-	mode.exchange = explore_exchange;
 	mode.probe = explore_probe;
 	mode.start = explore_start;
 	mode.complete = explore_complete;

@@ -24,9 +24,6 @@ bool explore_poll_fails(struct hook_thread *t);
  */
 void explore_poll_failed(void);
 
-/* A communicator on which nobody sends. */
-MPI_Comm explore_nowhere(void);
-
 /* Puts forced functions into hook_mpi_top; those below them are here from then on. */
 void explore_install(void);
 extern struct hook_mpi_calls explore_below;
@@ -41,11 +38,9 @@ extern int explore_proxies; /* how many there are */
 /* Counts messages and collective operations for the front: explore/traffic.c. */
 void explore_traffic_open(int ranks);
 void explore_traffic_calls(struct hook_mpi_mode *mode);
-/* A message is sent by a call that tells nobody else. */
-void explore_sends(int dest, int tag, MPI_Comm comm);
 /* A matched probe has taken a message. */
 void explore_probed(MPI_Comm comm, const MPI_Status *status);
-/* The next event of the main thread does not return without these receives. */
+/* The next event, if it is the main thread's, does not return without these receives. */
 void explore_waits_for(int source, int tag, MPI_Comm comm);
 void explore_waits_for_all(int count, const MPI_Request requests[]);
 /* It begins. */

@@ -14,8 +14,7 @@
 
 #include "hook/kit/lock.h"
 #include "hook/mpi/object/posts.h"
-
-#define NOWHERE_TAG 1
+#include "hook/mpi/replay/replay.h"
 
 struct hook_mpi_calls explore_below;
 
@@ -62,24 +61,6 @@ void explore_remove_proxy(MPI_Request handle)
 	hook_lock_give(&locked);
 }
 
-/* Where the prelude wants this receive to be posted: true if not as the program says. */
-static bool placed(struct hook_mpi_receive *o, uint64_t post, uint64_t wild)
-{
-	bool is_wild = o->source == MPI_ANY_SOURCE;
-	uint32_t code = is_wild ? hook_posts_wild(wild) : TRACE_POST_UNKNOWN;
-
-	if (!is_wild && o->source != MPI_PROC_NULL && hook_posts_cancelled(post))
-		code = TRACE_POST_CANCELLED;
-	if (code == TRACE_POST_CANCELLED) {
-		o->source = 0;
-		o->tag = NOWHERE_TAG;
-		o->comm = explore_nowhere();
-	} else if (code >= TRACE_POST_SOURCE) {
-		o->source = (int)(code - TRACE_POST_SOURCE);
-	}
-	return code != TRACE_POST_UNKNOWN;
-}
-
 /* One of the program's own, and not a half of something else. */
 static bool is_irecv(const struct hook_mpi_receive *o)
 {
@@ -95,7 +76,7 @@ static bool is_irecv(const struct hook_mpi_receive *o)
 static int forced_receive(struct hook_mpi_receive *o)
 {
 	if (is_irecv(o))
-		placed(o, hook_requests_next_post(), hook_requests_next_wild());
+		replay_place(o, hook_requests_next_post(), hook_requests_next_wild());
 	return hook_mpi_receive(&explore_below, o);
 }
 
@@ -121,17 +102,10 @@ static void note_known(struct hook_thread *t, int count, const MPI_Request reque
 
 void explore_posted(struct hook_thread *t, const struct hook_mpi_receive *o)
 {
-	struct hook_request *r;
-
-	if (o->post == HOOK_POSTED && o->source == MPI_ANY_SOURCE)
+	if (o->post == HOOK_POSTED)
 		note_known(t, 1, o->request);
-	if (o->post == HOOK_POSTED || o->source == MPI_PROC_NULL)
-		return;
-	hook_requests_lock();
-	r = hook_requests_find(*o->request);
-	if (r)
-		hook_requests_keep(r, o);
-	hook_requests_unlock();
+	else
+		hook_requests_keep(*o->request);
 }
 
 static int start_proxy(struct hook_mpi_receive *o, MPI_Request handle)
@@ -170,7 +144,8 @@ static int start_one(MPI_Request *request, uint64_t *post, uint64_t *wild)
 	if (!r)
 		return explore_below.Start(request);
 	o = r->want;
-	if (!placed(&o, (*post)++, r->flags & REQUEST_WILD ? (*wild)++ : 0))
+	if (replay_place(&o, (*post)++, r->flags & REQUEST_WILD ? (*wild)++ : 0) ==
+	    TRACE_POST_UNKNOWN)
 		return explore_below.Start(request);
 	return start_proxy(&o, *request);
 }

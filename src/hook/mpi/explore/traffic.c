@@ -68,7 +68,7 @@ static uint32_t place_of(MPI_Comm comm)
 	return 0;
 }
 
-void explore_sends(int dest, int tag, MPI_Comm comm)
+static void sends(int dest, int tag, MPI_Comm comm)
 {
 	struct replay_want message = {(int32_t)hook_process.rank, tag, place_of(comm)};
 	int to = in_world(comm, dest);
@@ -86,7 +86,8 @@ void explore_waits_for(int source, int tag, MPI_Comm comm)
 {
 	int from = REPLAY_ANY;
 
-	if (hook_slot->uncounted || source == MPI_PROC_NULL || next_wants == REPLAY_WANTS)
+	if (hook_slot->uncounted || source == MPI_PROC_NULL || next_wants == REPLAY_WANTS ||
+	    !hook_thread_is_main(hook_self))
 		return;
 	if (source != MPI_ANY_SOURCE)
 		from = in_world(comm, source);
@@ -159,7 +160,15 @@ static void noting(struct hook_thread *t, const struct hook_mpi_act *act)
 	switch (act->kind) {
 	case HOOK_ACT_SEND:
 	case HOOK_ACT_ISEND:
-		explore_sends(act->peer, act->tag, act->comm);
+	case HOOK_ACT_IEXCHANGE:
+		sends(act->peer, act->tag, act->comm);
+		break;
+	case HOOK_ACT_EXCHANGE:
+		sends(act->peer, act->tag, act->comm);
+		explore_waits_for(act->want_peer, act->want_tag, act->comm);
+		break;
+	case HOOK_ACT_RECV:
+		explore_waits_for(act->peer, act->tag, act->comm);
 		break;
 	case HOOK_ACT_COLL:
 	case HOOK_ACT_COMM:
@@ -167,7 +176,11 @@ static void noting(struct hook_thread *t, const struct hook_mpi_act *act)
 		break;
 	case HOOK_ACT_COMM_FREE:
 	case HOOK_ACT_MRECV:
+	case HOOK_ACT_IRECV:
 	case HOOK_ACT_RECV_INIT:
+	case HOOK_ACT_START:
+	case HOOK_ACT_FREE:
+	case HOOK_ACT_CANCEL:
 		break;
 	default:
 		hook_slot->uncounted = 1;

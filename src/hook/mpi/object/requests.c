@@ -36,7 +36,7 @@ struct hook_request *hook_requests_find(MPI_Request handle)
 	return live ? hook_table_find(&table, key_of(handle)) : NULL;
 }
 
-struct hook_request *hook_requests_add(MPI_Request handle, uint32_t flags)
+static struct hook_request *add(MPI_Request handle, uint32_t flags)
 {
 	struct hook_request *r = hook_requests_find(handle);
 
@@ -65,10 +65,15 @@ void hook_requests_remove(struct hook_request *r)
 	live--;
 }
 
-void hook_requests_keep(struct hook_request *r, const struct hook_mpi_receive *o)
+void hook_requests_keep(MPI_Request handle)
 {
-	r->want = *o;
-	hook_mpi_real.Type_dup(o->type, &r->want.type);
+	struct hook_request *r;
+
+	hook_requests_lock();
+	r = hook_requests_find(handle);
+	if (r)
+		hook_mpi_real.Type_dup(r->want.type, &r->want.type);
+	hook_requests_unlock();
 }
 
 uint64_t hook_requests_next_post(void)
@@ -98,6 +103,26 @@ void hook_requests_post(struct hook_request *r)
 	r->previous = opens.previous;
 	r->previous->next = r;
 	opens.previous = r;
+}
+
+bool hook_requests_begin(const struct hook_mpi_receive *o, uint32_t flags)
+{
+	bool prepared = o->post == HOOK_PREPARED;
+	struct hook_request *r;
+
+	if (o->source == MPI_PROC_NULL)
+		return true;
+	hook_requests_lock();
+	r = add(*o->request, (o->source == MPI_ANY_SOURCE ? REQUEST_WILD : 0) |
+				     (prepared ? REQUEST_PERSISTENT : 0));
+	if (r)
+		r->want = *o;
+	if (r && !prepared) {
+		hook_requests_post(r);
+		r->flags |= flags;
+	}
+	hook_requests_unlock();
+	return r != NULL;
 }
 
 void hook_requests_close(struct hook_request *r)

@@ -41,13 +41,15 @@ struct hook_request {
 void hook_requests_lock(void);
 void hook_requests_unlock(void);
 
-/* NULL if memory is out: recording must stop. */
-struct hook_request *hook_requests_add(MPI_Request handle, uint32_t flags);
+/* A receive was posted, or prepared; one that is posted has these flags, too. Locks by itself.
+   False: memory is out. */
+bool hook_requests_begin(const struct hook_mpi_receive *o, uint32_t flags);
 struct hook_request *hook_requests_find(MPI_Request handle);
 void hook_requests_remove(struct hook_request *r);
 
-/* A persistent one is to be started in another way than by its handle: its type must last. */
-void hook_requests_keep(struct hook_request *r, const struct hook_mpi_receive *o);
+/* A prepared one may be started in another way than by its handle: its type must last. Locks by
+   itself. */
+void hook_requests_keep(MPI_Request handle);
 
 /* The numbers that the next post will get. */
 uint64_t hook_requests_next_post(void);

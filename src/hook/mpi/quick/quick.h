@@ -37,26 +37,13 @@ static inline __attribute__((always_inline)) int quick_record_Recv(struct hook_t
 	return rc;
 }
 
-/* Used if replay_quick: the source of the next message is known, and is the next record. */
-static inline bool quick_replay_is_source_next(const struct hook_thread *t)
+/* If replay_quick: is the source of the next message the next record, and waiting will be short? */
+static inline bool quick_replay_is_source_next(const struct hook_thread *t, MPI_Comm comm)
 {
 	return t->replay.events + 1 < t->replay.calm &&
 	       t->replay.next_event == t->replay.events + 1 && t->replay.next.kind == TRACE_SRC &&
-	       t->replay.more && t->replay.next.a <= INT32_MAX;
-}
-
-static inline int quick_replay_usual(struct hook_thread *t, void *buf, int count, MPI_Datatype type,
-				     int tag, MPI_Comm comm, MPI_Status *status)
-{
-	struct hook_mpi_receive o = {.buf = buf,
-				     .count = count,
-				     .type = type,
-				     .source = MPI_ANY_SOURCE,
-				     .tag = tag,
-				     .comm = comm,
-				     .status = status};
-
-	return hook_mpi_replay.receive(t, &o);
+	       t->replay.more && t->replay.next.a <= INT32_MAX &&
+	       (!hook_yields || hook_credit_is_sent((int)t->replay.next.a, comm));
 }
 
 static inline __attribute__((always_inline)) int quick_replay_Recv(struct hook_thread *t, void *buf,
@@ -66,9 +53,6 @@ static inline __attribute__((always_inline)) int quick_replay_Recv(struct hook_t
 {
 	int source = (int)t->replay.next.a, rc;
 
-	if (!HOOK_LIKELY(quick_replay_is_source_next(t)) ||
-	    (hook_yields && !hook_credit_is_sent(source, comm)))
-		return quick_replay_usual(t, buf, count, type, tag, comm, status);
 	hook_mpi_digest(t, MPI_ANY_SOURCE, tag, (uint64_t)count);
 	t->replay.events++;
 	replay_show_begin(t, source, tag);

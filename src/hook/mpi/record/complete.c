@@ -101,22 +101,7 @@ void record_pending(struct hook_thread *t)
 
 void record_posted(struct hook_thread *t, const struct hook_mpi_receive *o)
 {
-	uint32_t flags = o->post == HOOK_PREPARED ? REQUEST_PERSISTENT : 0;
-	struct hook_request *r;
-
-	if (o->source == MPI_PROC_NULL)
-		return;
-	if (o->source == MPI_ANY_SOURCE)
-		flags |= REQUEST_WILD;
-	hook_requests_lock();
-	r = hook_requests_add(*o->request, flags);
-	if (r) {
-		r->want = *o;
-		if (!(flags & REQUEST_PERSISTENT))
-			hook_requests_post(r);
-	}
-	hook_requests_unlock();
-	if (!r)
+	if (!hook_requests_begin(o, 0))
 		hook_stop_recording(t, TRACE_STOP_TABLE, 0, "out of memory for open receives");
 }
 
@@ -442,21 +427,16 @@ int record_release(struct hook_thread *t, const struct hook_mpi_release *o)
 {
 	int rc;
 
-	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, 0);
 	hook_requests_lock();
 	rc = o->cancel ? cancel(t, o->request) : free_receive(t, o->request);
 	hook_requests_unlock();
-	hook_mpi_end(t);
 	return rc;
 }
 
 int record_Test_cancelled(struct hook_thread *t, const MPI_Status *status, int *flag)
 {
-	int rc;
+	int rc = hook_mpi_top.Test_cancelled(status, flag);
 
-	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, 0);
-	rc = hook_mpi_top.Test_cancelled(status, flag);
 	record_note(t, TRACE_FLAG, (uint64_t)(*flag != 0), 0);
-	hook_mpi_end(t);
 	return rc;
 }

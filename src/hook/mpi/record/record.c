@@ -171,40 +171,26 @@ void record_received(struct hook_thread *t, uint32_t kind, int source, MPI_Comm 
 	hook_requests_unlock();
 }
 
-static bool watched(int source)
+static int receive_now(struct hook_thread *t, struct hook_mpi_receive *o)
 {
-	return source == MPI_ANY_SOURCE || hook_requests_count() || record_tracing;
-}
-
-static int receive_now(struct hook_thread *t, const struct hook_mpi_receive *asked)
-{
-	struct hook_mpi_receive own = *asked, *o = &own;
 	int source = o->source, rc;
-	MPI_Status local;
 
-	hook_mpi_begin(t, source, o->tag, (uint64_t)o->count);
-	if (o->status == MPI_STATUS_IGNORE)
-		o->status = &local;
-	if (record_tracing && racing_receive(t, o, &rc)) {
-		hook_mpi_end(t);
+	if (record_tracing && racing_receive(t, o, &rc))
 		return rc;
-	}
 	if (hook_mpi_turns || hook_mpi_mode->source)
 		rc = hook_mpi_receive_in_turn(t, o);
 	else
 		rc = hook_mpi_receive(&hook_mpi_top, o);
 	record_received(t, TRACE_SRC, source, o->comm, record_told(rc, o->status));
-	hook_mpi_end(t);
 	return rc;
 }
 
-static int record_receive(struct hook_thread *t, const struct hook_mpi_receive *o)
+static int record_receive(struct hook_thread *t, struct hook_mpi_receive *o)
 {
 	int rc;
 
 	if (HOOK_LIKELY(o->post == HOOK_BLOCKING))
 		return receive_now(t, o);
-	hook_mpi_begin(t, o->source, o->tag, (uint64_t)o->count);
 	if (o->post == HOOK_POSTED)
 		hook_mpi_turn_take(t);
 	rc = hook_mpi_receive(&hook_mpi_top, o);
@@ -212,22 +198,14 @@ static int record_receive(struct hook_thread *t, const struct hook_mpi_receive *
 		record_posted(t, o);
 	if (o->post == HOOK_POSTED)
 		hook_mpi_turn_pass(t);
-	hook_mpi_end(t);
 	return rc;
 }
 
-static int exchange_now(struct hook_thread *t, const struct hook_mpi_exchange *asked)
+static int exchange_now(struct hook_thread *t, struct hook_mpi_exchange *o)
 {
-	struct hook_mpi_exchange own = *asked, *o = &own;
-	int source = o->source, rc;
-	bool look = watched(source);
-	MPI_Status local;
+	int source = o->source, rc = hook_mpi_exchange_in_turn(t, o);
 
-	if (look && o->status == MPI_STATUS_IGNORE)
-		o->status = &local;
-	rc = hook_mpi_exchange_in_turn(t, o);
-	if (look)
-		record_received(t, TRACE_SRC, source, o->comm, record_told(rc, o->status));
+	record_received(t, TRACE_SRC, source, o->comm, record_told(rc, o->status));
 	return rc;
 }
 
@@ -247,14 +225,9 @@ static int post_exchange(struct hook_thread *t, const struct hook_mpi_exchange *
 	return rc;
 }
 
-static int record_exchange(struct hook_thread *t, const struct hook_mpi_exchange *o)
+static int record_exchange(struct hook_thread *t, struct hook_mpi_exchange *o)
 {
-	int rc;
-
-	hook_mpi_begin(t, o->source, o->recvtag, hook_mpi_exchange_digest(o));
-	rc = o->post == HOOK_POSTED ? post_exchange(t, o) : exchange_now(t, o);
-	hook_mpi_end(t);
-	return rc;
+	return o->post == HOOK_POSTED ? post_exchange(t, o) : exchange_now(t, o);
 }
 
 /*
@@ -328,14 +301,10 @@ static int probe_poll(struct hook_thread *t, const struct hook_mpi_probe *o)
 	return rc;
 }
 
-static int record_probe(struct hook_thread *t, const struct hook_mpi_probe *asked)
+static int record_probe(struct hook_thread *t, struct hook_mpi_probe *o)
 {
-	struct hook_mpi_probe own = *asked, *o = &own;
-	MPI_Status local;
 	int rc;
 
-	if (o->status == MPI_STATUS_IGNORE)
-		o->status = &local;
 	if (o->poll)
 		return probe_poll(t, o);
 	hook_mpi_begin(t, o->source, o->tag, 0);
@@ -349,7 +318,6 @@ static int record_start(struct hook_thread *t, const struct hook_mpi_start *o)
 {
 	int rc;
 
-	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, hook_mpi_start_digest(o));
 	hook_mpi_turn_take(t);
 	rc = hook_mpi_start(&hook_mpi_top, o);
 	hook_requests_lock();
@@ -361,7 +329,6 @@ static int record_start(struct hook_thread *t, const struct hook_mpi_start *o)
 	}
 	hook_requests_unlock();
 	hook_mpi_turn_pass(t);
-	hook_mpi_end(t);
 	return rc;
 }
 

@@ -18,12 +18,6 @@
 
 static int proxies; /* how many are active; none: the program's arrays are used as they are */
 
-static int real_waitall(int count, MPI_Request requests[], MPI_Status statuses[])
-{
-	return hook_yields_in_waits ? hook_yield_waitall(count, requests, statuses)
-				    : hook_mpi_top.Waitall(count, requests, statuses);
-}
-
 static int start_receive(struct hook_request *r)
 {
 	struct hook_mpi_receive o = r->want;
@@ -45,7 +39,6 @@ int replay_start(struct hook_thread *t, const struct hook_mpi_start *o)
 {
 	int rc = MPI_SUCCESS;
 
-	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, hook_mpi_start_digest(o));
 	hook_mpi_turn_take(t);
 	for (int i = 0; i < o->count && rc == MPI_SUCCESS; i++) {
 		struct hook_request *r;
@@ -56,7 +49,6 @@ int replay_start(struct hook_thread *t, const struct hook_mpi_start *o)
 		hook_requests_unlock();
 	}
 	hook_mpi_turn_pass(t);
-	hook_mpi_end(t);
 	return rc;
 }
 
@@ -134,15 +126,14 @@ static int batch_wait_for(struct batch *b, int i, MPI_Status *status, bool tests
 {
 	bool ignored = b->status && status == MPI_STATUS_IGNORE;
 	MPI_Status *real = ignored ? &b->status[i] : status;
-	int rc = MPI_SUCCESS, at, done = 0;
+	struct hook_mpi_completion any = {.how = HOOK_ANY,
+					  .count = 1,
+					  .requests = &b->real[i],
+					  .indices = &(int){0},
+					  .statuses = real};
+	int rc = tests ? hook_mpi_complete_by_polls(&hook_mpi_top, any)
+		       : hook_yield_wait(&b->real[i], real);
 
-	while (tests && !done && rc == MPI_SUCCESS) {
-		rc = hook_mpi_top.Testany(1, &b->real[i], &at, &done, real);
-		if (!done)
-			sched_yield();
-	}
-	if (!tests)
-		rc = hook_mpi_wait(&b->real[i], real);
 	if (b->status && !ignored)
 		b->status[i] = *status;
 	batch_done(b, i);
@@ -158,9 +149,10 @@ static int batch_wait(struct batch *b, int i, MPI_Status *status)
 static int batch_wait_all(struct batch *b, MPI_Status statuses[], bool tests)
 {
 	MPI_Status *real = b->status && statuses == MPI_STATUSES_IGNORE ? b->status : statuses;
+	struct hook_mpi_completion all = {
+		.how = HOOK_ALL, .count = b->count, .requests = b->real, .statuses = real};
 	size_t n = b->count > 0 ? (size_t)b->count : 0;
-	int rc = tests ? hook_yield_waitall(b->count, b->real, real)
-		       : real_waitall(b->count, b->real, real);
+	int rc = tests ? hook_mpi_complete_by_polls(&hook_mpi_top, all) : hook_yield_complete(&all);
 
 	if (b->status && real == statuses && rc == MPI_SUCCESS)
 		memcpy(b->status, statuses, n * sizeof(*statuses));
@@ -298,11 +290,11 @@ static int wait_some(struct hook_thread *t, struct batch *b, const struct hook_m
 static void await(MPI_Request request)
 {
 #ifdef HOOK_FLAVOUR_OPENMPI
-	int done = 0;
-
-	while (hook_mpi_top.Request_get_status(request, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS &&
-	       !done)
-		sched_yield();
+	hook_mpi_complete_by_polls(&hook_mpi_top,
+				   (struct hook_mpi_completion){.keep = true,
+								.count = 1,
+								.requests = &request,
+								.statuses = MPI_STATUS_IGNORE});
 #else
 	(void)request;
 #endif
@@ -312,7 +304,8 @@ static void await(MPI_Request request)
 static int complete_some(const struct batch *b, MPI_Request some[], MPI_Status statuses[])
 {
 #ifdef HOOK_FLAVOUR_OPENMPI
-	return real_waitall(b->count, some, statuses);
+	return hook_yield_complete(&(struct hook_mpi_completion){
+		.how = HOOK_ALL, .count = b->count, .requests = some, .statuses = statuses});
 #else
 	for (int i = 0; i < b->count; i++) {
 		bool ignored = statuses == MPI_STATUSES_IGNORE;
@@ -321,7 +314,7 @@ static int complete_some(const struct batch *b, MPI_Request some[], MPI_Status s
 		/* One that was none to begin with has a status, too. */
 		if (some[i] == MPI_REQUEST_NULL && b->real[i] != MPI_REQUEST_NULL)
 			continue;
-		rc = hook_mpi_wait(&some[i], ignored ? MPI_STATUS_IGNORE : &statuses[i]);
+		rc = hook_yield_wait(&some[i], ignored ? MPI_STATUS_IGNORE : &statuses[i]);
 		if (!ignored)
 			statuses[i].MPI_ERROR = rc;
 	}
@@ -369,13 +362,10 @@ static int wait_partial(struct hook_thread *t, struct batch *b, MPI_Status statu
 /* Asks until it has completed, as it had when the program asked. */
 static int await_status(const struct batch *b, const struct hook_mpi_completion *o)
 {
-	int rc;
+	struct hook_mpi_completion ask = *o;
 
-	while ((rc = hook_mpi_top.Request_get_status(*b->real, o->flag, o->statuses)) ==
-		       MPI_SUCCESS &&
-	       !*o->flag)
-		sched_yield();
-	return rc;
+	ask.requests = b->real;
+	return hook_mpi_complete_by_polls(&hook_mpi_top, ask);
 }
 
 static int wait_as_recorded(struct hook_thread *t, struct batch *b,
@@ -473,7 +463,7 @@ int replay_release(struct hook_thread *t, const struct hook_mpi_release *o)
 	struct hook_request *r;
 	int rc;
 
-	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, 0);
+	(void)t;
 	hook_requests_lock();
 	r = hook_requests_find(*o->request);
 	if (!r)
@@ -481,19 +471,15 @@ int replay_release(struct hook_thread *t, const struct hook_mpi_release *o)
 	else
 		rc = o->cancel ? cancel_receive(r, o->request) : free_receive(r, o->request);
 	hook_requests_unlock();
-	hook_mpi_end(t);
 	return rc;
 }
 
 int replay_Test_cancelled(struct hook_thread *t, const MPI_Status *status, int *flag)
 {
+	int rc = hook_mpi_top.Test_cancelled(status, flag);
 	struct trace_rec rec;
-	int rc;
 
-	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, 0);
-	rc = hook_mpi_top.Test_cancelled(status, flag);
 	if (replay_take(t, TRACE_FLAG, &rec))
 		*flag = (int)rec.a;
-	hook_mpi_end(t);
 	return rc;
 }

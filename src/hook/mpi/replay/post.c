@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Replay: receives are posted as they were matched, with their source; one that was cancelled is
- * posted where nothing can match it.
+ * Replay: receives are posted as they were matched.
  */
 #include "hook/mpi/object/posts.h"
 #include "hook/mpi/replay/replay.h"
@@ -36,25 +35,30 @@ static int start_other(struct hook_mpi_receive *o)
 }
 #endif
 
+uint32_t replay_place(struct hook_mpi_receive *o, uint64_t post, uint64_t wild)
+{
+	bool is_wild = o->source == MPI_ANY_SOURCE;
+	uint32_t code = is_wild ? hook_posts_wild(wild) : TRACE_POST_UNKNOWN;
+
+	if (!is_wild && o->source != MPI_PROC_NULL && hook_posts_cancelled(post))
+		code = TRACE_POST_CANCELLED;
+	if (code == TRACE_POST_CANCELLED) {
+		o->source = 0;
+		o->tag = NOWHERE_TAG;
+		o->comm = nowhere;
+	} else if (code >= TRACE_POST_SOURCE) {
+		o->source = (int)(code - TRACE_POST_SOURCE);
+	}
+	return code;
+}
+
 int replay_post(const struct hook_mpi_receive *as_asked, uint32_t *flags)
 {
 	struct hook_mpi_receive o = *as_asked;
-	uint32_t code = TRACE_POST_SOURCE;
 
-	if (o.source == MPI_ANY_SOURCE) {
-		*flags |= REQUEST_WILD;
-		code = hook_posts_wild(hook_requests_next_wild());
-		if (code >= TRACE_POST_SOURCE)
-			o.source = (int)(code - TRACE_POST_SOURCE);
-	} else if (o.source != MPI_PROC_NULL && hook_posts_cancelled(hook_requests_next_post())) {
-		code = TRACE_POST_CANCELLED;
-	}
-	if (code == TRACE_POST_CANCELLED) {
+	if (replay_place(&o, hook_requests_next_post(), hook_requests_next_wild()) ==
+	    TRACE_POST_CANCELLED)
 		*flags |= REQUEST_NOWHERE;
-		o.source = 0;
-		o.tag = NOWHERE_TAG;
-		o.comm = nowhere;
-	}
 #ifdef HOOK_FLAVOUR_OPENMPI
 	if (*flags & REQUEST_PERSISTENT && !(*flags & REQUEST_NOWHERE))
 		return start_other(&o);
@@ -64,18 +68,6 @@ int replay_post(const struct hook_mpi_receive *as_asked, uint32_t *flags)
 
 void replay_posted(struct hook_thread *t, const struct hook_mpi_receive *o, uint32_t flags)
 {
-	struct hook_request *r;
-
-	if (o->source == MPI_PROC_NULL)
-		return;
-	hook_requests_lock();
-	r = hook_requests_add(*o->request, flags);
-	if (r) {
-		hook_requests_post(r);
-		r->flags |= flags;
-		r->want = *o;
-	}
-	hook_requests_unlock();
-	if (!r)
+	if (!hook_requests_begin(o, flags))
 		hook_failed(t, "out of memory for open receives");
 }

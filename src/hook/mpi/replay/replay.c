@@ -295,14 +295,10 @@ static void freeing(struct hook_thread *t, MPI_Comm comm)
 		hook_held_freeing(t, comm);
 }
 
-static int receive_now(struct hook_thread *t, const struct hook_mpi_receive *asked)
+static int receive_now(struct hook_thread *t, struct hook_mpi_receive *o)
 {
-	struct hook_mpi_receive own = *asked, *o = &own;
-	MPI_Status local;
 	int rc;
 
-	if (o->status == MPI_STATUS_IGNORE)
-		o->status = &local;
 	if (hook_mpi_turns || hook_yields) {
 		rc = hook_mpi_receive_in_turn(t, o);
 	} else {
@@ -328,49 +324,33 @@ static int post_receive(struct hook_thread *t, const struct hook_mpi_receive *o)
 /* The arguments are kept: where a start cannot be this request, another one stands in for it. */
 static int prepare_receive(struct hook_thread *t, const struct hook_mpi_receive *o)
 {
-	struct hook_request *r;
 	int rc = hook_mpi_receive(&hook_mpi_top, o);
 
-	if (rc != MPI_SUCCESS || o->source == MPI_PROC_NULL)
+	if (rc != MPI_SUCCESS)
 		return rc;
-	hook_requests_lock();
-	r = hook_requests_add(*o->request, REQUEST_PERSISTENT);
-	if (r) {
-		r->flags |= o->source == MPI_ANY_SOURCE ? REQUEST_WILD : 0;
-		hook_requests_keep(r, o);
-	}
-	hook_requests_unlock();
-	if (!r)
-		hook_failed(t, "out of memory for open receives");
+	replay_posted(t, o, 0);
+	hook_requests_keep(*o->request);
 	return rc;
 }
 
-static int replay_receive(struct hook_thread *t, const struct hook_mpi_receive *o)
+static int replay_receive(struct hook_thread *t, struct hook_mpi_receive *o)
 {
 	int rc;
 
-	hook_mpi_begin(t, o->source, o->tag, (uint64_t)o->count);
-	if (o->post == HOOK_BLOCKING) {
-		rc = receive_now(t, o);
-	} else if (o->post == HOOK_PREPARED) {
-		rc = prepare_receive(t, o);
-	} else {
-		hook_mpi_turn_take(t);
-		rc = post_receive(t, o);
-		hook_mpi_turn_pass(t);
-	}
-	hook_mpi_end(t);
+	if (o->post == HOOK_BLOCKING)
+		return receive_now(t, o);
+	if (o->post == HOOK_PREPARED)
+		return prepare_receive(t, o);
+	hook_mpi_turn_take(t);
+	rc = post_receive(t, o);
+	hook_mpi_turn_pass(t);
 	return rc;
 }
 
-static int exchange_now(struct hook_thread *t, const struct hook_mpi_exchange *asked)
+static int exchange_now(struct hook_thread *t, struct hook_mpi_exchange *o)
 {
-	struct hook_mpi_exchange own = *asked, *o = &own;
-	MPI_Status local;
 	int rc;
 
-	if (o->status == MPI_STATUS_IGNORE)
-		o->status = &local;
 	hook_credit_sending(t, o->dest, o->comm);
 	rc = hook_mpi_exchange_in_turn(t, o);
 	if (rc == MPI_SUCCESS)
@@ -397,14 +377,9 @@ static int post_exchange(struct hook_thread *t, const struct hook_mpi_exchange *
 	return rc;
 }
 
-static int replay_exchange(struct hook_thread *t, const struct hook_mpi_exchange *o)
+static int replay_exchange(struct hook_thread *t, struct hook_mpi_exchange *o)
 {
-	int rc;
-
-	hook_mpi_begin(t, o->source, o->recvtag, hook_mpi_exchange_digest(o));
-	rc = o->post == HOOK_POSTED ? post_exchange(t, o) : exchange_now(t, o);
-	hook_mpi_end(t);
-	return rc;
+	return o->post == HOOK_POSTED ? post_exchange(t, o) : exchange_now(t, o);
 }
 
 static int source_found(struct hook_thread *t, const struct hook_mpi_probe *o)
@@ -417,26 +392,20 @@ static int source_found(struct hook_thread *t, const struct hook_mpi_probe *o)
 }
 
 /* In its turn: the recorded message had arrived by then, so this does not wait for a thread. */
-static int probe_now(struct hook_thread *t, const struct hook_mpi_probe *asked)
+static int probe_now(struct hook_thread *t, struct hook_mpi_probe *o)
 {
-	struct hook_mpi_probe own = *asked, *o = &own;
-	MPI_Status local;
 	int rc;
 
 	o->source = source_found(t, o);
 	o->poll = false;
-	if (o->status == MPI_STATUS_IGNORE)
-		o->status = &local;
-	if (hook_yields_in_waits)
-		rc = hook_yield_probe(o->source, o->tag, o->comm, o->message, o->status);
-	else
-		rc = hook_mpi_probe(&hook_mpi_top, o);
+	rc = hook_yields_in_waits ? hook_mpi_probe_by_polls(&hook_mpi_top, *o)
+				  : hook_mpi_probe(&hook_mpi_top, o);
 	if (o->message && rc == MPI_SUCCESS)
 		hook_credit_received(o->status->MPI_SOURCE, o->comm);
 	return rc;
 }
 
-static int replay_probe(struct hook_thread *t, const struct hook_mpi_probe *o)
+static int replay_probe(struct hook_thread *t, struct hook_mpi_probe *o)
 {
 	int rc;
 

@@ -51,11 +51,18 @@ bool replay_poll_would_fail(struct hook_thread *t);
 /* Once MPI_Init has returned: wildcards without a record stay wildcards. */
 bool replay_is_partial(void);
 
-/* Posts a receive as it was matched; in its turn, before hook_requests_post. *flags may say that it
-   stands for a REQUEST_PERSISTENT one. */
+/*
+ * Makes the receive with these numbers as it was matched: with its source, or, if it was cancelled,
+ * where nothing can match it. What became of it is returned: TRACE_POST_SOURCE or more if its
+ * source is known, TRACE_POST_UNKNOWN if it stays as it is.
+ */
+uint32_t replay_place(struct hook_mpi_receive *o, uint64_t post, uint64_t wild);
+
+/* Posts a receive that way; in its turn, before hook_requests_post. *flags may say that it stands
+   for a REQUEST_PERSISTENT one. */
 int replay_post(const struct hook_mpi_receive *o, uint32_t *flags);
 
-/* Adds the request just posted; its flags must survive the post's own. */
+/* A receive was posted, or prepared. */
 void replay_posted(struct hook_thread *t, const struct hook_mpi_receive *o, uint32_t flags);
 
 void replay_posts_open(void);

@@ -15,17 +15,17 @@ extern bool hook_yields_in_waits; /* the same, or there may be such threads */
 
 void hook_yield_open(int world);
 
-/* Each does what the MPI call of that name does; a look without a message to take is MPI_Probe. */
-int hook_yield_probe(int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status);
-
-int hook_yield_wait(MPI_Request *request, MPI_Status *status);
-int hook_yield_waitall(int count, MPI_Request requests[], MPI_Status statuses[]);
-
-/* MPI_Wait; where ranks yield, by polls. */
-static inline int hook_mpi_wait(MPI_Request *request, MPI_Status *status)
+/* A completion that waits; where ranks yield, by polls. */
+static inline int hook_yield_complete(const struct hook_mpi_completion *o)
 {
-	return hook_yields_in_waits ? hook_yield_wait(request, status)
-				    : hook_mpi_top.Wait(request, status);
+	return hook_yields_in_waits ? hook_mpi_complete_by_polls(&hook_mpi_top, *o)
+				    : hook_mpi_complete(&hook_mpi_top, o);
+}
+
+static inline int hook_yield_wait(MPI_Request *request, MPI_Status *status)
+{
+	return hook_yield_complete(
+		&(struct hook_mpi_completion){.count = 1, .requests = request, .statuses = status});
 }
 
 #endif
