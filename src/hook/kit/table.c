@@ -89,6 +89,23 @@ void *hook_table_new(struct hook_table *t)
 	return e;
 }
 
+uint32_t hook_table_take(struct hook_table *t, uint64_t key)
+{
+	struct hook_entry *entry = hook_table_find(t, key);
+
+	if (!entry)
+		return 0;
+	hook_table_remove(t, entry);
+	return entry->index;
+}
+
+void hook_table_put_back(struct hook_table *t, uint32_t index)
+{
+	struct hook_entry *entry = entry_at(t, index);
+
+	hook_table_insert(t, entry, entry->key);
+}
+
 void hook_table_free(struct hook_table *t, void *entry)
 {
 	struct hook_entry *e = entry;

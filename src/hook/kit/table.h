@@ -40,6 +40,9 @@ void hook_table_insert(struct hook_table *t, void *entry, uint64_t key);
 void *hook_table_find(const struct hook_table *t, uint64_t key);
 /* Its key does not lead to it any more. */
 void hook_table_remove(struct hook_table *t, void *entry);
+/* The same by its key: its index, or 0. It can be put back under that key. */
+uint32_t hook_table_take(struct hook_table *t, uint64_t key);
+void hook_table_put_back(struct hook_table *t, uint32_t index);
 /* It is not used any more; it must have been removed. */
 void hook_table_free(struct hook_table *t, void *entry);
 /* All entries are gone: their memory is given back, or left to whoever shares it. */

@@ -13,6 +13,7 @@
 
 #include "hook/common/hook.h"
 #include "hook/common/thread.h"
+#include "hook/kit/lock.h"
 #include "hook/thread/serial/baton.h"
 #include "trace/numbers.h"
 #include HOOK_MPI_HEADER
@@ -342,6 +343,19 @@ static inline void hook_mpi_turn_pass(struct hook_thread *t)
 {
 	if (hook_mpi_turns)
 		hook_mpi_mode->turn_pass(t);
+}
+
+/* Only where another thread may be inside MPI. */
+static inline void hook_mpi_lock(struct hook_lock *l)
+{
+	if (hook_mpi_turns)
+		hook_lock_take(l);
+}
+
+static inline void hook_mpi_unlock(struct hook_lock *l)
+{
+	if (hook_mpi_turns)
+		hook_lock_give(l);
 }
 
 /* The status of a call that the program may not want. */

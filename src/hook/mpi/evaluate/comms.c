@@ -11,7 +11,6 @@
 #include <sys/mman.h>
 
 #include "hook/mpi/evaluate/evaluate.h"
-#include "hook/kit/lock.h"
 
 #define BUCKETS 256
 #define CHUNK (1u << 20)
@@ -40,18 +39,6 @@ static uint32_t numbers;
 static struct hook_lock locked;
 static char *chunk;
 static size_t chunk_left;
-
-static void lock(void)
-{
-	if (hook_mpi_turns)
-		hook_lock_take(&locked);
-}
-
-static void unlock(void)
-{
-	if (hook_mpi_turns)
-		hook_lock_give(&locked);
-}
 
 static void *small(size_t size)
 {
@@ -308,9 +295,9 @@ const struct evaluate_comm *evaluate_comm(struct evaluate *e, MPI_Comm handle)
 
 	if (handle == MPI_COMM_NULL)
 		return NULL;
-	lock();
+	hook_mpi_lock(&locked);
 	c = find_or_name(e, handle);
-	unlock();
+	hook_mpi_unlock(&locked);
 	return c;
 }
 
@@ -318,9 +305,9 @@ const struct evaluate_comm *evaluate_comm_known(MPI_Comm handle)
 {
 	const struct evaluate_comm *c;
 
-	lock();
+	hook_mpi_lock(&locked);
 	c = find(handle);
-	unlock();
+	hook_mpi_unlock(&locked);
 	return c;
 }
 
@@ -345,7 +332,7 @@ void evaluate_comm_created(struct evaluate *e, MPI_Comm parent, MPI_Comm created
 	struct evaluate_comm *c;
 	uint64_t base;
 
-	lock();
+	hook_mpi_lock(&locked);
 	p = find_or_name(e, parent);
 	base = mix(4, p->name);
 	base = mix(base, count(base));
@@ -356,7 +343,7 @@ void evaluate_comm_created(struct evaluate *e, MPI_Comm parent, MPI_Comm created
 		put_comm(e, c);
 		put_neighbours(e, c);
 	}
-	unlock();
+	hook_mpi_unlock(&locked);
 }
 
 void evaluate_comm_created_by_group(struct evaluate *e, int tag, MPI_Comm created)
@@ -366,13 +353,13 @@ void evaluate_comm_created_by_group(struct evaluate *e, int tag, MPI_Comm create
 
 	if (created == MPI_COMM_NULL)
 		return;
-	lock();
+	hook_mpi_lock(&locked);
 	c = add(created);
 	ask(c);
 	base = mix(mix(5, members(c)), (uint64_t)(uint32_t)tag);
 	c->name = mix(base, count(base));
 	put_comm(e, c);
-	unlock();
+	hook_mpi_unlock(&locked);
 }
 
 void evaluate_comm_copied(struct evaluate *e, MPI_Comm parent, MPI_Comm created)
@@ -381,7 +368,7 @@ void evaluate_comm_copied(struct evaluate *e, MPI_Comm parent, MPI_Comm created)
 	struct evaluate_comm *c, copy;
 	uint64_t base;
 
-	lock();
+	hook_mpi_lock(&locked);
 	p = find_or_name(e, parent);
 	base = mix(4, p->name);
 	copy = *p;
@@ -392,14 +379,14 @@ void evaluate_comm_copied(struct evaluate *e, MPI_Comm parent, MPI_Comm created)
 	copy.number = c->number;
 	*c = copy;
 	put_comm(e, c);
-	unlock();
+	hook_mpi_unlock(&locked);
 }
 
 void evaluate_comm_freed(MPI_Comm handle)
 {
-	lock();
+	hook_mpi_lock(&locked);
 	forget(handle);
-	unlock();
+	hook_mpi_unlock(&locked);
 }
 
 int32_t evaluate_peer(const struct evaluate_group *peers, int rank)

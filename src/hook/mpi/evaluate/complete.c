@@ -43,9 +43,8 @@ static void take(struct evaluate *e, struct hook_thread *t, const struct hook_mp
 		return;
 	evaluate_requests_lock();
 	for (int i = 0; i < o->count; i++)
-		b->taken[i] = o->requests[i] == MPI_REQUEST_NULL
-				      ? 0
-				      : evaluate_request_take(o->requests[i]);
+		b->taken[i] =
+			hook_table_take(&evaluate_requests, evaluate_request_key(o->requests[i]));
 	evaluate_requests_unlock();
 }
 
@@ -56,17 +55,20 @@ static void put_back(struct evaluate *e)
 	evaluate_requests_lock();
 	for (int i = 0; i < e->batch.count; i++) {
 		if (e->batch.taken[i])
-			evaluate_request_put_back(e->batch.taken[i]);
+			hook_table_put_back(&evaluate_requests, e->batch.taken[i]);
 	}
 	evaluate_requests_unlock();
 }
 
+static struct evaluate_request *find(MPI_Request handle)
+{
+	return hook_table_find(&evaluate_requests, evaluate_request_key(handle));
+}
+
 static struct evaluate_request *entry(const struct evaluate *e, int i)
 {
-	if (hook_mpi_turns)
-		return e->batch.taken[i] ? evaluate_request_at(e->batch.taken[i]) : NULL;
-	return e->batch.before[i] == MPI_REQUEST_NULL ? NULL
-						      : evaluate_request_find(e->batch.before[i]);
+	return hook_mpi_turns ? hook_table_at(&evaluate_requests, e->batch.taken[i])
+			      : find(e->batch.before[i]);
 }
 
 static bool is_active(const struct evaluate *e, int i)
@@ -74,7 +76,7 @@ static bool is_active(const struct evaluate *e, int i)
 	const struct evaluate_request *r;
 	bool active;
 
-	if (!hook_mpi_turns && !evaluate_requests_have_persistent())
+	if (!hook_mpi_turns && !evaluate_persistent)
 		return e->batch.before[i] != MPI_REQUEST_NULL;
 	evaluate_requests_lock();
 	r = entry(e, i);
@@ -101,10 +103,10 @@ static void retire(struct evaluate *e, int i)
 		r->flags &= EVALUATE_PERSISTENT | EVALUATE_SYNC;
 		return;
 	}
-	evaluate_request_drop(hook_mpi_turns ? e->batch.taken[i]
-					     : evaluate_request_take(e->batch.before[i]));
-	if (hook_mpi_turns)
-		e->batch.taken[i] = 0;
+	if (!hook_mpi_turns)
+		hook_table_remove(&evaluate_requests, r);
+	evaluate_request_drop(r->entry.index);
+	e->batch.taken[i] = 0;
 }
 
 /* False if nothing was active there. The table may move: *out is a copy. */
@@ -278,7 +280,7 @@ static void put_start(struct evaluate *e, MPI_Request request)
 	bool found;
 
 	evaluate_requests_lock();
-	r = evaluate_request_find(request);
+	r = find(request);
 	found = r && r->flags & EVALUATE_PERSISTENT;
 	if (found) {
 		r->id = evaluate_next_id();
@@ -313,7 +315,7 @@ void evaluate_note_cancel(struct evaluate *e)
 	struct evaluate_request *r;
 
 	evaluate_requests_lock();
-	r = evaluate_request_find(*e->act.request);
+	r = find(*e->act.request);
 	if (r)
 		r->flags |= EVALUATE_CANCEL;
 	evaluate_requests_unlock();
@@ -342,9 +344,9 @@ void evaluate_note_free(struct evaluate *e)
 	uint32_t index;
 
 	evaluate_requests_lock();
-	index = evaluate_request_take(request);
+	index = hook_table_take(&evaluate_requests, evaluate_request_key(request));
 	if (index) {
-		r = *evaluate_request_at(index);
+		r = *(struct evaluate_request *)hook_table_at(&evaluate_requests, index);
 		evaluate_request_drop(index);
 	}
 	evaluate_requests_unlock();
@@ -356,12 +358,11 @@ void evaluate_note_free(struct evaluate *e)
 
 void evaluate_cancel_open(struct evaluate *e)
 {
-	for (uint32_t i = evaluate_request_after(0); i; i = evaluate_request_after(i)) {
-		struct evaluate_request r = *evaluate_request_at(i);
+	for (uint32_t i = 1; i <= evaluate_requests.used; i++) {
+		const struct evaluate_request *r = hook_table_at(&evaluate_requests, i);
+		MPI_Request handle = (MPI_Request)(uintptr_t)(r->entry.key >> 1);
 
-		if (is_open_receive(&r))
-			put_cancel(e, &r,
-				   evaluate_taken_from(&r,
-						       (MPI_Request)(uintptr_t)(r.entry.key >> 1)));
+		if (is_open_receive(r))
+			put_cancel(e, r, evaluate_taken_from(r, handle));
 	}
 }

@@ -18,7 +18,6 @@
 
 #include "hook/common/end.h"
 #include "hook/kit/text.h"
-#include "hook/kit/lock.h"
 #include "hook/kit/pages.h"
 #include "hook/kit/time.h"
 #include "hook/mpi/replay/replay.h"
@@ -93,19 +92,6 @@ struct evaluate *evaluate_self(struct hook_thread *t)
 	return t->evaluate.events;
 }
 
-/* Only where another thread may want to flush. */
-static void lock(struct evaluate *e)
-{
-	if (hook_mpi_turns)
-		hook_lock_take(&e->locked);
-}
-
-static void unlock(struct evaluate *e)
-{
-	if (hook_mpi_turns)
-		hook_lock_give(&e->locked);
-}
-
 /* False if the thread that holds it may never let go: a signal has come in between. */
 static bool try_lock(struct evaluate *e)
 {
@@ -126,16 +112,16 @@ static void flush_all(void)
 	for (struct evaluate *e = threads; e; e = e->next) {
 		if (try_lock(e)) {
 			flush(e);
-			unlock(e);
+			hook_mpi_unlock(&e->locked);
 		}
 	}
 }
 
 void evaluate_flush(struct evaluate *e)
 {
-	lock(e);
+	hook_mpi_lock(&e->locked);
 	flush(e);
-	unlock(e);
+	hook_mpi_unlock(&e->locked);
 }
 
 static void thread_closing(struct hook_thread *t)
@@ -193,12 +179,12 @@ void evaluate_put(struct evaluate *e, struct trace_event *event)
 	event->time = e->time;
 	event->site = e->site;
 	event->call = (uint16_t)t->mpi.call;
-	lock(e);
+	hook_mpi_lock(&e->locked);
 	rc = trace_events_put(&e->events, event);
 	/* The recording goes no further: whoever kills us now does not ask. */
 	if (!rc && e->number >= t->replay.order_view.events)
 		flush(e);
-	unlock(e);
+	hook_mpi_unlock(&e->locked);
 	if (rc)
 		fail(t, "cannot write events", rc);
 }

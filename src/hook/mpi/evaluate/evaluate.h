@@ -8,7 +8,6 @@
 #ifndef HOOK_MPI_EVALUATE_H
 #define HOOK_MPI_EVALUATE_H
 
-#include "hook/kit/lock.h"
 #include "hook/mpi/object/batch.h"
 #include "hook/kit/table.h"
 #include "trace/events.h"
@@ -16,7 +15,7 @@
 /* One per thread. */
 struct evaluate {
 	struct evaluate *next;
-	struct hook_lock locked;
+	struct hook_lock locked; /* another thread may want to flush */
 	struct hook_mpi_act act;
 	bool last;               /* the recording ends inside the call: its events are written */
 	uint64_t number;         /* of the call at work */
@@ -76,23 +75,28 @@ struct evaluate_request {
 	uint8_t flags;
 };
 
+/* One that is gone has the kind 0. */
+extern struct hook_table evaluate_requests;
+extern uint32_t evaluate_persistent; /* how many of them are */
+
+/* Requests and messages are numbered apart. */
+static inline uint64_t evaluate_request_key(MPI_Request handle)
+{
+	return (uint64_t)(uintptr_t)handle << 1;
+}
+
+static inline uint64_t evaluate_message_key(MPI_Message handle)
+{
+	return (uint64_t)(uintptr_t)handle << 1 | 1;
+}
+
 void evaluate_requests_lock(void);
 void evaluate_requests_unlock(void);
 uint64_t evaluate_next_id(void);
 /* Copies *r in. */
-void evaluate_request_add(MPI_Request handle, const struct evaluate_request *r);
-void evaluate_message_add(MPI_Message handle, const struct evaluate_request *r);
-/* The oldest of the handle, or NULL. */
-struct evaluate_request *evaluate_request_find(MPI_Request handle);
-/* The same, out of the table: put it back, or drop it. 0 if there is none. */
-uint32_t evaluate_request_take(MPI_Request handle);
-uint32_t evaluate_message_take(MPI_Message handle);
-struct evaluate_request *evaluate_request_at(uint32_t index);
-void evaluate_request_put_back(uint32_t index);
+void evaluate_request_add(uint64_t key, const struct evaluate_request *r);
+/* One that was taken out of the table. */
 void evaluate_request_drop(uint32_t index);
-/* The indices of all that are there: the next one after `index`, 0 at the end. */
-uint32_t evaluate_request_after(uint32_t index);
-bool evaluate_requests_have_persistent(void);
 
 /* Communicators. */
 struct evaluate_comm {

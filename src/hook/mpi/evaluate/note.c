@@ -61,7 +61,8 @@ static void add_request(struct evaluate *e, const struct evaluate_comm *c,
 	if (e->last || event->flags & TRACE_EVENT_FAILED)
 		return;
 	evaluate_requests_lock();
-	evaluate_request_add(*e->act.request, &r);
+	if (*e->act.request != MPI_REQUEST_NULL)
+		evaluate_request_add(evaluate_request_key(*e->act.request), &r);
 	evaluate_requests_unlock();
 }
 
@@ -227,7 +228,7 @@ static void note_probe(struct evaluate *e, int rc, const MPI_Status *status)
 		struct evaluate_request r = request_of(c, &event, EVALUATE_ACTIVE);
 
 		evaluate_requests_lock();
-		evaluate_message_add(*e->act.message, &r);
+		evaluate_request_add(evaluate_message_key(*e->act.message), &r);
 		evaluate_requests_unlock();
 	}
 }
@@ -240,12 +241,12 @@ static void note_taken(struct evaluate *e, int rc)
 	uint32_t index;
 
 	evaluate_requests_lock();
-	index = evaluate_message_take(e->act.taken);
+	index = hook_table_take(&evaluate_requests, evaluate_message_key(e->act.taken));
 	if (index) {
-		r = *evaluate_request_at(index);
+		r = *(struct evaluate_request *)hook_table_at(&evaluate_requests, index);
 		evaluate_request_drop(index);
 		if (e->act.kind == HOOK_ACT_IMRECV && rc == MPI_SUCCESS && !e->last)
-			evaluate_request_add(*e->act.request, &r);
+			evaluate_request_add(evaluate_request_key(*e->act.request), &r);
 	}
 	evaluate_requests_unlock();
 	if (!index || e->act.kind == HOOK_ACT_IMRECV)

@@ -4,7 +4,6 @@
  * complete it, since MPI may give its handle to another request as soon as it has.
  */
 #include "hook/mpi/log/log.h"
-#include "hook/kit/lock.h"
 
 static struct hook_table table = {.bytes = sizeof(struct hook_want),
 				  .clear = sizeof(struct hook_want)};
@@ -13,14 +12,12 @@ static struct hook_lock locked;
 
 void hook_wants_lock(void)
 {
-	if (hook_mpi_turns)
-		hook_lock_take(&locked);
+	hook_mpi_lock(&locked);
 }
 
 void hook_wants_unlock(void)
 {
-	if (hook_mpi_turns)
-		hook_lock_give(&locked);
+	hook_mpi_unlock(&locked);
 }
 
 static uint64_t key_of(MPI_Request handle)
@@ -58,12 +55,7 @@ struct hook_want *hook_want_add(MPI_Request handle, uint32_t flags)
 
 uint32_t hook_want_take(MPI_Request handle)
 {
-	struct hook_want *w = hook_want_find(handle);
-
-	if (!w)
-		return 0;
-	hook_table_remove(&table, w);
-	return w->entry.index;
+	return hook_table_take(&table, key_of(handle));
 }
 
 struct hook_block hook_want_block(struct hook_want *w)
@@ -78,9 +70,7 @@ struct hook_block hook_want_block(struct hook_want *w)
 
 void hook_want_put_back(uint32_t index)
 {
-	struct hook_want *w = hook_want_at(index);
-
-	hook_table_insert(&table, w, w->entry.key);
+	hook_table_put_back(&table, index);
 }
 
 void hook_want_drop(uint32_t index)

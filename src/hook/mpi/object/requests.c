@@ -4,7 +4,6 @@
  * while its request is alive for the program and not busy, or orphaned.
  */
 #include "hook/mpi/object/requests.h"
-#include "hook/kit/lock.h"
 
 static struct hook_table table = {.bytes = sizeof(struct hook_request),
 				  .clear = sizeof(struct hook_request)};
@@ -16,14 +15,12 @@ static struct hook_lock locked;
 
 void hook_requests_lock(void)
 {
-	if (hook_mpi_turns)
-		hook_lock_take(&locked);
+	hook_mpi_lock(&locked);
 }
 
 void hook_requests_unlock(void)
 {
-	if (hook_mpi_turns)
-		hook_lock_give(&locked);
+	hook_mpi_unlock(&locked);
 }
 
 static uint64_t key_of(MPI_Request handle)

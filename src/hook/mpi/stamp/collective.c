@@ -2,20 +2,14 @@
 /* Clocks on messages: collective operations, where stamp/flow.c says who learns what; the end. */
 #include "hook/mpi/stamp/stamp.h"
 
-#include <sched.h>
-
 /* MPICH waits without ever letting go of the core, which others may need to come here. */
 #ifdef HOOK_FLAVOUR_MPICH
 static int finish(int rc, MPI_Request request)
 {
-	int done = 0;
+	struct hook_mpi_completion o = {
+		.count = 1, .requests = &request, .statuses = MPI_STATUS_IGNORE};
 
-	while (rc == MPI_SUCCESS && !done) {
-		rc = stamp_below.Test(&request, &done, MPI_STATUS_IGNORE);
-		if (!done)
-			sched_yield();
-	}
-	return rc;
+	return rc == MPI_SUCCESS ? hook_mpi_complete_by_polls(&stamp_below, o) : rc;
 }
 #endif
 
