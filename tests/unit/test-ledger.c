@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "hook/mpi/racing/ledger.h"
+#include "hook/causal/ledger.h"
 
 #define TAGS 3
 #define CLOCK 24

@@ -15,8 +15,8 @@
 
 #include <cmocka.h>
 
-#include "hook/mpi/racing/clock.h"
-#include "hook/mpi/racing/window.h"
+#include "hook/causal/clock.h"
+#include "hook/causal/window.h"
 
 #define RANKS 5
 #define MESSAGES 400

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/varint.h"
-#include "hook/mpi/racing/window.h"
+#include "hook/causal/window.h"
 #include "hook/mpi/record/record.h"
 #include "hook/mpi/stamp/stamp.h"
 #include "trace/window.h"

@@ -10,7 +10,7 @@
  * datatype made of the clock's place and the program's buffer.
  *
  * Where all ranks are on one host, messages on MPI_COMM_WORLD stay as they are, and their clocks
- * are in the ledger (hook/mpi/racing/ledger.h): `stamp_apart`.
+ * are in the ledger (hook/causal/ledger.h): `stamp_apart`.
  */
 #ifndef HOOK_MPI_STAMP_H
 #define HOOK_MPI_STAMP_H
@@ -19,8 +19,8 @@
 
 #include "hook/mpi/call/mpi.h"
 #include "hook/kit/table.h"
-#include "hook/mpi/racing/clock.h"
-#include "hook/mpi/racing/ledger.h"
+#include "hook/causal/clock.h"
+#include "hook/causal/ledger.h"
 
 /*
  * Messages of at most so many bytes of one predefined type are copied: MPI copies them, too. Longer
@@ -366,7 +366,7 @@ static inline void stamp_status_set_bytes(MPI_Status *status, size_t bytes)
 #endif
 }
 
-/* The key of the receive that comes next, see hook/mpi/racing/window.h. */
+/* The key of the receive that comes next, see hook/causal/window.h. */
 uint64_t stamp_next_key(bool posted);
 
 void stamp_install_sends(struct hook_mpi_calls *mpi);

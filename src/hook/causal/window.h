@@ -12,8 +12,8 @@
  *
  * Nothing of MPI is in here: communicators are numbers. All memory is in the struct.
  */
-#ifndef HOOK_MPI_WINDOW_H
-#define HOOK_MPI_WINDOW_H
+#ifndef HOOK_WINDOW_H
+#define HOOK_WINDOW_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -8,7 +8,7 @@
  * messages come, because other tags are received first, move to memory of our own, so that regions
  * do not grow and none is read twice.
  */
-#include "hook/mpi/racing/ledger.h"
+#include "hook/causal/ledger.h"
 #include "hook/kit/pages.h"
 #include "hook/kit/random.h"
 

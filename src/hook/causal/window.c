@@ -8,7 +8,7 @@
  *
  * The last outcome is in no list: if many messages race, it is written before it would get there.
  */
-#include "hook/mpi/racing/window.h"
+#include "hook/causal/window.h"
 
 #include <stddef.h>
 

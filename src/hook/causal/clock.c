@@ -6,7 +6,7 @@
  * A floor is raised only while every message up to the latest has come: messages with other tags
  * or communicators may overtake, and one that was overtaken knows less.
  */
-#include "hook/mpi/racing/clock.h"
+#include "hook/causal/clock.h"
 
 #include <stdbool.h>
 #include <string.h>

@@ -9,8 +9,8 @@
  * the same tag go to the message after their own. Such a clock knows less than the right one, which
  * is safe. If a clock cannot be written, no later one is written either, for the same reason.
  */
-#ifndef HOOK_MPI_LEDGER_H
-#define HOOK_MPI_LEDGER_H
+#ifndef HOOK_LEDGER_H
+#define HOOK_LEDGER_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -16,8 +16,8 @@
  *
  * Nothing of MPI is in here. All memory is the caller's.
  */
-#ifndef HOOK_MPI_CLOCK_H
-#define HOOK_MPI_CLOCK_H
+#ifndef HOOK_CLOCK_H
+#define HOOK_CLOCK_H
 
 #include <stddef.h>
 #include <stdbool.h>
