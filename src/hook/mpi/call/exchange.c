@@ -144,44 +144,53 @@ static int pack_absolute(const struct hook_mpi_calls *mpi, const struct hook_mpi
 }
 #endif
 
-int hook_mpi_pack(const struct hook_mpi_calls *mpi, const struct hook_mpi_exchange *x, void *to,
-		  MPI_Count room, MPI_Count *packed)
+int hook_mpi_pack_size(const struct hook_mpi_calls *mpi, const struct hook_mpi_exchange *x,
+		       MPI_Count *size)
 {
-	*packed = 0;
+	hook_mpi_count n = 0;
+	int rc = mpi->HOOK_MPI_LARGE(Pack_size)((hook_mpi_count)x->sendcount, x->sendtype, x->comm,
+						&n);
+
+	*size = n;
+	return rc;
+}
+
+static int pack(const struct hook_mpi_calls *mpi, const struct hook_mpi_exchange *x, void *to,
+		MPI_Count room, hook_mpi_count *packed)
+{
 	if (room == 0)
 		return MPI_SUCCESS;
 #ifdef HOOK_FLAVOUR_MPICH
 	if (x->sendbuf == MPI_BOTTOM)
 		return pack_absolute(mpi, x, to, room, packed);
-	return mpi->Pack_c(x->sendbuf, x->sendcount, x->sendtype, to, room, packed, x->comm);
-#else
-	int position = 0;
-	int rc = mpi->Pack(x->sendbuf, (int)x->sendcount, x->sendtype, to, (int)room, &position,
-			   x->comm);
-
-	*packed = position;
-	return rc;
 #endif
+	return mpi->HOOK_MPI_LARGE(Pack)(x->sendbuf, (hook_mpi_count)x->sendcount, x->sendtype, to,
+					 (hook_mpi_count)room, packed, x->comm);
+}
+
+int hook_mpi_pack(const struct hook_mpi_calls *mpi, struct hook_mpi_exchange *x, void *to,
+		  MPI_Count room)
+{
+	hook_mpi_count packed = 0;
+	int rc = pack(mpi, x, to, room, &packed);
+
+	x->sendbuf = to;
+	x->sendcount = packed;
+	x->sendtype = MPI_PACKED;
+	return rc;
 }
 
 /* What is sent is packed first, because its place is where the receive writes. */
 int hook_mpi_pack_first(struct hook_thread *t, struct hook_mpi_exchange *o)
 {
-	MPI_Count packed = 0;
-	int size = 0, rc;
+	MPI_Count size = 0;
+	int rc = hook_mpi_pack_size(&hook_mpi_top, o, &size);
 	void *copy;
 
-	rc = hook_mpi_top.Pack_size((int)o->sendcount, o->sendtype, o->comm, &size);
 	if (rc != MPI_SUCCESS)
 		return rc;
 	copy = hook_mpi_scratch(t, 2, size > 0 ? (size_t)size : 1);
-	if (!copy)
-		return MPI_ERR_NO_MEM;
-	rc = hook_mpi_pack(&hook_mpi_top, o, copy, size, &packed);
-	o->sendbuf = copy;
-	o->sendcount = packed;
-	o->sendtype = MPI_PACKED;
-	return rc;
+	return copy ? hook_mpi_pack(&hook_mpi_top, o, copy, size) : MPI_ERR_NO_MEM;
 }
 
 int hook_mpi_exchange_in_turn(struct hook_thread *t, struct hook_mpi_exchange *o)

@@ -54,19 +54,17 @@ void hook_mpi_send_parts_close(void)
 
 static int send_packed(const struct hook_mpi_exchange *x, MPI_Count size)
 {
-	struct hook_mpi_send out = hook_mpi_send_half(x);
+	struct hook_mpi_exchange own = *x;
 	size_t mapped = sizeof(struct sent) + (size_t)size;
 	struct sent *s = hook_pages(mapped);
-	MPI_Count packed = 0;
+	struct hook_mpi_send out;
 	int rc;
 
 	if (!s)
 		return MPI_ERR_NO_MEM;
 	s->mapped = mapped;
-	rc = hook_mpi_pack(&hook_mpi_top, x, s->data, size, &packed);
-	out.buf = s->data;
-	out.count = packed;
-	out.type = MPI_PACKED;
+	rc = hook_mpi_pack(&hook_mpi_top, &own, s->data, size);
+	out = hook_mpi_send_half(&own);
 	out.request = &s->request;
 	if (rc == MPI_SUCCESS)
 		rc = hook_mpi_send(&hook_mpi_top, &out);
@@ -86,7 +84,7 @@ int hook_mpi_send_part(const struct hook_mpi_exchange *x)
 
 	if (x->dest == MPI_PROC_NULL)
 		return MPI_SUCCESS;
-	rc = hook_mpi_top.Pack_size_c(x->sendcount, x->sendtype, x->comm, &size);
+	rc = hook_mpi_pack_size(&hook_mpi_top, x, &size);
 	if (rc != MPI_SUCCESS)
 		return rc;
 	hook_lock_take(&locked);

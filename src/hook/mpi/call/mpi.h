@@ -21,6 +21,16 @@
 #define HOOK_NO_PEER INT_MIN
 #define HOOK_NO_TAG INT_MIN
 
+/* The call for large counts, where the MPI has one; its counts and displacements. */
+#ifdef HOOK_FLAVOUR_MPICH
+#define HOOK_MPI_LARGE(name) name##_c
+typedef MPI_Count hook_mpi_count, hook_mpi_place;
+#else
+#define HOOK_MPI_LARGE(name) name
+typedef int hook_mpi_count;
+typedef MPI_Aint hook_mpi_place;
+#endif
+
 #define HOOK_LIKELY(x) __builtin_expect(!!(x), 1)
 
 /*
@@ -407,9 +417,12 @@ int hook_mpi_pack_first(struct hook_thread *t, struct hook_mpi_exchange *o);
 struct hook_mpi_receive hook_mpi_receive_half(const struct hook_mpi_exchange *o);
 struct hook_mpi_send hook_mpi_send_half(const struct hook_mpi_exchange *o);
 
-/* Packs what is to be sent into a place with so much room, which is 0 if there is nothing. */
-int hook_mpi_pack(const struct hook_mpi_calls *mpi, const struct hook_mpi_exchange *x, void *to,
-		  MPI_Count room, MPI_Count *packed);
+/* Packs what is to be sent into a place with so much room, from where it is to be sent then. */
+int hook_mpi_pack(const struct hook_mpi_calls *mpi, struct hook_mpi_exchange *x, void *to,
+		  MPI_Count room);
+/* How much room that takes; 0 if there is nothing. */
+int hook_mpi_pack_size(const struct hook_mpi_calls *mpi, const struct hook_mpi_exchange *x,
+		       MPI_Count *size);
 /* The sending half of an Isendrecv from any source, see isendrecv.c. */
 int hook_mpi_send_part(const struct hook_mpi_exchange *x);
 /* Waits for all that is on its way: MPI is about to end. */

@@ -71,18 +71,28 @@ static struct evaluate_request *entry(const struct evaluate *e, int i)
 			      : find(e->batch.before[i]);
 }
 
-static bool is_active(const struct evaluate *e, int i)
+/* Request i as it is, if it is active. */
+static bool look(const struct evaluate *e, int i, struct evaluate_request *out)
 {
 	const struct evaluate_request *r;
 	bool active;
 
-	if (!hook_mpi_turns && !evaluate_persistent)
-		return e->batch.before[i] != MPI_REQUEST_NULL;
 	evaluate_requests_lock();
 	r = entry(e, i);
 	active = r && r->flags & EVALUATE_ACTIVE;
+	if (active)
+		*out = *r;
 	evaluate_requests_unlock();
 	return active;
+}
+
+static bool is_active(const struct evaluate *e, int i)
+{
+	struct evaluate_request r;
+
+	if (!hook_mpi_turns && !evaluate_persistent)
+		return e->batch.before[i] != MPI_REQUEST_NULL;
+	return look(e, i, &r);
 }
 
 static uint64_t count_active(const struct evaluate *e)
@@ -107,25 +117,6 @@ static void retire(struct evaluate *e, int i)
 		hook_table_remove(&evaluate_requests, r);
 	evaluate_request_drop(r->entry.index);
 	e->batch.taken[i] = 0;
-}
-
-/* False if nothing was active there. The table may move: *out is a copy. */
-static bool complete(struct evaluate *e, int i, bool stays, struct evaluate_request *out)
-{
-	struct evaluate_request *r;
-	bool active;
-
-	evaluate_requests_lock();
-	r = entry(e, i);
-	active = r && r->flags & EVALUATE_ACTIVE;
-	if (active) {
-		*out = *r;
-		r->flags |= EVALUATE_SEEN;
-		if (!stays)
-			retire(e, i);
-	}
-	evaluate_requests_unlock();
-	return active;
 }
 
 static void put_done(struct evaluate *e, const struct evaluate_request *r, int rc,
@@ -159,21 +150,14 @@ static void done(struct evaluate *e, int i, int rc, const MPI_Status *status)
 {
 	struct evaluate_request r;
 
-	if (complete(e, i, e->keep, &r))
-		put_done(e, &r, rc, status);
-}
-
-/* Will there be a DONE of it? */
-static bool is_news(const struct evaluate *e, int i)
-{
-	const struct evaluate_request *r;
-	bool news;
-
+	if (!look(e, i, &r))
+		return;
 	evaluate_requests_lock();
-	r = entry(e, i);
-	news = r && r->flags & EVALUATE_ACTIVE && !(r->flags & EVALUATE_SEEN);
+	entry(e, i)->flags |= EVALUATE_SEEN;
+	if (!e->keep)
+		retire(e, i);
 	evaluate_requests_unlock();
-	return news;
+	put_done(e, &r, rc, status);
 }
 
 static void put_choice(struct evaluate *e)
@@ -221,10 +205,11 @@ static void put_one(struct hook_batch *b, int i, int rc, MPI_Status *status, voi
 static void choose_one(struct hook_batch *b, int i, int rc, MPI_Status *status, void *arg)
 {
 	struct evaluate *e = arg;
+	struct evaluate_request r;
 
 	(void)b, (void)rc, (void)status;
 	e->chosen++;
-	e->news += is_news(e, i);
+	e->news += look(e, i, &r) && !(r.flags & EVALUATE_SEEN);
 }
 
 /* After Request_get_status the program knows that it has completed; but the request stays. */

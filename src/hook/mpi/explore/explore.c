@@ -34,13 +34,6 @@ static void __attribute__((noreturn)) diverged(struct hook_thread *t)
 	replay_diverged(t);
 }
 
-/* What became of posts is known before they are made. */
-static void skip_posts(struct hook_thread *t)
-{
-	while (t->replay.more && trace_kind_is_keyed(t->replay.next.kind))
-		hook_thread_advance(t);
-}
-
 static void compare(struct hook_thread *t)
 {
 	if (t->explore.has_due && t->explore.due != (uint32_t)t->mpi.digest)
@@ -52,13 +45,13 @@ static void compare(struct hook_thread *t)
 /* A poll is answered before its event begins: the digest of that event has to wait. */
 static void stash_digest(struct hook_thread *t, uint64_t event)
 {
-	skip_posts(t);
+	replay_skip_posts(t);
 	if (!t->replay.more || t->replay.next.kind != TRACE_CHECK || t->replay.next_event != event)
 		return;
 	t->explore.has_due = true;
 	t->explore.due = (uint32_t)t->replay.next.a;
 	hook_thread_advance(t);
-	skip_posts(t);
+	replay_skip_posts(t);
 }
 
 bool explore_take(struct hook_thread *t, uint64_t event, uint32_t kind, struct trace_rec *rec)
@@ -78,7 +71,7 @@ bool explore_poll_fails(struct hook_thread *t)
 {
 	if (t->explore.past)
 		return false;
-	skip_posts(t);
+	replay_skip_posts(t);
 	if (t->replay.more && t->replay.next.kind == TRACE_FAIL) {
 		if (--t->replay.next.a == 0)
 			hook_thread_advance(t);
@@ -153,7 +146,7 @@ static void turn_take(struct hook_thread *t)
 		hook_mpi_record.turn_take(t);
 		return;
 	}
-	skip_posts(t);
+	replay_skip_posts(t);
 	if (t->replay.more && t->replay.next.kind == TRACE_TURN &&
 	    t->replay.next_event == t->record.order.events) {
 		wanted += t->replay.next.a;

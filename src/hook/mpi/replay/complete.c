@@ -385,8 +385,7 @@ static int wait_as_recorded(struct hook_thread *t, struct batch *b,
 	case HOOK_ALL:
 		break;
 	}
-	if (!o->poll && t->replay.more && t->replay.next.kind == TRACE_SOME &&
-	    t->replay.next_event == t->replay.events)
+	if (!o->poll && replay_is_next(t, TRACE_SOME))
 		return wait_partial(t, b, o->statuses);
 	return batch_wait_all(b, o->statuses, o->poll);
 }

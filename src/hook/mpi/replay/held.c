@@ -103,13 +103,11 @@ static void add_mark(struct hook_thread *t, struct held *g)
 {
 	if (g->marks == g->room) {
 		size_t room = g->room ? 2 * g->room : FIRST_MARKS;
-		struct trace_rec *more = fresh(t, room * sizeof(*more));
 
-		if (g->mark) {
-			memcpy(more, g->mark, g->marks * sizeof(*more));
-			munmap(g->mark, g->room * sizeof(*more));
-		}
-		g->mark = more;
+		g->mark = hook_pages_widen(g->mark, g->room * sizeof(*g->mark),
+					   room * sizeof(*g->mark));
+		if (!g->mark)
+			hook_failed(t, "out of memory for held messages");
 		g->room = room;
 	}
 	g->mark[g->marks++] = g->next;

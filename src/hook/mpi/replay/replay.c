@@ -38,17 +38,22 @@ void replay_advance(struct hook_thread *t)
 	} while (t->replay.more && trace_kind_is_keyed(t->replay.next.kind));
 }
 
-static void skip_posts(struct hook_thread *t)
+void replay_skip_posts(struct hook_thread *t)
 {
 	if (t->replay.more && trace_kind_is_keyed(t->replay.next.kind))
 		replay_advance(t);
 }
 
+bool replay_is_next(struct hook_thread *t, uint32_t kind)
+{
+	replay_skip_posts(t);
+	return t->replay.more && t->replay.next.kind == kind &&
+	       t->replay.next_event == t->replay.events;
+}
+
 bool replay_take(struct hook_thread *t, uint32_t kind, struct trace_rec *rec)
 {
-	skip_posts(t);
-	if (t->replay.more && t->replay.next.kind == kind &&
-	    t->replay.next_event == t->replay.events) {
+	if (replay_is_next(t, kind)) {
 		*rec = t->replay.next;
 		replay_advance(t);
 		return true;
@@ -69,7 +74,7 @@ static bool is_outcome_left(const struct hook_thread *t)
 
 bool replay_poll_would_fail(struct hook_thread *t)
 {
-	skip_posts(t);
+	replay_skip_posts(t);
 	return t->replay.more && t->replay.next.kind == TRACE_FAIL;
 }
 
@@ -82,7 +87,7 @@ static bool is_noisy_poll(const struct hook_thread *t)
 
 bool replay_poll_fails(struct hook_thread *t)
 {
-	skip_posts(t);
+	replay_skip_posts(t);
 	if (is_noisy_poll(t))
 		hook_mpi_noise(t);
 	if (t->replay.more && t->replay.next.kind == TRACE_FAIL) {
@@ -112,7 +117,7 @@ static void check_digest(struct hook_thread *t)
 /* The recorded run did not get past this event, or not beyond it. */
 static void at_limit(struct hook_thread *t)
 {
-	skip_posts(t);
+	replay_skip_posts(t);
 	if (t->replay.events > t->replay.order_view.events) {
 		if (t->replay.more && t->replay.next.kind == TRACE_CHECK)
 			replay_advance(t);
@@ -137,9 +142,7 @@ static void begin(struct hook_thread *t)
 	if (t->replay.events >= t->replay.order_view.events)
 		at_limit(t);
 	if (t->replay.more && t->replay.next_event <= t->replay.events) {
-		skip_posts(t);
-		if (t->replay.more && t->replay.next.kind == TRACE_CHECK &&
-		    t->replay.next_event == t->replay.events)
+		if (replay_is_next(t, TRACE_CHECK))
 			check_digest(t);
 		if (t->replay.more && t->replay.next_event < t->replay.events &&
 		    t->replay.next.kind != TRACE_FAIL)
@@ -172,9 +175,7 @@ static void turn_take(struct hook_thread *t)
 {
 	struct trace_rec rec = {0};
 
-	skip_posts(t);
-	if (t->replay.more && t->replay.next.kind == TRACE_TURN &&
-	    t->replay.next_event == t->replay.events) {
+	if (replay_is_next(t, TRACE_TURN)) {
 		rec = t->replay.next;
 		replay_advance(t);
 	}
@@ -247,15 +248,6 @@ static int known_source(const struct trace_rec *rec)
 	return rec->a > INT32_MAX ? MPI_ANY_SOURCE : (int)rec->a;
 }
 
-static bool is_untraced(struct hook_thread *t, uint32_t kind)
-{
-	if (!sparse)
-		return false;
-	skip_posts(t);
-	return !t->replay.more || t->replay.next.kind != kind ||
-	       t->replay.next_event != t->replay.events;
-}
-
 /* One that did not race stays a wildcard: no other message than the recorded one can come. */
 static int source_by_number(void)
 {
@@ -270,7 +262,8 @@ static int source_from(struct hook_thread *t, uint32_t kind, int source)
 
 	if (source == MPI_ANY_SOURCE && racing)
 		return source_by_number();
-	if (source != MPI_ANY_SOURCE || is_untraced(t, kind) || !replay_take(t, kind, &rec))
+	if (source != MPI_ANY_SOURCE || (sparse && !replay_is_next(t, kind)) ||
+	    !replay_take(t, kind, &rec))
 		return source;
 	source = known_source(&rec);
 	if (hook_thread_is_main(t))

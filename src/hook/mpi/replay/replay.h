@@ -12,6 +12,9 @@
  */
 bool replay_take(struct hook_thread *t, uint32_t kind, struct trace_rec *rec);
 
+/* Is there an outcome of that kind of the event at work? */
+bool replay_is_next(struct hook_thread *t, uint32_t kind);
+
 /* Outcomes alone decide, of a single thread, without noise; see quick.h. */
 extern bool replay_quick;
 
@@ -36,8 +39,9 @@ static inline void replay_show_end(const struct hook_thread *t)
 /* From here on nothing is done for the sake of other ranks. */
 void replay_alone(struct hook_thread *t);
 
-/* Moves t->next on to the next record that is obeyed in its turn. */
+/* Moves on to the next record that is obeyed in its turn; not if it is one already. */
 void replay_advance(struct hook_thread *t);
+void replay_skip_posts(struct hook_thread *t);
 
 /* The program asks for something else than t->next: says so and ends. */
 void replay_diverged(struct hook_thread *t) __attribute__((noreturn));

@@ -17,23 +17,7 @@ static struct {
 
 static int attach_to_mpi(void *buffer, MPI_Count size)
 {
-#ifdef HOOK_FLAVOUR_MPICH
-	return stamp_below.Buffer_attach_c(buffer, size);
-#else
-	return stamp_below.Buffer_attach(buffer, (int)size);
-#endif
-}
-
-static int detach_from_mpi(void *buffer, MPI_Count *size)
-{
-#ifdef HOOK_FLAVOUR_MPICH
-	return stamp_below.Buffer_detach_c(buffer, size);
-#else
-	int n = 0, rc = stamp_below.Buffer_detach(buffer, &n);
-
-	*size = n;
-	return rc;
-#endif
+	return stamp_below.HOOK_MPI_LARGE(Buffer_attach)(buffer, (hook_mpi_count)size);
 }
 
 /* Where no count can tell a size with room for clocks, they take some of the program's. */
@@ -41,12 +25,9 @@ static MPI_Count with_clocks(MPI_Count size)
 {
 	MPI_Count messages = size / MPI_BSEND_OVERHEAD + 1;
 	MPI_Count wanted = size + messages * (MPI_Count)(stamp_head + 64);
+	bool fits = wanted == (hook_mpi_count)wanted;
 
-#ifndef HOOK_FLAVOUR_MPICH
-	if (wanted > INT_MAX)
-		wanted = INT_MAX;
-#endif
-	return wanted;
+	return fits ? wanted : INT_MAX;
 }
 
 static int attach(void *buffer, MPI_Count size)
@@ -76,8 +57,8 @@ static int attach(void *buffer, MPI_Count size)
 static int detach(void *buffer, MPI_Count *size)
 {
 	void *p;
-	MPI_Count n = 0;
-	int rc = detach_from_mpi(&p, &n);
+	hook_mpi_count n = 0;
+	int rc = stamp_below.HOOK_MPI_LARGE(Buffer_detach)(&p, &n);
 
 	if (rc != MPI_SUCCESS)
 		return rc;

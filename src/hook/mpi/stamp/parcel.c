@@ -61,21 +61,28 @@ static long bytes_to_copy(const struct stamp_request *r, const struct data *d)
 				   r ? stamp_request_limit() : stamp_room);
 }
 
+/* False: memory is out. */
+static bool wrap(struct stamp_parcel *p, struct stamp_request *r, struct data *d, bool sends)
+{
+	long bytes = bytes_to_copy(r, d);
+
+	p->home = (void *)d->buf;
+	p->bytes = bytes < 0 ? 0 : (size_t)bytes;
+	return bytes < 0 ? use_type(p, d, sends)
+			 : use_copy(p, r, sends ? stamp_send_room : stamp_recv_room, p->bytes, d);
+}
+
 /* What MPI would complain about goes to it as it is. */
 int stamp_wrap_send(struct stamp_parcel *p, struct stamp_request *r, struct hook_mpi_send *o)
 {
 	struct data d = {o->buf, o->count, o->type};
-	long bytes;
 
 	if (o->dest < 0 || o->count < 0 || o->type == MPI_DATATYPE_NULL)
 		return 0;
 	p->world = stamp_comm_world(o->comm, o->dest);
 	if (p->world < 0)
 		return 0;
-	bytes = bytes_to_copy(r, &d);
-	p->home = (void *)o->buf;
-	p->bytes = bytes < 0 ? 0 : (size_t)bytes;
-	if (bytes < 0 ? !use_type(p, &d, true) : !use_copy(p, r, stamp_send_room, p->bytes, &d))
+	if (!wrap(p, r, &d, true))
 		return -1;
 	o->buf = d.buf;
 	o->count = d.count;
@@ -83,22 +90,18 @@ int stamp_wrap_send(struct stamp_parcel *p, struct stamp_request *r, struct hook
 	if (r && r->flags & STAMP_PERSISTENT)
 		return 1; /* what it sends is what there will be when it is started */
 	hook_clock_stamp(&stamp_clock, (uint32_t)p->world, p->clock);
-	if (bytes > 0)
-		stamp_copy((char *)p->clock + stamp_head, p->home, (size_t)bytes);
+	if (!p->typed)
+		stamp_copy((char *)p->clock + stamp_head, p->home, p->bytes);
 	return 1;
 }
 
 int stamp_wrap_matched(struct stamp_parcel *p, struct stamp_request *r, struct hook_mpi_receive *o)
 {
 	struct data d = {o->buf, o->count, o->type};
-	long bytes;
 
 	if (o->count < 0 || o->type == MPI_DATATYPE_NULL)
 		return 0;
-	bytes = bytes_to_copy(r, &d);
-	p->home = o->buf;
-	p->bytes = bytes < 0 ? 0 : (size_t)bytes;
-	if (bytes < 0 ? !use_type(p, &d, false) : !use_copy(p, r, stamp_recv_room, p->bytes, &d))
+	if (!wrap(p, r, &d, false))
 		return -1;
 	o->buf = (void *)d.buf;
 	o->count = d.count;
@@ -145,25 +148,14 @@ void stamp_unwrap(const struct stamp_parcel *p, MPI_Comm comm, uint64_t key, MPI
 
 void *stamp_pack(struct hook_mpi_exchange *x, size_t before, size_t *mapped)
 {
-	char *copy;
-	MPI_Count packed = 0;
-#ifdef HOOK_FLAVOUR_MPICH
 	MPI_Count size = 0;
+	char *copy;
 
-	stamp_below.Pack_size_c(x->sendcount, x->sendtype, x->comm, &size);
-#else
-	int size = 0;
-
-	stamp_below.Pack_size((int)x->sendcount, x->sendtype, x->comm, &size);
-#endif
+	hook_mpi_pack_size(&stamp_below, x, &size);
 	*mapped = before + (size_t)size + 1;
 	copy = hook_pages(*mapped);
-	if (!copy)
-		return NULL;
-	hook_mpi_pack(&stamp_below, x, copy + before, size, &packed);
-	x->sendbuf = copy + before;
-	x->sendcount = packed;
-	x->sendtype = MPI_PACKED;
+	if (copy)
+		hook_mpi_pack(&stamp_below, x, copy + before, size);
 	return copy;
 }
 

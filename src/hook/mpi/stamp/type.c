@@ -98,23 +98,15 @@ static void make(struct stamp_type *t)
 	struct stamp_block block[3];
 	int n = blocks_of(block, t);
 	MPI_Datatype types[3];
-#ifdef HOOK_FLAVOUR_MPICH
-	MPI_Count lengths[3], places[3];
-#else
-	int lengths[3];
-	MPI_Aint places[3];
-#endif
+	hook_mpi_count lengths[3];
+	hook_mpi_place places[3];
 
 	for (int i = 0; i < n; i++) {
 		types[i] = block[i].type;
-		lengths[i] = (typeof(lengths[0]))block[i].count;
-		places[i] = (typeof(places[0]))(intptr_t)block[i].place;
+		lengths[i] = (hook_mpi_count)block[i].count;
+		places[i] = (hook_mpi_place)(intptr_t)block[i].place;
 	}
-#ifdef HOOK_FLAVOUR_MPICH
-	stamp_below.Type_create_struct_c(n, lengths, places, types, &t->stamped);
-#else
-	stamp_below.Type_create_struct(n, lengths, places, types, &t->stamped);
-#endif
+	stamp_below.HOOK_MPI_LARGE(Type_create_struct)(n, lengths, places, types, &t->stamped);
 	stamp_below.Type_commit(&t->stamped);
 }
 
