@@ -97,27 +97,17 @@ static void given_later(struct hook_log *log, struct hook_result *r, MPI_Comm co
 }
 
 #define COLLECTIVE(name, what, large, parameters, arguments, gives, end)                           \
-	static int log_##name parameters                                                           \
-	{                                                                                          \
-		struct hook_result r = {.wide = large, .one.type = MPI_DATATYPE_NULL};             \
-		struct hook_log *log = hook_log_self();                                            \
-		int rc;                                                                            \
+	HOOK_LOG_CALL(                                                                             \
+		name, parameters, arguments, if (gives) {                                          \
+			struct hook_result r = {.wide = large, .one.type = MPI_DATATYPE_NULL};     \
                                                                                                    \
-		if (!log)                                                                          \
-			return hook_log_below.name arguments;                                      \
-		log->inside++;                                                                     \
-		rc = hook_log_below.name arguments;                                                \
-		hook_log_error(log, rc);                                                           \
-		if (gives) {                                                                       \
 			GIVES_##what;                                                              \
 			end;                                                                       \
-		}                                                                                  \
-		log->inside--;                                                                     \
-		return rc;                                                                         \
-	}
+		})
+/* More than fits was sent: that gives something, too. */
 #define BLOCKING(name, what, large, parameters, arguments)                                         \
 	COLLECTIVE(name, what, large, parameters, arguments,                                       \
-		   rc == MPI_SUCCESS || hook_log_is_truncated(rc), given(log, &r))
+		   rc == MPI_SUCCESS || hook_mpi_class(rc) == MPI_ERR_TRUNCATE, given(log, &r))
 #define POSTED(name, what, large, parameters, arguments)                                           \
 	COLLECTIVE(name, what, large, parameters, arguments, rc == MPI_SUCCESS,                    \
 		   given_later(log, &r, comm, request, HOOK_WANT_ACTIVE))

@@ -32,6 +32,11 @@ MPI_Count hook_gives_count(const struct hook_result *r, const void *counts, int 
 #define FROM_ROOT (team.inter ? root >= 0 : team.rank != root)
 #define TO_ROOT (team.inter ? root == MPI_ROOT : team.rank == root)
 #define TO_EACH ((!team.inter || root >= 0) && recvbuf != MPI_IN_PLACE)
+/* From each of the team as much, so much, or of such types. */
+#define ALIKE hook_gives_one(&r, recvbuf, (MPI_Count)recvcount *team.from, recvtype)
+#define COUNTED(places) hook_gives_many(&r, team.from, recvbuf, recvcounts, places, recvtype)
+#define TYPED hook_gives_types(&r, team.from, recvbuf, recvcounts, rdispls, recvtypes)
+#define REDUCED hook_gives_one(&r, recvbuf, count, datatype)
 
 #define GIVES_Barrier (void)0
 #define GIVES_Bcast                                                                                \
@@ -41,11 +46,11 @@ MPI_Count hook_gives_count(const struct hook_result *r, const void *counts, int 
 #define GIVES_Gather                                                                               \
 	GIVES_TEAM;                                                                                \
 	if (TO_ROOT)                                                                               \
-	hook_gives_one(&r, recvbuf, (MPI_Count)recvcount *team.from, recvtype)
+	ALIKE
 #define GIVES_Gatherv                                                                              \
 	GIVES_TEAM;                                                                                \
 	if (TO_ROOT)                                                                               \
-	hook_gives_many(&r, team.from, recvbuf, recvcounts, displs, recvtype)
+	COUNTED(displs)
 #define GIVES_Scatter                                                                              \
 	GIVES_TEAM;                                                                                \
 	if (TO_EACH)                                                                               \
@@ -53,44 +58,44 @@ MPI_Count hook_gives_count(const struct hook_result *r, const void *counts, int 
 #define GIVES_Scatterv GIVES_Scatter
 #define GIVES_Allgather                                                                            \
 	GIVES_TEAM;                                                                                \
-	hook_gives_one(&r, recvbuf, (MPI_Count)recvcount *team.from, recvtype)
+	ALIKE
 #define GIVES_Allgatherv                                                                           \
 	GIVES_TEAM;                                                                                \
-	hook_gives_many(&r, team.from, recvbuf, recvcounts, displs, recvtype)
+	COUNTED(displs)
 #define GIVES_Alltoall GIVES_Allgather
 #define GIVES_Alltoallv                                                                            \
 	GIVES_TEAM;                                                                                \
-	hook_gives_many(&r, team.from, recvbuf, recvcounts, rdispls, recvtype)
+	COUNTED(rdispls)
 #define GIVES_Alltoallw                                                                            \
 	GIVES_TEAM;                                                                                \
-	hook_gives_types(&r, team.from, recvbuf, recvcounts, rdispls, recvtypes)
-#define GIVES_Allreduce hook_gives_one(&r, recvbuf, count, datatype)
-#define GIVES_Scan GIVES_Allreduce
+	TYPED
+#define GIVES_Allreduce REDUCED
+#define GIVES_Scan REDUCED
 #define GIVES_Reduce                                                                               \
 	GIVES_TEAM;                                                                                \
 	if (TO_ROOT)                                                                               \
-	hook_gives_one(&r, recvbuf, count, datatype)
+	REDUCED
 #define GIVES_Exscan                                                                               \
 	GIVES_TEAM;                                                                                \
 	if (team.rank > 0)                                                                         \
-	hook_gives_one(&r, recvbuf, count, datatype)
+	REDUCED
 #define GIVES_Reduce_scatter                                                                       \
 	GIVES_TEAM;                                                                                \
 	hook_gives_one(&r, recvbuf, hook_gives_count(&r, recvcounts, team.rank), datatype)
 #define GIVES_Reduce_scatter_block hook_gives_one(&r, recvbuf, recvcount, datatype)
 #define GIVES_Neighbor_allgather                                                                   \
 	GIVES_NEAR;                                                                                \
-	hook_gives_one(&r, recvbuf, (MPI_Count)recvcount *team.from, recvtype)
+	ALIKE
 #define GIVES_Neighbor_allgatherv                                                                  \
 	GIVES_NEAR;                                                                                \
-	hook_gives_many(&r, team.from, recvbuf, recvcounts, displs, recvtype)
+	COUNTED(displs)
 #define GIVES_Neighbor_alltoall GIVES_Neighbor_allgather
 #define GIVES_Neighbor_alltoallv                                                                   \
 	GIVES_NEAR;                                                                                \
-	hook_gives_many(&r, team.from, recvbuf, recvcounts, rdispls, recvtype)
+	COUNTED(rdispls)
 #define GIVES_Neighbor_alltoallw                                                                   \
 	GIVES_NEAR;                                                                                \
 	r.aints = true;                                                                            \
-	hook_gives_types(&r, team.from, recvbuf, recvcounts, rdispls, recvtypes)
+	TYPED
 
 #endif

@@ -146,35 +146,9 @@ static void made(struct hook_log *log, MPI_Comm comm)
 }
 
 #define MAKES(name, parent, created, parameters, arguments)                                        \
-	static int log_##name parameters                                                           \
-	{                                                                                          \
-		struct hook_log *log = hook_log_self();                                            \
-		int rc;                                                                            \
-                                                                                                   \
-		if (!log)                                                                          \
-			return hook_log_below.name arguments;                                      \
-		log->inside++;                                                                     \
-		rc = hook_log_below.name arguments;                                                \
-		hook_log_error(log, rc);                                                           \
-		if (rc == MPI_SUCCESS)                                                             \
-			made(log, *created);                                                       \
-		log->inside--;                                                                     \
-		return rc;                                                                         \
-	}
+	HOOK_LOG_CALL(name, parameters, arguments, if (rc == MPI_SUCCESS) made(log, *created))
 #define COPIES(name, parent, created, parameters, arguments)                                       \
-	static int log_##name parameters                                                           \
-	{                                                                                          \
-		struct hook_log *log = hook_log_self();                                            \
-		int rc;                                                                            \
-                                                                                                   \
-		if (!log)                                                                          \
-			return hook_log_below.name arguments;                                      \
-		log->inside++;                                                                     \
-		rc = hook_log_below.name arguments;                                                \
-		log->inside--;                                                                     \
-		hook_log_error(log, rc);                                                           \
-		return rc;                                                                         \
-	}
+	HOOK_LOG_CALL(name, parameters, arguments, )
 #define TOGETHER(name, parameters, arguments)                                                      \
 	static int log_##name parameters                                                           \
 	{                                                                                          \

@@ -48,9 +48,6 @@ extern bool hook_log_refused;
 
 /* Reading: the record to come, which must be of this kind and event; else the replay ends. */
 struct trace_log_rec hook_log_take(struct hook_log *log, uint32_t kind);
-/* The error that a collective operation gives something with, too: more than fits was sent. */
-bool hook_log_is_truncated(int rc);
-
 /* An error, if that is the answer that comes now; and is it? */
 bool hook_log_is_error(const struct hook_log *log);
 bool hook_log_take_error(struct hook_log *log, uint32_t kind, int *rc);
@@ -153,6 +150,24 @@ void hook_log_open(struct hook_thread *t);
 void hook_log_collectives(struct hook_mpi_calls *mpi);
 void hook_log_comms(struct hook_mpi_calls *mpi);
 extern struct hook_mpi_calls hook_log_below;
+
+/* A call of that layer: what it calls in turn is not logged. Then come statements that log what it
+   gave, once its error is. */
+#define HOOK_LOG_CALL(name, parameters, arguments, ...)                                            \
+	static int log_##name parameters                                                           \
+	{                                                                                          \
+		struct hook_log *log = hook_log_self();                                            \
+		int rc;                                                                            \
+                                                                                                   \
+		if (!log)                                                                          \
+			return hook_log_below.name arguments;                                      \
+		log->inside++;                                                                     \
+		rc = hook_log_below.name arguments;                                                \
+		hook_log_error(log, rc);                                                           \
+		__VA_ARGS__;                                                                       \
+		log->inside--;                                                                     \
+		return rc;                                                                         \
+	}
 
 /* The serving layer: nothing of what the replay asks for reaches MPI that would communicate. */
 void hook_recover_open(struct hook_thread *t);

@@ -167,14 +167,6 @@ struct trace_log_rec hook_log_take(struct hook_log *log, uint32_t kind)
 	return rec;
 }
 
-bool hook_log_is_truncated(int rc)
-{
-	int class = MPI_SUCCESS;
-
-	return rc != MPI_SUCCESS && hook_mpi_real.Error_class(rc, &class) == MPI_SUCCESS &&
-	       class == MPI_ERR_TRUNCATE;
-}
-
 bool hook_log_is_error(const struct hook_log *log)
 {
 	return log->more && log->next.kind == TRACE_LOG_ERROR && log->next.event == log->event &&

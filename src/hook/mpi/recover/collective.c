@@ -4,46 +4,30 @@
 
 #include "hook/mpi/recover/recover.h"
 
-static void give_later(struct hook_log *log, struct hook_result *r, MPI_Comm comm,
-		       MPI_Request *request, uint32_t flags)
+void recover_post_result(struct hook_log *log, struct hook_result *r, MPI_Comm comm,
+			 MPI_Request *request, uint32_t flags)
 {
-	log->inside++;
-	hook_stand_in(request);
-	log->inside--;
+	recover_post(log, request);
 	hook_want_result(*request, flags, r, comm);
 }
 
 #define BLOCKING(name, what, large, parameters, arguments)                                         \
-	static int recover_##name parameters                                                       \
-	{                                                                                          \
+	RECOVER_CALL(                                                                              \
+		name, parameters, arguments,                                                       \
 		struct hook_result r = {.wide = large, .one.type = MPI_DATATYPE_NULL};             \
-		struct hook_log *log = recover_self();                                             \
-		int rc;                                                                            \
-                                                                                                   \
-		if (!log)                                                                          \
-			return hook_mpi_real.name arguments;                                       \
 		hook_log_take_error(log, TRACE_LOG_ERROR, &rc);                                    \
-		if (rc == MPI_SUCCESS || hook_log_is_truncated(rc)) {                              \
+		if (rc == MPI_SUCCESS || hook_mpi_class(rc) == MPI_ERR_TRUNCATE) {                 \
 			GIVES_##what;                                                              \
 			hook_result_read(log, &r);                                                 \
-		}                                                                                  \
-		return rc == MPI_SUCCESS ? rc : recover_raise(log, comm, rc);                      \
-	}
+		} if (rc != MPI_SUCCESS) recover_raise(log, comm, rc))
 #define LATER(name, what, large, parameters, arguments, flags)                                     \
-	static int recover_##name parameters                                                       \
-	{                                                                                          \
+	RECOVER_CALL(                                                                              \
+		name, parameters, arguments,                                                       \
 		struct hook_result r = {.wide = large, .one.type = MPI_DATATYPE_NULL};             \
-		struct hook_log *log = recover_self();                                             \
-		int rc;                                                                            \
-                                                                                                   \
-		if (!log)                                                                          \
-			return hook_mpi_real.name arguments;                                       \
-		if (recover_fails(log, comm, &rc))                                                 \
-			return rc;                                                                 \
-		GIVES_##what;                                                                      \
-		give_later(log, &r, comm, request, flags);                                         \
-		return rc;                                                                         \
-	}
+		if (!recover_fails(log, comm, &rc)) {                                              \
+			GIVES_##what;                                                              \
+			recover_post_result(log, &r, comm, request, flags);                        \
+		})
 #define POSTED(name, what, large, parameters, arguments)                                           \
 	LATER(name, what, large, parameters, arguments, HOOK_WANT_ACTIVE)
 #define PREPARED(name, what, large, parameters, arguments)                                         \

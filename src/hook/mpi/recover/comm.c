@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "hook/kit/lock.h"
 #include "hook/kit/pages.h"
 #include "hook/mpi/recover/recover.h"
 
@@ -17,25 +16,13 @@ static struct hook_table table = {.bytes = sizeof(struct recover_comm),
 static struct hook_lock locked;
 static MPI_Comm blank; /* what new ones are made of */
 
-static void lock(void)
-{
-	if (hook_mpi_turns)
-		hook_lock_take(&locked);
-}
-
-static void unlock(void)
-{
-	if (hook_mpi_turns)
-		hook_lock_give(&locked);
-}
-
 const struct recover_comm *recover_comm(MPI_Comm handle)
 {
 	const struct recover_comm *c;
 
-	lock();
+	hook_mpi_lock(&locked);
 	c = hook_table_find(&table, (uint64_t)(uintptr_t)handle);
-	unlock();
+	hook_mpi_unlock(&locked);
 	return c;
 }
 
@@ -43,7 +30,7 @@ static struct recover_comm *add(MPI_Comm handle, int numbers)
 {
 	struct recover_comm *c;
 
-	lock();
+	hook_mpi_lock(&locked);
 	c = hook_table_new(&table);
 	if (c) {
 		c->numbers = numbers;
@@ -52,7 +39,7 @@ static struct recover_comm *add(MPI_Comm handle, int numbers)
 	if (!c || !c->number)
 		hook_failed(hook_self, "out of memory for communicators");
 	hook_table_insert(&table, c, (uint64_t)(uintptr_t)handle);
-	unlock();
+	hook_mpi_unlock(&locked);
 	return c;
 }
 
@@ -60,14 +47,14 @@ static void forget(MPI_Comm handle)
 {
 	struct recover_comm *c;
 
-	lock();
+	hook_mpi_lock(&locked);
 	c = hook_table_find(&table, (uint64_t)(uintptr_t)handle);
 	if (c) {
 		hook_table_remove(&table, c);
 		munmap(c->number, (size_t)(c->numbers + 1) * sizeof(*c->number));
 		hook_table_free(&table, c);
 	}
-	unlock();
+	hook_mpi_unlock(&locked);
 }
 
 /* A record must be about as many numbers as it says. */
@@ -175,45 +162,19 @@ static int copy(struct hook_log *log, MPI_Comm parent, MPI_Comm *created)
 }
 
 #define MAKES(name, parent, created, parameters, arguments)                                        \
-	static int recover_##name parameters                                                       \
-	{                                                                                          \
-		struct hook_log *log = recover_self();                                             \
-		int rc;                                                                            \
-                                                                                                   \
-		if (!log)                                                                          \
-			return hook_mpi_real.name arguments;                                       \
-		if (!recover_fails(log, parent, &rc))                                              \
-			make(log, parent, created);                                                \
-		return rc;                                                                         \
-	}
+	RECOVER_CALL(name, parameters, arguments,                                                  \
+		     if (!recover_fails(log, parent, &rc)) make(log, parent, created))
 #define COPIES(name, parent, created, parameters, arguments)                                       \
-	static int recover_##name parameters                                                       \
-	{                                                                                          \
-		struct hook_log *log = recover_self();                                             \
-		int rc;                                                                            \
-                                                                                                   \
-		if (!log)                                                                          \
-			return hook_mpi_real.name arguments;                                       \
-		return recover_fails(log, parent, &rc) ? rc : copy(log, parent, created);          \
-	}
+	RECOVER_CALL(name, parameters, arguments,                                                  \
+		     if (!recover_fails(log, parent, &rc)) rc = copy(log, parent, created))
 #define COPIES_POSTED(name, parent, created, parameters, arguments)                                \
-	static int recover_##name parameters                                                       \
-	{                                                                                          \
-		struct hook_log *log = recover_self();                                             \
+	RECOVER_CALL(                                                                              \
+		name, parameters, arguments,                                                       \
 		struct hook_result nothing = {.one.type = MPI_DATATYPE_NULL};                      \
-		int rc;                                                                            \
-                                                                                                   \
-		if (!log)                                                                          \
-			return hook_mpi_real.name arguments;                                       \
-		if (recover_fails(log, parent, &rc))                                               \
-			return rc;                                                                 \
-		rc = copy(log, parent, created);                                                   \
-		log->inside++;                                                                     \
-		hook_stand_in(request);                                                            \
-		log->inside--;                                                                     \
-		hook_want_result(*request, HOOK_WANT_ACTIVE, &nothing, parent);                    \
-		return rc;                                                                         \
-	}
+		if (!recover_fails(log, parent, &rc)) {                                            \
+			rc = copy(log, parent, created);                                           \
+			recover_post_result(log, &nothing, parent, request, HOOK_WANT_ACTIVE);     \
+		})
 
 HOOK_MPI_MAKES(MAKES)
 HOOK_MPI_COPIES(COPIES)

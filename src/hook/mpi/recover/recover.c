@@ -78,7 +78,7 @@ int recover_message(struct hook_log *log, const struct hook_block *b, MPI_Status
 	return rec.error;
 }
 
-static void post(struct hook_log *log, MPI_Request *request)
+void recover_post(struct hook_log *log, MPI_Request *request)
 {
 	log->inside++;
 	hook_stand_in(request);
@@ -94,7 +94,7 @@ static int recover_send(const struct hook_mpi_send *o)
 		return hook_mpi_send(&hook_mpi_real, o);
 	if (recover_fails(log, o->comm, &rc) || o->post == HOOK_BLOCKING)
 		return rc;
-	post(log, o->request);
+	recover_post(log, o->request);
 	hook_want_send(*o->request, hook_want_flags(o->post), o->comm);
 	return rc;
 }
@@ -146,7 +146,7 @@ static int recover_receive(const struct hook_mpi_receive *o)
 		return rc;
 	if (o->message && *o->message != MPI_MESSAGE_NULL)
 		take_message(log, o->message);
-	post(log, o->request);
+	recover_post(log, o->request);
 	hook_want_message(*o->request, hook_want_flags(o->post), &b, o->comm);
 	return rc;
 }
@@ -165,7 +165,7 @@ static int recover_exchange(const struct hook_mpi_exchange *o)
 	}
 	if (recover_fails(log, o->comm, &rc))
 		return rc;
-	post(log, o->request);
+	recover_post(log, o->request);
 	hook_want_message(*o->request, HOOK_WANT_ACTIVE, &b, o->comm);
 	return rc;
 }

@@ -17,6 +17,24 @@
  */
 struct hook_log *recover_self(void);
 
+/* A call of this layer; the statements set rc. */
+#define RECOVER_CALL(name, parameters, arguments, ...)                                             \
+	static int recover_##name parameters                                                       \
+	{                                                                                          \
+		struct hook_log *log = recover_self();                                             \
+		int rc;                                                                            \
+                                                                                                   \
+		if (!log)                                                                          \
+			return hook_mpi_real.name arguments;                                       \
+		__VA_ARGS__;                                                                       \
+		return rc;                                                                         \
+	}
+
+/* A request of a call that begins something; and what it will give. */
+void recover_post(struct hook_log *log, MPI_Request *request);
+void recover_post_result(struct hook_log *log, struct hook_result *r, MPI_Comm comm,
+			 MPI_Request *request, uint32_t flags);
+
 /* True if the call at work failed: *rc, and its error handler has been called. */
 bool recover_fails(struct hook_log *log, MPI_Comm comm, int *rc);
 int recover_raise(struct hook_log *log, MPI_Comm comm, int rc);
