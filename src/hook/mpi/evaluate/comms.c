@@ -12,16 +12,12 @@
 
 #include "hook/mpi/evaluate/evaluate.h"
 
-#define BUCKETS 256
-#define CHUNK (1u << 20)
-
-/* Groups are kept for good and only once: requests refer to them. */
+/* Groups are kept for good and only once: requests refer to them. By the hash of their ranks. */
 struct evaluate_group {
-	struct evaluate_group *next;
-	uint64_t hash;
+	struct hook_entry entry;
 	int size;
 	bool same; /* rank i is i in MPI_COMM_WORLD */
-	int rank[];
+	int *rank; /* there */
 };
 
 /* How often something was made. */
@@ -33,29 +29,11 @@ struct count {
 static struct hook_table comms = {.bytes = sizeof(struct evaluate_comm),
 				  .clear = sizeof(struct evaluate_comm)};
 static struct hook_table counts = {.bytes = sizeof(struct count), .clear = sizeof(struct count)};
-static struct evaluate_group *groups[BUCKETS];
+static struct hook_table groups = {.bytes = sizeof(struct evaluate_group),
+				   .clear = sizeof(struct evaluate_group)};
 static MPI_Group world_group;
 static uint32_t numbers;
 static struct hook_lock locked;
-static char *chunk;
-static size_t chunk_left;
-
-static void *small(size_t size)
-{
-	void *p;
-
-	size = (size + 15) & ~(size_t)15;
-	if (size > CHUNK / 4)
-		return evaluate_memory(size);
-	if (size > chunk_left) {
-		chunk = evaluate_memory(CHUNK);
-		chunk_left = CHUNK;
-	}
-	p = chunk;
-	chunk += size;
-	chunk_left -= size;
-	return p;
-}
 
 static uint64_t mix(uint64_t a, uint64_t b)
 {
@@ -74,49 +52,43 @@ static uint64_t hash_ranks(const int rank[], int size)
 	return h;
 }
 
-/* The group that has these ranks; `fresh` is one with them, to be used or forgotten. */
-static const struct evaluate_group *intern(struct evaluate_group *fresh)
+/* A new entry for this key; ends the replay if there is no memory. */
+static void *enter(struct hook_table *table, uint64_t key)
 {
-	struct evaluate_group **bucket = &groups[fresh->hash % BUCKETS];
+	void *entry = hook_table_new(table);
 
-	for (struct evaluate_group *g = *bucket; g; g = g->next) {
-		if (g->hash == fresh->hash && g->size == fresh->size &&
-		    memcmp(g->rank, fresh->rank, (size_t)g->size * sizeof(int)) == 0)
-			return g;
-	}
-	fresh->next = *bucket;
-	*bucket = fresh;
-	return fresh;
+	if (!entry)
+		hook_failed(hook_thread_self(), "out of memory for events");
+	hook_table_insert(table, entry, key);
+	return entry;
 }
 
 /* Takes the handle of the group. */
 static const struct evaluate_group *group_of(MPI_Group handle)
 {
-	const struct evaluate_group *kept;
 	struct evaluate_group *g;
-	int size = 0, *position;
+	int size = 0, *rank;
 	size_t bytes;
+	uint64_t hash;
 
 	hook_mpi_top.Group_size(handle, &size);
-	bytes = sizeof(*g) + (size_t)size * sizeof(int);
-	position = evaluate_memory((size_t)(size + 1) * sizeof(int));
-	g = small(bytes);
-	g->size = size;
+	bytes = (size_t)(2 * size + 1) * sizeof(int);
+	rank = evaluate_memory(bytes); /* behind them room for those in the group itself */
 	for (int i = 0; i < size; i++)
-		position[i] = i;
-	hook_mpi_top.Group_translate_ranks(handle, size, position, world_group, g->rank);
-	g->hash = hash_ranks(g->rank, size);
-	g->same = memcmp(g->rank, position, (size_t)size * sizeof(int)) == 0;
-	munmap(position, (size_t)(size + 1) * sizeof(int));
+		rank[size + i] = i;
+	hook_mpi_top.Group_translate_ranks(handle, size, rank + size, world_group, rank);
 	hook_mpi_top.Group_free(&handle);
-	kept = intern(g);
-	/* What was taken last can be given back. */
-	if (kept != g && (char *)g + ((bytes + 15) & ~(size_t)15) == chunk) {
-		memset(g, 0, bytes);
-		chunk_left += (size_t)(chunk - (char *)g);
-		chunk = (char *)g;
+	hash = hash_ranks(rank, size);
+	g = hook_table_find(&groups, hash);
+	if (g && g->size == size && memcmp(g->rank, rank, (size_t)size * sizeof(int)) == 0) {
+		munmap(rank, bytes);
+		return g;
 	}
-	return kept;
+	g = enter(&groups, hash);
+	g->size = size;
+	g->same = memcmp(rank, rank + size, (size_t)size * sizeof(int)) == 0;
+	g->rank = rank;
+	return g;
 }
 
 static int lowest(const struct evaluate_group *g)
@@ -155,20 +127,9 @@ static void ask(struct evaluate_comm *c)
 static uint64_t members(const struct evaluate_comm *c)
 {
 	if (!c->remote)
-		return c->local->hash;
-	return c->second ? mix(c->peers->hash, c->local->hash)
-			 : mix(c->local->hash, c->peers->hash);
-}
-
-/* A new entry for this key; ends the replay if there is no memory. */
-static void *enter(struct hook_table *table, uint64_t key)
-{
-	void *entry = hook_table_new(table);
-
-	if (!entry)
-		hook_failed(hook_thread_self(), "out of memory for events");
-	hook_table_insert(table, entry, key);
-	return entry;
+		return c->local->entry.key;
+	return c->second ? mix(c->peers->entry.key, c->local->entry.key)
+			 : mix(c->local->entry.key, c->peers->entry.key);
 }
 
 /* How often this was called with the same number, this time included. */

@@ -6,6 +6,7 @@
 #include <sched.h>
 
 #include "hook/mpi/explore/explore.h"
+#include "hook/mpi/replay/replay.h"
 
 #define SCRATCH 3
 
@@ -42,18 +43,6 @@ static void batch_close(struct batch *b)
 	}
 }
 
-static void __attribute__((noreturn)) diverged(const char *expected, const char *found)
-{
-	hook_diverged(hook_self, hook_mpi_call_name(hook_self->mpi.call), expected, found);
-}
-
-static int checked_index(const struct trace_rec *rec, int count)
-{
-	if (rec->a > (uint64_t)count)
-		diverged("a longer array of requests", "one that does not have the recorded index");
-	return (int)rec->a - 1;
-}
-
 /* The forced one may be named by its receive: where that is in the array was not recorded. */
 static int index_of(const struct trace_rec *rec, const struct batch *b)
 {
@@ -61,7 +50,7 @@ static int index_of(const struct trace_rec *rec, const struct batch *b)
 	struct hook_request *r;
 
 	if (!rec->b)
-		return checked_index(rec, b->count);
+		return replay_index(hook_self, rec, b->count);
 	hook_requests_lock();
 	r = hook_requests_of_post(rec->b - 1);
 	if (r)
@@ -71,7 +60,8 @@ static int index_of(const struct trace_rec *rec, const struct batch *b)
 		if (b->user[i] == wanted)
 			return i;
 	}
-	diverged("the other request among those given", "none of them");
+	hook_diverged(hook_self, hook_mpi_call_name(hook_self->mpi.call),
+		      "the other request among those given", "none of them");
 }
 
 static int wait_for(struct batch *b, int i, MPI_Status *status)
@@ -118,7 +108,7 @@ static int wait_some(uint64_t event, struct batch *b, const struct hook_mpi_comp
 	if (!explore_take(hook_self, event, TRACE_SOME, &rec) || rec.a == 0)
 		return explore_below.Waitsome(b->count, b->real, o->outcount, o->indices,
 					      o->statuses);
-	*o->outcount = checked_index(&rec, b->count + 1);
+	*o->outcount = replay_index(hook_self, &rec, b->count + 1);
 	return wait_indices(event, b, *o->outcount, o->indices, o->statuses);
 }
 
@@ -134,7 +124,7 @@ static int wait_partial(struct batch *b, MPI_Status statuses[])
 	for (int i = 0; i < b->count && statuses != MPI_STATUSES_IGNORE; i++)
 		statuses[i].MPI_ERROR = MPI_ERR_PENDING;
 	while (n-- > 1 && explore_take(t, t->record.order.events, TRACE_INDEX, &rec)) {
-		int i = checked_index(&rec, b->count);
+		int i = replay_index(hook_self, &rec, b->count);
 		MPI_Status *status =
 			statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i];
 		int one = wait_for(b, i, status);
@@ -247,6 +237,7 @@ static int forced_Parrived(MPI_Request request, int partition, int *flag)
 
 int explore_complete(struct hook_thread *t, const struct hook_mpi_completion *o)
 {
+	struct hook_mpi_completion ask = *o;
 	enum verdict verdict;
 	MPI_Status local;
 	struct trace_rec rec;
@@ -263,9 +254,8 @@ int explore_complete(struct hook_thread *t, const struct hook_mpi_completion *o)
 		return MPI_SUCCESS;
 	}
 	if (verdict == SUCCEEDS) {
-		while (forced_Request_get_status(*o->requests, o->flag, &local) == MPI_SUCCESS &&
-		       !*o->flag)
-			sched_yield();
+		ask.statuses = &local;
+		hook_mpi_complete_by_polls(&hook_mpi_top, ask);
 		explore_take(t, next_event(), TRACE_HIT, &rec);
 	}
 	rc = hook_mpi_record.complete(t, o);

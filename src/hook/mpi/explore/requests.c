@@ -95,7 +95,7 @@ static void note_known(struct hook_thread *t, int count, const MPI_Request reque
 			continue;
 		code = hook_posts_wild(r->wild);
 		if (code != TRACE_POST_UNKNOWN)
-			record_fate(t, r, code);
+			record_fate(t, r->wild, code);
 	}
 	hook_requests_unlock();
 }

@@ -198,11 +198,6 @@ void hook_requests_pend(struct hook_request *r)
 	r->flags |= REQUEST_PENDING;
 }
 
-uint32_t hook_requests_pending(void)
-{
-	return hook_mpi_pending;
-}
-
 struct hook_request *hook_requests_first_open(void)
 {
 	return hook_requests_next_open(&opens);

@@ -79,9 +79,8 @@ struct hook_request *hook_requests_first_open(void);
 struct hook_request *hook_requests_next_open(const struct hook_request *r);
 void hook_requests_close(struct hook_request *r);
 
-/* Marks an open one to be asked again, until it is closed; and how many there are. */
+/* Marks an open one to be asked again, until it is closed; hook_mpi_pending counts them. */
 void hook_requests_pend(struct hook_request *r);
-uint32_t hook_requests_pending(void);
 
 /* The active one with that number among all receives, or NULL; looks at all of them. */
 struct hook_request *hook_requests_of_post(uint64_t post);

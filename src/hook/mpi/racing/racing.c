@@ -9,7 +9,6 @@
 
 #include <unistd.h>
 
-#include "base/varint.h"
 #include "hook/causal/window.h"
 #include "hook/mpi/record/record.h"
 #include "hook/mpi/stamp/stamp.h"
@@ -21,9 +20,7 @@ static struct trace_window file;
 
 static void write_outcome(struct hook_thread *t, uint64_t number, uint32_t source)
 {
-	record_note(t, TRACE_POST, TRACE_POST_SOURCE + (uint64_t)source,
-		    rp_zigzag((int64_t)(number - t->record.last_wild)));
-	t->record.last_wild = number + 1;
+	record_fate(t, number, TRACE_POST_SOURCE + (uint64_t)source);
 }
 
 /* A slot is cleared only afterwards: at any moment the stream or the window has them. */

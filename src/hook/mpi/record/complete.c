@@ -16,10 +16,10 @@
 #include "hook/mpi/object/batch.h"
 #include "hook/mpi/stamp/stamp.h"
 
-void record_fate(struct hook_thread *t, const struct hook_request *r, uint64_t code)
+void record_fate(struct hook_thread *t, uint64_t wild, uint64_t code)
 {
-	record_note(t, TRACE_POST, code, rp_zigzag((int64_t)(r->wild - t->record.last_wild)));
-	t->record.last_wild = r->wild + 1;
+	record_note(t, TRACE_POST, code, rp_zigzag((int64_t)(wild - t->record.last_wild)));
+	t->record.last_wild = wild + 1;
 }
 
 static void note_source(struct hook_thread *t, struct hook_request *r, const MPI_Status *status,
@@ -31,7 +31,7 @@ static void note_source(struct hook_thread *t, struct hook_request *r, const MPI
 		code = TRACE_POST_CANCELLED;
 	else if (status->MPI_SOURCE < 0)
 		code = TRACE_POST_UNKNOWN;
-	record_fate(t, r, code);
+	record_fate(t, r->wild, code);
 	hook_requests_close(r);
 }
 
@@ -88,7 +88,7 @@ void record_pending(struct hook_thread *t)
 	uint32_t left;
 
 	hook_requests_lock();
-	left = hook_requests_pending();
+	left = hook_mpi_pending;
 	for (r = hook_requests_first_open(); r && left; r = next) {
 		next = hook_requests_next_open(r);
 		if (!(r->flags & REQUEST_PENDING))

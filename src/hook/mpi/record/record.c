@@ -82,7 +82,7 @@ static void end(struct hook_thread *t)
 {
 	if (t->passive)
 		return;
-	if (hook_requests_pending())
+	if (hook_mpi_pending)
 		record_pending(t);
 	if (!t->passive)
 		trace_stream_set_events(&t->record.order.stream, t->record.order.events, false);

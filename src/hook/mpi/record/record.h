@@ -31,7 +31,7 @@ void record_older(struct hook_thread *t, MPI_Comm comm, int tag, uint64_t post);
 void record_posted(struct hook_thread *t, const struct hook_mpi_receive *o);
 
 /* Writes the fate of a wildcard, TRACE_POST_*; when it completes, it is written all the same. */
-void record_fate(struct hook_thread *t, const struct hook_request *r, uint64_t code);
+void record_fate(struct hook_thread *t, uint64_t wild, uint64_t code);
 
 /*
  * Asks again for the sources of receives that had been matched, but whose messages had not arrived.

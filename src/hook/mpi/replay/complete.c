@@ -217,8 +217,7 @@ static void batch_close(struct batch *b)
 	hook_requests_put_back(b->count, b->taken);
 }
 
-/* An index from the recording must be one of the array at hand. */
-static int checked_index(struct hook_thread *t, const struct trace_rec *rec, int count)
+int replay_index(struct hook_thread *t, const struct trace_rec *rec, int count)
 {
 	if (rec->a > (uint64_t)count)
 		hook_diverged(t, hook_mpi_call_name(t->mpi.call), "a longer array of requests",
@@ -233,7 +232,7 @@ static int wait_any(struct hook_thread *t, struct batch *b, const struct hook_mp
 	int at = MPI_UNDEFINED, rc;
 
 	if (replay_take(t, TRACE_INDEX, &rec) && rec.a) {
-		*o->indices = checked_index(t, &rec, b->count);
+		*o->indices = replay_index(t, &rec, b->count);
 		return batch_wait_for(b, *o->indices, o->statuses, o->poll);
 	}
 	rc = hook_mpi_top.Waitany(b->count, b->real, &at, o->statuses);
@@ -257,7 +256,7 @@ static int wait_indices(struct hook_thread *t, struct batch *b, int n, int indic
 
 		if (!replay_take(t, TRACE_INDEX, &rec))
 			break;
-		indices[i] = checked_index(t, &rec, b->count);
+		indices[i] = replay_index(t, &rec, b->count);
 		if (statuses != MPI_STATUSES_IGNORE)
 			status = &statuses[i];
 		one = batch_wait(b, indices[i], status);
@@ -275,7 +274,7 @@ static int wait_some(struct hook_thread *t, struct batch *b, const struct hook_m
 	int n = MPI_UNDEFINED, rc;
 
 	if (replay_take(t, TRACE_SOME, &rec) && rec.a) {
-		*o->outcount = checked_index(t, &rec, b->count + 1);
+		*o->outcount = replay_index(t, &rec, b->count + 1);
 		return wait_indices(t, b, *o->outcount, o->indices, o->statuses);
 	}
 	rc = hook_mpi_top.Waitsome(b->count, b->real, &n, o->indices, o->statuses);
@@ -337,7 +336,7 @@ static int wait_partial(struct hook_thread *t, struct batch *b, MPI_Status statu
 	for (int i = 0; i < b->count; i++)
 		some[i] = MPI_REQUEST_NULL;
 	for (; n > 1 && replay_take(t, TRACE_INDEX, &rec); n--) {
-		int i = checked_index(t, &rec, b->count);
+		int i = replay_index(t, &rec, b->count);
 
 		if (i < 0)
 			continue;

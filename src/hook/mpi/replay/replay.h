@@ -15,6 +15,9 @@ bool replay_take(struct hook_thread *t, uint32_t kind, struct trace_rec *rec);
 /* Is there an outcome of that kind of the event at work? */
 bool replay_is_next(struct hook_thread *t, uint32_t kind);
 
+/* An index of an array of requests, which must have it. */
+int replay_index(struct hook_thread *t, const struct trace_rec *rec, int count);
+
 /* Outcomes alone decide, of a single thread, without noise; see quick.h. */
 extern bool replay_quick;
 

@@ -132,17 +132,11 @@ static int complete_all(const struct hook_mpi_completion *o)
 static int look_at(const struct hook_mpi_completion *o)
 {
 	struct stamp_request *r = stamp_request_find(*o->requests);
-	MPI_Status local, *status = o->statuses;
-	int rc;
+	MPI_Status ignored, *status = hook_mpi_wanted(o->statuses, &ignored);
+	int rc = stamp_below.Request_get_status(*o->requests, o->flag, status);
 
-	if (!r || !(r->flags & STAMP_ACTIVE))
-		return stamp_below.Request_get_status(*o->requests, o->flag, status);
-	if (status == MPI_STATUS_IGNORE)
-		status = &local;
-	rc = stamp_below.Request_get_status(*o->requests, o->flag, status);
-	if (rc != MPI_SUCCESS || !*o->flag || !(r->flags & STAMP_RECV))
-		return rc;
-	if (!hook_mpi_is_cancelled(r->flags & STAMP_CANCEL, status))
+	if (rc == MPI_SUCCESS && *o->flag && r && r->flags & STAMP_ACTIVE &&
+	    r->flags & STAMP_RECV && !hook_mpi_is_cancelled(r->flags & STAMP_CANCEL, status))
 		deliver(r, status, rc);
 	return rc;
 }

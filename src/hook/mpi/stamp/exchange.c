@@ -37,7 +37,7 @@ static int exchange_within(struct hook_mpi_exchange *o)
 	if (outgoing)
 		stamp_sent(&out);
 	if (incoming)
-		stamp_received(&in, o->comm, o->status, rc);
+		stamp_received(&in, o->comm, stamp_next_key(false), o->status, rc);
 	return rc;
 }
 
@@ -73,14 +73,12 @@ static bool goes_as_it_is(const struct hook_mpi_exchange *o)
 	       (!stamp_comm_rides(o->comm) || o->sendcount < 0 || o->sendtype == MPI_DATATYPE_NULL);
 }
 
-static int exchange_now(const struct hook_mpi_exchange *asked)
+static int exchange_now(struct hook_mpi_exchange *o)
 {
-	struct hook_mpi_exchange own = *asked, *o = &own;
-	MPI_Status local;
+	MPI_Status ignored;
 
 	stamp_visit_orphans();
-	if (o->status == MPI_STATUS_IGNORE)
-		o->status = &local;
+	o->status = hook_mpi_wanted(o->status, &ignored);
 	if (stamp_is_apart(o->comm))
 		return exchange_apart(o);
 	if (goes_as_it_is(o))

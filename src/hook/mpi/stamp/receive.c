@@ -49,55 +49,47 @@ static void match(MPI_Message message, MPI_Comm comm, const MPI_Status *status)
 	hook_table_insert(&messages, m, (uint64_t)(uintptr_t)message);
 }
 
-void stamp_received(const struct stamp_parcel *p, MPI_Comm comm, MPI_Status *status, int rc)
+void stamp_received(const struct stamp_parcel *p, MPI_Comm comm, uint64_t key, MPI_Status *status,
+		    int rc)
 {
-	stamp_unwrap(p, comm, stamp_next_key(false), status, rc);
+	stamp_unwrap(p, comm, key, status, rc);
 	if (p->typed)
 		stamp_type_put(p->typed);
 }
 
-static int receive_now(const struct hook_mpi_receive *asked)
+/* What is known of the message to come, and 1, 0 or -1 as stamp_wrap_recv. From MPI_PROC_NULL none
+   has a clock. */
+static int wrap(struct stamp_parcel *p, struct stamp_request *r, struct hook_mpi_receive *o,
+		struct matched *m)
 {
-	struct hook_mpi_receive own = *asked, *o = &own;
+	if (o->message) {
+		*m = unmatch(*o->message);
+		return m->rides ? stamp_wrap_matched(p, r, o) : 0;
+	}
+	*m = (struct matched){.comm = o->comm, .key = stamp_next_key(r != NULL)};
+	return stamp_wrap_recv(p, r, o);
+}
+
+static int receive_now(struct hook_mpi_receive *o)
+{
 	struct stamp_parcel p;
-	MPI_Status local;
-	int rc = stamp_wrap_recv(&p, NULL, o);
+	MPI_Status ignored;
+	struct matched m;
+	int rc = wrap(&p, NULL, o, &m);
 
 	stamp_visit_orphans();
 	if (rc < 0)
 		return MPI_ERR_NO_MEM;
-	if (o->status == MPI_STATUS_IGNORE)
-		o->status = &local;
+	o->status = hook_mpi_wanted(o->status, &ignored);
 	if (!rc) {
 		rc = hook_mpi_receive(&stamp_below, o);
-		if (stamp_is_apart(o->comm))
+		if (!o->message && stamp_is_apart(o->comm))
 			stamp_apart_came(o->status, rc);
 		return rc;
 	}
 	stamp_status_set_bytes(o->status, 0);
 	rc = hook_mpi_receive(&stamp_below, o);
-	stamp_received(&p, o->comm, o->status, rc);
-	return rc;
-}
-
-/* A message from MPI_PROC_NULL has no clock, and no bytes: nothing comes off. */
-static int receive_matched(const struct hook_mpi_receive *asked)
-{
-	struct hook_mpi_receive own = *asked, *o = &own;
-	struct matched m = unmatch(*o->message);
-	struct stamp_parcel p;
-	MPI_Status local;
-	int rc = m.rides ? stamp_wrap_matched(&p, NULL, o) : 0;
-
-	if (rc <= 0)
-		return rc ? MPI_ERR_NO_MEM : hook_mpi_receive(&stamp_below, o);
-	if (o->status == MPI_STATUS_IGNORE)
-		o->status = &local;
-	stamp_status_set_bytes(o->status, 0);
-	rc = hook_mpi_receive(&stamp_below, o);
-	stamp_unwrap(&p, m.comm, m.key, o->status, rc);
-	if (p.typed)
-		stamp_type_put(p.typed);
+	stamp_received(&p, m.comm, m.key, o->status, rc);
 	return rc;
 }
 
@@ -122,8 +114,8 @@ void stamp_posted_recv(struct stamp_request *r, const struct stamp_parcel *p, in
 static int post_receive(struct hook_mpi_receive *o)
 {
 	struct stamp_request *r = stamp_request_new();
-	struct matched m = {.comm = o->comm};
 	struct stamp_parcel p;
+	struct matched m;
 	int rc;
 
 	if (!r)
@@ -134,13 +126,7 @@ static int post_receive(struct hook_mpi_receive *o)
 		stamp_apart_posted(r, o->source, o->tag, rc, *o->request);
 		return rc;
 	}
-	if (o->message) {
-		m = unmatch(*o->message);
-		rc = m.rides ? stamp_wrap_matched(&p, r, o) : 0;
-	} else {
-		rc = stamp_wrap_recv(&p, r, o);
-		m.key = stamp_next_key(true);
-	}
+	rc = wrap(&p, r, o, &m);
 	if (rc <= 0) {
 		stamp_request_drop(r);
 		return rc ? MPI_ERR_NO_MEM : hook_mpi_receive(&stamp_below, o);
@@ -152,9 +138,7 @@ static int post_receive(struct hook_mpi_receive *o)
 
 static int stamp_receive(struct hook_mpi_receive *o)
 {
-	if (o->post != HOOK_BLOCKING)
-		return post_receive(o);
-	return o->message ? receive_matched(o) : receive_now(o);
+	return o->post == HOOK_BLOCKING ? receive_now(o) : post_receive(o);
 }
 
 HOOK_MPI_LAYER_RECEIVE(stamp, stamp_receive)
@@ -172,14 +156,13 @@ static void hide(MPI_Comm comm, MPI_Status *status)
 		stamp_status_set_bytes(status, bytes - stamp_head);
 }
 
-static int stamp_probe(const struct hook_mpi_probe *asked)
+static int stamp_probe(struct hook_mpi_probe *o)
 {
-	struct hook_mpi_probe own = *asked, *o = &own;
-	MPI_Status local;
+	MPI_Status ignored;
 	int rc;
 
-	if (o->message && o->status == MPI_STATUS_IGNORE)
-		o->status = &local;
+	if (o->message)
+		o->status = hook_mpi_wanted(o->status, &ignored);
 	rc = hook_mpi_probe(&stamp_below, o);
 	stamp_visit_orphans();
 	if (rc != MPI_SUCCESS || (o->poll && !*o->flag))

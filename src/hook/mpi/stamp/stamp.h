@@ -328,7 +328,8 @@ static inline void stamp_sent(const struct stamp_parcel *p)
 }
 
 /* A parcel has come to a call that blocks. */
-void stamp_received(const struct stamp_parcel *p, MPI_Comm comm, MPI_Status *status, int rc);
+void stamp_received(const struct stamp_parcel *p, MPI_Comm comm, uint64_t key, MPI_Status *status,
+		    int rc);
 
 /* MPI has answered to a posted receive of ours. */
 void stamp_posted_recv(struct stamp_request *r, const struct stamp_parcel *p, int rc,
