@@ -53,10 +53,10 @@ static const struct cmd_option options[] = {
 	 .kind = CMD_COUNT,
 	 .target = offsetof(struct options, race),
 	 .help = "only race N, as numbered by 'reprise races'"},
-	{.name = "at",
+	{.name = "line",
 	 .value = "FILE:LINE",
 	 .kind = CMD_TEXT,
-	 .target = offsetof(struct options, wanted.at),
+	 .target = offsetof(struct options, wanted.line),
 	 .help = "only races at this line of the source"},
 	{.name = "limit",
 	 .value = "N",
@@ -280,9 +280,9 @@ static void tell_none(const struct options *o)
 				   JSON_INDENT(1));
 	else
 		rp_say("no receive of %s could have got another message%s%s%s",
-		       o->recorded->dir.show, o->wanted.at ? " at " : "",
-		       o->wanted.at ? o->wanted.at : "",
-		       o->wanted.at ? "; 'reprise races' shows the places" : "");
+		       o->recorded->dir.show, o->wanted.line ? " at " : "",
+		       o->wanted.line ? o->wanted.line : "",
+		       o->wanted.line ? "; 'reprise races' shows the places" : "");
 }
 
 /* The place of the n-th race that `reprise races` shows. */
@@ -328,7 +328,7 @@ static int from_races(struct options *o, struct replay_alternatives *list)
 	if (o->race)
 		code = place_of_race(&graph, o->race, &place);
 	if (place)
-		wanted.at = place;
+		wanted.line = place;
 	if (!code)
 		code = replay_alternatives_find(&graph.source, o->x.run, &wanted, list);
 	free(place);

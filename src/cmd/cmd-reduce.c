@@ -19,13 +19,13 @@
 #include "replay/reduced.h"
 
 struct wanted {
-	unsigned to; /* enum graph_reduce_to */
+	unsigned goal; /* enum graph_reduce_to */
 	const char *output;
 	unsigned format;
 };
 
-/* The words of --to are in the order of the enum. */
-_Static_assert(GRAPH_REDUCE_RACING == 0 && GRAPH_REDUCE_MINIMUM == 1, "--to=racing|minimum");
+/* The words of --goal are in the order of the enum. */
+_Static_assert(GRAPH_REDUCE_RACING == 0 && GRAPH_REDUCE_MINIMUM == 1, "--goal=racing|minimum");
 
 static const struct cmd_option options[] = {
 	{.name = "output",
@@ -34,10 +34,10 @@ static const struct cmd_option options[] = {
 	 .kind = CMD_TEXT,
 	 .target = offsetof(struct wanted, output),
 	 .help = "the new trace directory (reprise-PROGRAM-N)"},
-	{.name = "to",
+	{.name = "goal",
 	 .value = "racing|minimum",
 	 .kind = CMD_CHOICE,
-	 .target = offsetof(struct wanted, to),
+	 .target = offsetof(struct wanted, goal),
 	 .help = "minimum (the default): trace as few messages as possible, and hold them back in "
 		 "replay until their receive; racing: trace the sources of all receives that could "
 		 "have got another message"},
@@ -53,8 +53,8 @@ static void print_json(const struct wanted *w, const char *trace, const struct r
 	json_t *o = json_object();
 
 	json_object_set_new(o, "trace", cmd_show_json(trace));
-	json_object_set_new(o, "to",
-			    json_string(w->to == GRAPH_REDUCE_MINIMUM ? "minimum" : "racing"));
+	json_object_set_new(o, "goal",
+			    json_string(w->goal == GRAPH_REDUCE_MINIMUM ? "minimum" : "racing"));
 	json_object_set_new(o, "messages", json_integer((json_int_t)f->messages));
 	json_object_set_new(o, "wildcards", json_integer((json_int_t)f->wildcards));
 	json_object_set_new(o, "racing", json_integer((json_int_t)f->racing));
@@ -78,7 +78,7 @@ static void print(const struct wanted *w, const char *trace, const struct replay
 	printf("  wildcards      %" PRIu64 " outcomes, %" PRIu64 " of them racing\n", f->wildcards,
 	       f->racing);
 	printf("  traced         %" PRIu64 " %s\n", f->traced,
-	       w->to == GRAPH_REDUCE_MINIMUM ? "messages, held back in replay" : "sources");
+	       w->goal == GRAPH_REDUCE_MINIMUM ? "messages, held back in replay" : "sources");
 	printf("  lower bound    %" PRIu64 "%s\n", f->bound,
 	       f->traced == f->bound ? ": this is the minimum" : "");
 	printf("  order streams  %s, before %s\n", after, before);
@@ -104,7 +104,7 @@ static int reduce(const struct trace_run *run, const struct wanted *w)
 	free(program);
 	if (code)
 		return code;
-	code = replay_reduced_write(run, &into, w->to, &result);
+	code = replay_reduced_write(run, &into, w->goal, &result);
 	if (code) {
 		if (trace_dir_remove(&into))
 			rp_say("the new trace %s is incomplete: remove it", into.show);
@@ -119,7 +119,7 @@ static int reduce(const struct trace_run *run, const struct wanted *w)
 
 static int run(int argc, char **argv)
 {
-	struct wanted w = {.to = GRAPH_REDUCE_MINIMUM};
+	struct wanted w = {.goal = GRAPH_REDUCE_MINIMUM};
 	struct cmd_operands operands;
 	struct trace_run trace;
 	unsigned rank;

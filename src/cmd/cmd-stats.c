@@ -200,7 +200,7 @@ struct wanted {
 };
 
 static const struct cmd_option options[] = {
-	{.name = "ranks",
+	{.name = "by-rank",
 	 .kind = CMD_FLAG,
 	 .target = offsetof(struct wanted, ranks),
 	 .help = "also print one line per rank"},

@@ -36,9 +36,9 @@ static bool is_wanted(void *context, unsigned rank, uint32_t thread, uint32_t si
 {
 	const struct replay_alternatives_wanted *w = context;
 	const char *place = w->place(w->context, rank, thread, site);
-	size_t n = strlen(w->at);
+	size_t n = strlen(w->line);
 
-	return !strncmp(place, w->at, n) && (!place[n] || place[n] == ' ');
+	return !strncmp(place, w->line, n) && (!place[n] || place[n] == ' ');
 }
 
 static struct replay_position position_of(const struct graph_source *source,
@@ -108,7 +108,7 @@ int replay_alternatives_find(const struct graph_source *source, const struct tra
 	struct graph_alternatives_wanted from_graph = {.all = wanted->all, .limit = wanted->limit};
 	struct graph_alternatives found;
 
-	if (wanted->at) {
+	if (wanted->line) {
 		from_graph.is_wanted = is_wanted;
 		from_graph.context = (void *)wanted;
 	}

@@ -25,9 +25,9 @@ void replay_alternative_clear(struct replay_alternative *a);
 void replay_alternatives_free(struct replay_alternatives *list);
 
 struct replay_alternatives_wanted {
-	bool all;       /* or one for each place and pair of senders */
-	size_t limit;   /* 0: none */
-	const char *at; /* "file.c:12": only receives there; or NULL */
+	bool all;         /* or one for each place and pair of senders */
+	size_t limit;     /* 0: none */
+	const char *line; /* "file.c:12": only receives there; or NULL */
 	/* "file.c:12 (function)" of a site, good until the source is closed */
 	const char *(*place)(void *context, unsigned rank, uint32_t thread, uint32_t site);
 	void *context;

@@ -16,26 +16,10 @@ static bool same_text(const char *a, const char *b)
 	return a == b || (a && b && !strcmp(a, b));
 }
 
-/*
- * A run goes to a point of it, and a trace is reduced to a size; a run is looked at where it
- * crashed, and races are explored at a line; some ranks are replayed, and counts are shown by
- * ranks. All are what people say.
- */
-static bool is_said_of_both(const struct cmd_verb *v, const struct cmd_option *o,
-			    const struct cmd_verb *w)
-{
-	const struct cmd_verb *other = !strcmp(o->name, "to")      ? &cmd_reduce
-				       : !strcmp(o->name, "at")    ? &cmd_explore
-				       : !strcmp(o->name, "ranks") ? &cmd_stats
-								   : NULL;
-
-	return v != w && (v == other || w == other);
-}
-
 static void compare(const struct cmd_verb *v, const struct cmd_option *a, const struct cmd_verb *w,
 		    const struct cmd_option *b)
 {
-	if (!strcmp(a->name, b->name) && !is_said_of_both(v, a, w)) {
+	if (!strcmp(a->name, b->name)) {
 		if (a->kind != b->kind || a->read != b->read || a->letter != b->letter ||
 		    a->optional != b->optional || !same_text(a->value, b->value))
 			fail_msg("--%s of %s is not that of %s", a->name, v->name, w->name);
