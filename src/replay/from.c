@@ -263,7 +263,7 @@ static int choose_plain(struct replay_front *f, const struct replay_from *from)
 	int code;
 
 	if (from->only || from->ranks || from->stop) {
-		rp_say("%s is not a run of MPI: --only, --ranks and --stop are for those",
+		rp_say("%s is a run without MPI: --only, --ranks and --stop are for runs with MPI",
 		       f->run->dir.show);
 		return RP_EXIT_BAD_INPUT;
 	}
@@ -344,7 +344,7 @@ static int choose_mpi(struct replay_front *f, struct replay_from *from)
 	int code = read_ranks(f, from, chosen, &all);
 
 	if (!code && f->command) {
-		rp_say("a rank alone is not started by a command");
+		rp_say("--from and --only take no command: they start ranks without a launcher");
 		code = RP_EXIT_BAD_INPUT;
 	}
 	if (!code && from->position)
@@ -377,7 +377,7 @@ int replay_from_choose(struct replay_front *f, struct replay_from *from)
 	}
 	code = replay_from_is_mpi(f->run) ? choose_mpi(f, from) : choose_plain(f, from);
 	if (!code && f->image && faccessat(f->run->dir.fd, REPLAY_CHECKPOINT_CHANGED, F_OK, 0) == 0)
-		rp_say("when its checkpoints were made, a file that the program reads was not what "
-		       "it was; 'reprise checkpoint --again' makes them anew");
+		rp_say("a file that the program reads had changed when the checkpoints were made; "
+		       "'reprise checkpoint --again' makes them anew");
 	return code;
 }

@@ -243,8 +243,7 @@ static int say_flaw(const struct replay_halt *h, const struct graph_clocks *cloc
 		return rc;
 	event = name_event(clocks, flaw.rank, flaw.index);
 	needs = name_event(clocks, flaw.missing, flaw.needs);
-	rp_say("'%s' is no state that the run was in: %s is before it, and can only be after %s, "
-	       "which is not",
+	rp_say("the run was never at '%s': it has %s behind it, but not %s, which came before",
 	       h->text, event, needs);
 	free(event);
 	free(needs);

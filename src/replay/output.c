@@ -276,7 +276,7 @@ static int judge_files(const struct replay_front *f, int code)
 	replay_output_end_line(f);
 	if (theirs) {
 		rp_say("a file that the run wrote differs from the recorded one: %s; child "
-		       "processes had it open, too, and these run again, not replayed",
+		       "processes had it open, too; these run again, they are not replayed",
 		       text);
 	} else {
 		rp_say("replay diverged: a file that the run wrote differs from the recorded one: "
