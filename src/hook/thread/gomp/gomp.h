@@ -88,6 +88,10 @@ void hook_gomp_not_kept(enum hook_gomp_rest what);
 		real_##name;                                                                       \
 	})
 
+/* When recording libgomp decides. In replay the recording does: libgomp is not asked, nor called.
+ */
+#define GOMP_ASK(call) (hook_sync_replays ? (__typeof__(call))0 : (call))
+
 /* Records a number; in replay the recorded one is returned. */
 uint64_t hook_gomp_number(struct hook_thread *t, enum hook_sync_op op, uint64_t n,
 			  const void *site);

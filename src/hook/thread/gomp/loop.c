@@ -146,7 +146,7 @@ static void enter_part(struct hook_thread *t, struct hook_gomp_loop *l, uint64_t
 static bool part(struct hook_thread *t, struct hook_gomp_loop *l, bool got, uint64_t *from,
 		 uint64_t *to, const void *site)
 {
-	bool replay = hook_process.mode == HOOK_REPLAY;
+	bool replay = hook_sync_replays;
 	uint64_t at = got && !replay ? position(l, *from) : 0, advance = 0;
 
 	if (got && !replay)
@@ -188,8 +188,7 @@ static bool is_ours(const void *site)
 
 static bool is_replayed(const struct hook_gomp_loop *l, const void *site)
 {
-	return hook_process.mode == HOOK_REPLAY && hook_sync_is_on(site) &&
-	       l->schedule != GOMP_FIXED;
+	return hook_sync_replays && hook_sync_is_on(site) && l->schedule != GOMP_FIXED;
 }
 
 /* What libgomp allocates for it is not the program's. */
@@ -208,15 +207,14 @@ static bool is_replayed(const struct hook_gomp_loop *l, const void *site)
 	HOOK_EXPORT bool name(type *from, type *to);                                               \
 	bool name(type *from, type *to)                                                            \
 	{                                                                                          \
-		bool got = false;                                                                  \
+		bool got;                                                                          \
                                                                                                    \
 		if (!is_ours(SITE))                                                                \
 			return GOMP_REAL(name)(from, to);                                          \
 		HOOK_SYNC_ENTER(t);                                                                \
 		if (hook_gomp_here()->loop.ordered)                                                \
 			hook_baton_leave(t);                                                       \
-		if (hook_process.mode == HOOK_RECORD)                                              \
-			got = GOMP_REAL(name)(from, to);                                           \
+		got = GOMP_ASK(GOMP_REAL(name)(from, to));                                         \
 		got = part(t, &hook_gomp_here()->loop, got, (uint64_t *)from, (uint64_t *)to,      \
 			   SITE);                                                                  \
 		hook_baton_point(t);                                                               \
@@ -364,14 +362,13 @@ unsigned int GOMP_sections2_start(unsigned int count, void *reductions, void **m
 
 unsigned int GOMP_sections_next(void)
 {
-	uint64_t from = 0, to;
+	uint64_t from, to;
 	bool got;
 
 	if (!is_ours(SITE))
 		return GOMP_REAL(GOMP_sections_next)();
 	HOOK_SYNC_ENTER(t);
-	if (hook_process.mode == HOOK_RECORD)
-		from = GOMP_REAL(GOMP_sections_next)();
+	from = GOMP_ASK(GOMP_REAL(GOMP_sections_next)());
 	to = from + 1;
 	got = part(t, &hook_gomp_here()->loop, from, &from, &to, SITE);
 	hook_baton_point(t);
@@ -433,7 +430,7 @@ HOOK_EXPORT void GOMP_ordered_start(void);
 void GOMP_ordered_start(void)
 {
 	struct hook_gomp_loop *l = &hook_gomp_here()->loop;
-	bool real = hook_process.mode != HOOK_REPLAY || l->schedule == GOMP_FIXED || !l->ordered;
+	bool real = !hook_sync_replays || l->schedule == GOMP_FIXED || !l->ordered;
 
 	if (!hook_sync_is_on(SITE)) {
 		GOMP_REAL(GOMP_ordered_start)();

@@ -129,7 +129,7 @@ int hook_gomp_do(const struct hook_sync_call *c)
 {
 	if (c->op != SYNC_GOMP_TASK)
 		return ((const struct hook_gomp_lock *)c->cond)->take(c->object);
-	if (c->cond && hook_process.mode == HOOK_REPLAY)
+	if (c->cond && hook_sync_replays)
 		take_step(c->object, c->cond);
 	return 0;
 }
@@ -272,7 +272,7 @@ void hook_gomp_body_ends(struct hook_thread *t)
 
 	hook_depth = 1;
 	hook_baton_leave(t);
-	if (hook_process.mode == HOOK_RECORD)
+	if (!hook_sync_replays)
 		left_body = true;
 	else
 		while (!is_last_body(t) && run_next(t, site))
@@ -324,12 +324,11 @@ static void make(struct hook_thread *t, const struct making *m, const void *site
 	if (!task)
 		hook_failed(t, "there is no memory for a task");
 	order_post(t, task->team, &s, site);
-	if (hook_process.mode == HOOK_REPLAY || (!m->deferrable && m->depend))
+	if (hook_sync_replays || (!m->deferrable && m->depend))
 		hook_baton_leave(t);
 	hook_depth = 1;
-	if (hook_process.mode == HOOK_RECORD)
-		real_task_now()(run_recorded, &task, NULL, sizeof(task), _Alignof(void *),
-				m->deferrable, m->flags, m->depend, m->priority, NULL);
+	GOMP_ASK(real_task_now()(run_recorded, &task, NULL, sizeof(task), _Alignof(void *),
+				 m->deferrable, m->flags, m->depend, m->priority, NULL));
 	hook_gomp_run(t, site);
 	hook_baton_point(t);
 }
@@ -374,10 +373,10 @@ void GOMP_task(hook_gomp_body *body, void *data, copier *copy, long size, long a
 		}                                                                                  \
 		HOOK_SYNC_ENTER(t);                                                                \
 		hook_baton_leave(t);                                                               \
-		if (hook_process.mode == HOOK_REPLAY)                                              \
+		if (hook_sync_replays)                                                             \
 			hook_gomp_run(t, SITE);                                                    \
 		GOMP_REAL(name)();                                                                 \
-		if (hook_process.mode == HOOK_RECORD)                                              \
+		if (!hook_sync_replays)                                                            \
 			hook_gomp_run(t, SITE);                                                    \
 		order_share(t, team, NULL, SITE);                                                  \
 		hook_baton_enter(t);                                                               \
@@ -397,8 +396,7 @@ void GOMP_taskwait_depend(void **depend)
 	}
 	HOOK_SYNC_ENTER(t);
 	hook_baton_leave(t);
-	if (hook_process.mode == HOOK_RECORD)
-		GOMP_REAL(GOMP_taskwait_depend)(depend);
+	GOMP_ASK(GOMP_REAL(GOMP_taskwait_depend)(depend));
 	hook_gomp_run(t, SITE);
 	order_share(t, team, NULL, SITE);
 	hook_baton_enter(t);

@@ -96,14 +96,11 @@ void GOMP_barrier(void);
 /* In replay libgomp need not know that there is a single. */
 bool GOMP_single_start(void)
 {
-	bool first = false;
-
 	if (!hook_sync_is_on(SITE))
 		return GOMP_REAL(GOMP_single_start)();
 	HOOK_SYNC_ENTER(t);
-	if (hook_process.mode == HOOK_RECORD)
-		first = GOMP_REAL(GOMP_single_start)();
-	return hook_gomp_number(t, SYNC_GOMP_SINGLE, first, SITE);
+	return hook_gomp_number(t, SYNC_GOMP_SINGLE, GOMP_ASK(GOMP_REAL(GOMP_single_start)()),
+				SITE);
 }
 
 void hook_gomp_meet(struct hook_thread *t, struct hook_gomp_frame *f)
@@ -131,7 +128,7 @@ static void meeting_begins(struct hook_thread *t, struct hook_gomp_frame *f, voi
 /* The end of a barrier: `met` if this thread took part in it. */
 static void meeting_ends(struct hook_thread *t, struct hook_gomp_frame *f, bool met)
 {
-	if (f->meet && met && hook_process.mode == HOOK_REPLAY) {
+	if (f->meet && met && hook_sync_replays) {
 		hook_gomp_meet(t, f);
 	} else if (f->meet) {
 		f->meet = NULL;
@@ -146,19 +143,18 @@ static void meeting_ends(struct hook_thread *t, struct hook_gomp_frame *f, bool 
 void *GOMP_single_copy_start(void)
 {
 	struct hook_gomp_frame *f = hook_gomp_here();
-	void *data = NULL;
+	void *data;
 	bool first;
 
 	if (!hook_sync_is_on(SITE) || !f->team)
 		return GOMP_REAL(GOMP_single_copy_start)();
 	HOOK_SYNC_ENTER(t);
 	meeting_begins(t, f, GOMP_REAL(GOMP_barrier));
-	if (hook_process.mode == HOOK_RECORD)
-		data = GOMP_REAL(GOMP_single_copy_start)();
+	data = GOMP_ASK(GOMP_REAL(GOMP_single_copy_start)());
 	hook_gomp_run(t, SITE);
 	first = hook_gomp_number(t, SYNC_GOMP_SINGLE, !data, SITE);
 	meeting_ends(t, f, !first);
-	return first || hook_process.mode == HOOK_RECORD ? data : f->team->copied;
+	return first || !hook_sync_replays ? data : f->team->copied;
 }
 
 void GOMP_single_copy_end(void *data)
@@ -172,8 +168,7 @@ void GOMP_single_copy_end(void *data)
 	HOOK_SYNC_ENTER(t);
 	f->team->copied = data;
 	meeting_begins(t, f, GOMP_REAL(GOMP_barrier));
-	if (hook_process.mode == HOOK_RECORD)
-		GOMP_REAL(GOMP_single_copy_end)(data);
+	GOMP_ASK(GOMP_REAL(GOMP_single_copy_end)(data));
 	hook_gomp_run(t, SITE);
 	meeting_ends(t, f, true);
 }
@@ -185,10 +180,9 @@ static void meet(void (*real)(void), void (*alone)(void), const void *site)
 
 	f->loop.schedule = GOMP_FIXED;
 	meeting_begins(t, f, real);
-	if (hook_process.mode == HOOK_RECORD)
-		real();
+	GOMP_ASK(real());
 	hook_gomp_run(t, site);
-	if (alone && hook_baton_on && hook_process.mode == HOOK_REPLAY)
+	if (alone && hook_baton_on && hook_sync_replays)
 		alone();
 	meeting_ends(t, f, true);
 }
@@ -218,19 +212,18 @@ MEETING(GOMP_sections_end, GOMP_REAL(GOMP_sections_end_nowait))
  */
 static bool meet_or_not(bool (*real)(void), void (*alone)(void), const void *site)
 {
-	bool cancelled = false;
+	bool cancelled;
 	HOOK_SYNC_ENTER(t);
 
 	hook_gomp_here()->loop.schedule = GOMP_FIXED;
 	hook_baton_leave(t);
 	hook_gomp_order_before(t, site);
 	hook_depth = 1;
-	if (hook_process.mode == HOOK_RECORD)
-		cancelled = real();
+	cancelled = GOMP_ASK(real());
 	hook_gomp_run(t, site);
 	cancelled = hook_gomp_number(t, SYNC_GOMP_CANCEL, cancelled, site);
 	hook_gomp_order_after(t, site);
-	if (alone && hook_process.mode == HOOK_REPLAY)
+	if (alone && hook_sync_replays)
 		alone();
 	hook_baton_enter(t);
 	return cancelled;
@@ -254,24 +247,18 @@ HOOK_EXPORT bool GOMP_cancellation_point(int which);
 
 bool GOMP_cancel(int which, bool really)
 {
-	bool cancelled = false;
-
 	if (!hook_sync_is_on(SITE))
 		return GOMP_REAL(GOMP_cancel)(which, really);
 	HOOK_SYNC_ENTER(t);
-	if (hook_process.mode == HOOK_RECORD)
-		cancelled = GOMP_REAL(GOMP_cancel)(which, really);
-	return hook_gomp_number(t, SYNC_GOMP_CANCEL, cancelled, SITE);
+	return hook_gomp_number(t, SYNC_GOMP_CANCEL,
+				GOMP_ASK(GOMP_REAL(GOMP_cancel)(which, really)), SITE);
 }
 
 bool GOMP_cancellation_point(int which)
 {
-	bool cancelled = false;
-
 	if (!hook_sync_is_on(SITE))
 		return GOMP_REAL(GOMP_cancellation_point)(which);
 	HOOK_SYNC_ENTER(t);
-	if (hook_process.mode == HOOK_RECORD)
-		cancelled = GOMP_REAL(GOMP_cancellation_point)(which);
-	return hook_gomp_number(t, SYNC_GOMP_CANCEL, cancelled, SITE);
+	return hook_gomp_number(t, SYNC_GOMP_CANCEL,
+				GOMP_ASK(GOMP_REAL(GOMP_cancellation_point)(which)), SITE);
 }
