@@ -35,9 +35,19 @@ static void mix_in(std::atomic<std::uint64_t> &digest, std::uint64_t v)
 		;
 }
 
+// It takes so long that other threads come and wait.
+static int make()
+{
+	volatile int turns = 0;
+
+	while (turns < 3000000)
+		turns = turns + 1;
+	return std::rand() * 0 + 3;
+}
+
 static int made_once()
 {
-	static const int made = std::rand() * 0 + 3;
+	static const int made = make();
 
 	return made;
 }

@@ -88,6 +88,26 @@ static void find(void)
 	__atomic_store_n(&real.acquire, acquire, __ATOMIC_RELEASE);
 }
 
+/*
+ * How these wait for and wake other threads is their own affair, unless threads take turns: in
+ * replay it may be another thread that does so.
+ */
+static void hide(int depth)
+{
+	if (!depth && !hook_baton_on)
+		hook_depth = 1;
+}
+
+static void made(uint8_t *guard, __typeof__(release) *how)
+{
+	int depth = hook_depth;
+
+	hook_statics -= hook_statics > 0;
+	hide(depth);
+	how(guard);
+	hook_depth = depth;
+}
+
 HOOK_EXPORT int __cxa_guard_acquire(uint8_t *guard)
 {
 	int depth = hook_depth, makes;
@@ -97,9 +117,7 @@ HOOK_EXPORT int __cxa_guard_acquire(uint8_t *guard)
 		find();
 		hook_depth = depth;
 	}
-	/* How it waits for another thread is its own affair, unless threads take turns. */
-	if (!depth && !hook_baton_on)
-		hook_depth = 1;
+	hide(depth);
 	makes = real.acquire(guard);
 	hook_depth = depth;
 	hook_statics += makes != 0;
@@ -108,12 +126,10 @@ HOOK_EXPORT int __cxa_guard_acquire(uint8_t *guard)
 
 HOOK_EXPORT void __cxa_guard_release(uint8_t *guard)
 {
-	hook_statics -= hook_statics > 0;
-	real.release(guard);
+	made(guard, real.release);
 }
 
 HOOK_EXPORT void __cxa_guard_abort(uint8_t *guard)
 {
-	hook_statics -= hook_statics > 0;
-	real.give_up(guard);
+	made(guard, real.give_up);
 }
