@@ -17,7 +17,6 @@ struct worker {
 	int number;
 	struct outcome_log log;
 	int got[NOTE_RANKS][2];
-	MPI_Request *requests;
 	MPI_Status statuses[NOTE_RANKS];
 };
 
@@ -27,12 +26,12 @@ static void note(struct worker *self, int i, const MPI_Status *status)
 	outcome_add(&self->log, " %d.%d", self->got[i][0], self->got[i][1]);
 }
 
-static void complete(struct worker *self, int how)
+static void complete(struct worker *self, MPI_Request *requests, int how)
 {
 	int flag = 0, at;
 
 	if (how == 3) {
-		MPI_Waitall(size, self->requests, self->statuses);
+		MPI_Waitall(size, requests, self->statuses);
 		for (int i = 0; i < size; i++)
 			note(self, i, &self->statuses[i]);
 		return;
@@ -42,11 +41,11 @@ static void complete(struct worker *self, int how)
 
 		at = i;
 		if (how == 0)
-			MPI_Wait(&self->requests[i], &status);
+			MPI_Wait(&requests[i], &status);
 		for (flag = 0; how == 1 && !flag;)
-			MPI_Test(&self->requests[i], &flag, &status);
+			MPI_Test(&requests[i], &flag, &status);
 		if (how == 2)
-			MPI_Waitany(size, self->requests, &at, &status);
+			MPI_Waitany(size, requests, &at, &status);
 		note(self, at, &status);
 	}
 }
@@ -57,16 +56,15 @@ static void *work(void *argument)
 	int message[2] = {me, self->number};
 	MPI_Request requests[NOTE_RANKS]; /* whose handle is which is chance */
 
-	self->requests = requests;
 	for (int round = 0; round < rounds; round++) {
 		for (int i = 0; i < size; i++)
 			MPI_Irecv(self->got[i], 2, MPI_INT, MPI_ANY_SOURCE, 1, MPI_COMM_WORLD,
-				  &self->requests[i]);
+				  &requests[i]);
 		for (int to = 0; to < size; to++) {
 			jitter();
 			MPI_Send(message, 2, MPI_INT, to, 1, MPI_COMM_WORLD);
 		}
-		complete(self, (round + self->number) % 4);
+		complete(self, requests, (round + self->number) % 4);
 	}
 	return NULL;
 }

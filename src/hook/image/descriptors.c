@@ -185,7 +185,8 @@ static bool take_copies(void)
 			continue;
 		if (!copy_contents(f))
 			return hook_image_refuse("a file that is written cannot be copied: ",
-						 hook_image.text + f->original);
+						 hook_image.text +
+							 (f->original ? f->original : f->path));
 		for (uint32_t k = i + 1; k < hook_image.fds; k++) {
 			struct ckpt_fd *other = &hook_image.fd[k];
 
