@@ -231,6 +231,7 @@ def omp_lock(s, _):
 
 
 def omp_depend(s, _):
+    """The mistake may stay hidden: tasks of a team are in the order of their beginnings and ends."""
     s.top += [f"int {s.may}_x;", f"int {s.fine}_y;"]
     out, into = ("", "") if s.wrong else (f" depend(out : {s.may}_x)", f" depend(in : {s.may}_x)")
     s.body += ["#pragma omp parallel num_threads(THREADS)", "#pragma omp single", "{", f"#pragma omp task{out}",
