@@ -9,8 +9,9 @@
 #include "hook/common/process.h"
 #include "hook/mpi/object/posts.h"
 #include "scratch.h"
+#include "trace/window.h"
 
-#define POSTS 3000
+#define POSTS 40000 /* more than stay in memory */
 
 struct hook_process hook_process;
 
@@ -66,6 +67,7 @@ static void posts_of_two_threads_are_one_list(void **state)
 	trace_stream_close(&w[1].stream);
 	trace_stream_close(&other.stream);
 	hook_process.process = 0;
+	snprintf(hook_process.session, sizeof(hook_process.session), "/proc/self/fd/%d", dir->fd);
 	assert_null(hook_posts_load(dir->fd, &threads));
 	assert_int_equal(threads, 2);
 	for (uint64_t i = 0; i < POSTS; i++)
@@ -119,6 +121,33 @@ static void damage_is_told(void **state)
 	assert_non_null(hook_posts_load(-1, &threads));
 }
 
+/* What a racing recording had not decided when it ended counts as written. */
+static void undecided_outcomes_count(void **state)
+{
+	const struct scratch *dir = *state;
+	struct trace_window window;
+	uint32_t threads = 0;
+
+	hook_process.process = 0;
+	assert_int_equal(trace_window_create(&window, dir->fd, "0.window", 4), 0);
+	trace_window_set(&window, 1, POSTS + 100, 6, 1);
+	trace_window_set(&window, 2, POSTS + 150, 5, 1);
+	trace_window_clear(&window, 2);
+	trace_window_set(&window, 3, POSTS + 200, 2, 3);
+	trace_window_close(&window);
+	assert_null(hook_posts_load(dir->fd, &threads));
+	assert_int_equal(threads, 0);
+	assert_int_equal(hook_posts_wild(POSTS + 100), TRACE_POST_SOURCE + 6);
+	assert_int_equal(hook_posts_wild(POSTS + 150), TRACE_POST_UNKNOWN);
+	for (uint64_t i = 0; i < 3; i++)
+		assert_int_equal(hook_posts_wild(POSTS + 200 + i), TRACE_POST_SOURCE + 2);
+	assert_int_equal(hook_posts_wild(POSTS + 199), TRACE_POST_UNKNOWN);
+	assert_int_equal(hook_posts_wild(POSTS + 203), TRACE_POST_UNKNOWN);
+	assert_int_equal(unlinkat(dir->fd, "0.window", 0), 0);
+	close(openat(dir->fd, "0.window", O_WRONLY | O_CREAT, 0600));
+	assert_non_null(hook_posts_load(dir->fd, &threads));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -127,6 +156,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(impossible_posts_are_refused, scratch_setup,
 						scratch_teardown),
 		cmocka_unit_test_setup_teardown(damage_is_told, scratch_setup, scratch_teardown),
+		cmocka_unit_test_setup_teardown(undecided_outcomes_count, scratch_setup,
+						scratch_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
