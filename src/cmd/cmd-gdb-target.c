@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "remote/gdb.h"
 #include "remote/serve.h"
+#include "replay/from.h"
 #include "replay/front.h"
 
 struct wanted {
@@ -57,11 +58,13 @@ static int run(int argc, char **argv)
 	f.ranks = trace.ranks;
 	code = replay_check(&f);
 	rank = (unsigned)strtoul(operands.first ? operands.first : "0", NULL, 10);
-	if (!code && (rank >= trace.ranks || !remote_suits(&trace))) {
-		rp_say("only programs of one thread and without MPI are served, as rank 0; "
-		       "'reprise gdb' takes all");
+	if (!code && (rank >= trace.ranks || remote_unsuited(&trace, rank))) {
+		rp_say("rank %u is not served: %s; 'reprise gdb' takes all", rank,
+		       rank >= trace.ranks ? "there is none" : remote_unsuited(&trace, rank));
 		code = RP_EXIT_BAD_INPUT;
 	}
+	if (!code && replay_from_is_mpi(&trace))
+		code = replay_from_alone(&f, rank);
 	if (!code)
 		code = remote_serve(&f, rank, (int)w.print);
 	trace_run_close(&trace);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reprise gdb: gdb in this terminal on one rank, at a point of the run: in both directions
- * (remote/), or in a live replay of all ranks, who wait for as long as it takes.
+ * reprise gdb: gdb in this terminal on one rank, at a point of the run: alone and in both
+ * directions (remote/), or in a live replay of all ranks, who wait for as long as it takes.
  */
 #include "cmd/cmd.h"
 
@@ -12,6 +12,7 @@
 #include "launch/job.h"
 #include "launch/moved.h"
 #include "remote/gdb.h"
+#include "replay/from.h"
 #include "replay/front.h"
 #include "replay/halt.h"
 
@@ -29,7 +30,7 @@ static const struct cmd_option options[] = {
 	 .kind = CMD_TEXT,
 	 .target = offsetof(struct wanted, at),
 	 .help = "where to begin: RANK@EVENT, RANK.THREAD@EVENT, start, crash or end (crash if "
-		 "there was one, else start)"},
+		 "there was one, else main, with MPI where MPI_Init returned)"},
 	CMD_OPTION_FORCE(struct wanted, force),
 	CMD_OPTION_MAP,
 	CMD_OPTION_TRUST,
@@ -74,7 +75,43 @@ static bool has_crashed(const struct trace_run *trace, unsigned rank)
 	return last && last->end == TRACE_END_SIGNAL;
 }
 
-static int run_both_ways(struct replay_front *f, const struct replay_halt *halt, bool at_start)
+/* Why the rank is not gone through in both directions; NULL: it is. */
+static const char *forward_only(const struct trace_run *trace, const struct replay_halt *h,
+				bool asked)
+{
+	const char *why = remote_unsuited(trace, h->debugged);
+	bool position = h->kind == REPLAY_TO_POSITION;
+
+	if (why)
+		return why;
+	if (!replay_from_is_mpi(trace))
+		return position ? "it goes to an operation of a thread" : NULL;
+	if (trace->rank[h->debugged].events < 2)
+		return "the rank has done nothing since MPI_Init";
+	if ((h->kind == REPLAY_TO_START && asked) || (position && h->event < 2))
+		return "it begins before MPI_Init has returned";
+	return position && (h->by_hands > 1 || h->rank != h->debugged ||
+			    strcmp(h->thread, "0") != 0)
+		       ? "it stops with another rank or thread"
+		       : NULL;
+}
+
+/* The rank alone, if that can be: 0, or the exit code, or -1 if all are to be replayed. */
+static int prepare_alone(const struct replay_front *whole, unsigned rank)
+{
+	struct replay_front f = {.run = whole->run,
+				 .ranks = whole->ranks,
+				 .force = whole->force,
+				 .or_force = whole->or_force};
+	int code = replay_from_is_mpi(f.run) ? replay_from_alone(&f, rank) : 0;
+
+	for (size_t i = 0; f.image && i < f.ranks; i++)
+		free(f.image[i]);
+	free(f.image);
+	return code == RP_EXIT_BAD_INPUT || code == RP_EXIT_FAILURE ? -1 : code;
+}
+
+static int run_both_ways(struct replay_front *f, const struct replay_halt *halt)
 {
 	const struct trace_run_rank *rank = &f->run->rank[halt->debugged];
 	struct remote_gdb how = {
@@ -82,15 +119,31 @@ static int run_both_ways(struct replay_front *f, const struct replay_halt *halt,
 		.rank = halt->debugged,
 		.program = launch_moved_path(rank->start.program),
 		.force = f->force,
+		.behind_init = replay_from_is_mpi(f->run),
 		.arguments = halt->arguments,
 	};
 
 	if (halt->kind == REPLAY_TO_CRASH && has_crashed(f->run, halt->debugged))
 		how.at = "crash";
-	else if (!at_start)
+	else if (halt->kind == REPLAY_TO_POSITION)
+		how.at = halt->text;
+	else if (halt->kind != REPLAY_TO_START)
 		how.at = "end";
 	how.at_crash = how.at && strcmp(how.at, "crash") == 0;
 	return remote_gdb_run(&how);
+}
+
+static int look(struct replay_front *f, const char *forward)
+{
+	int code = forward ? -1 : prepare_alone(f, f->halt->debugged);
+
+	if (forward)
+		rp_say("gdb goes forward only: %s", forward);
+	else if (code < 0)
+		rp_say("gdb goes forward only, with all ranks");
+	else if (code == 0)
+		return run_both_ways(f, f->halt);
+	return code > 0 ? code : replay_run(f);
 }
 
 static int run(int argc, char **argv)
@@ -117,10 +170,8 @@ static int run(int argc, char **argv)
 	code = replay_check(&f);
 	if (!code)
 		code = replay_halt_plan(&halt, &trace);
-	if (!code && remote_suits(&trace) && halt.kind != REPLAY_TO_POSITION)
-		code = run_both_ways(&f, &halt, halt.kind == REPLAY_TO_START);
-	else if (!code)
-		code = replay_run(&f);
+	if (!code)
+		code = look(&f, forward_only(&trace, &halt, w.at != NULL));
 	trace_run_close(&trace);
 	return code;
 }
@@ -130,9 +181,9 @@ const struct cmd_verb cmd_gdb = {
 	.takes = CMD_TAKES_RANK_TRACE,
 	.summary = "Looks into a recorded run with gdb",
 	.about = "The rank is replayed, and gdb is started on it at the given point, in this "
-		 "terminal. Its commands work as usual; in programs of one thread and without MPI "
-		 "also those that go backward. 'continue' goes on to the recorded end. When gdb "
-		 "ends, the replay does. "
+		 "terminal. Its commands work as usual; in ranks of one thread also those that go "
+		 "backward, which with MPI run alone, from a log that is made first if there is "
+		 "none. 'continue' goes on to the recorded end. When gdb ends, the replay does. "
 		 "What follows '--' is for gdb: 'reprise gdb 3 -- -batch -ex bt'.\n",
 	.options = options,
 	.notes = "Without TRACE it is the latest one. The exit status is gdb's; 120 if the "

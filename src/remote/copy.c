@@ -264,6 +264,7 @@ int remote_copy_make(const struct remote_process *from, const struct replay_copy
 	if (!rc)
 		rc = set_state(to->pid, &s[first - from->thread]);
 	to->numbers = from->numbers;
+	to->only = from->only;
 	free(s);
 	if (rc && to->pid)
 		remote_process_kill(to);
@@ -361,6 +362,20 @@ static void restore_positions(const struct remote_copy *copy, const struct remot
 		lseek(ours, copy->position[i].at, SEEK_SET);
 		close(ours);
 	}
+}
+
+bool remote_copy_has_positions(const struct remote_copy *copy, const struct remote_process *p)
+{
+	for (size_t i = 0; i < copy->positions; i++) {
+		int ours = borrow(p->pid, copy->position[i].fd);
+		off_t at = ours < 0 ? -1 : lseek(ours, 0, SEEK_CUR);
+
+		if (ours >= 0)
+			close(ours);
+		if (at != copy->position[i].at)
+			return false;
+	}
+	return true;
 }
 
 int remote_copy_keep(const struct remote_process *from, const struct replay_copy *how,

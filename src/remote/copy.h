@@ -43,6 +43,9 @@ int remote_copy_keep(const struct remote_process *from, const struct replay_copy
 int remote_copy_take_up(const struct remote_copy *copy, const struct replay_copy *how,
 			struct remote_process *to) __attribute__((warn_unused_result));
 
+/* Does the process have its files where they were then? */
+bool remote_copy_has_positions(const struct remote_copy *copy, const struct remote_process *p);
+
 void remote_copy_drop(struct remote_copy *copy);
 
 #endif

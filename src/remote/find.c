@@ -101,10 +101,16 @@ static enum remote_way pass(struct remote_travel *t, const struct remote_points 
 			if (!has_break(points, how.mark))
 				break;
 			stop.kind = REMOTE_BREAK;
+			goto hit;
+		case REMOTE_WATCHED:
+			/* It is the goal that stands where an event has just begun. */
+			if (stop.event && pc_of(t, &t->live) == how.mark &&
+			    remote_stay_is_here(t, goal))
+				return REMOTE_WAY_DONE;
 			/* fallthrough */
 		case REMOTE_BREAK:
-		case REMOTE_WATCHED:
 		case REMOTE_SIGNAL:
+hit:
 			*last = stop;
 			if (++*hits == most_hits)
 				return REMOTE_WAY_DONE;

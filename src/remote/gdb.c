@@ -27,13 +27,13 @@
  * Files are those of this machine. Signals of ours, and functions of ours that nobody wants to step
  * into. gdb does not ask for registers again after a "monitor" that has gone elsewhere.
  */
-static const char first[] = "set sysroot /\n"
-			    "set remotetimeout 60\n"
-			    "handle SIGURG SIG32 SIG33 nostop noprint pass\n"
-			    "pipe skip -gfi */src/hook/* | cat >/dev/null\n"
-			    "define hookpost-monitor\n"
-			    "pipe maintenance flush register-cache | cat >/dev/null\n"
-			    "end\n";
+const char remote_gdb_first[] = "set sysroot /\n"
+				"set remotetimeout 60\n"
+				"handle SIGURG SIG32 SIG33 nostop noprint pass\n"
+				"pipe skip -gfi */src/hook/* | cat >/dev/null\n"
+				"define hookpost-monitor\n"
+				"pipe maintenance flush register-cache | cat >/dev/null\n"
+				"end\n";
 
 /* Frames of ours and of MPI are inside of the program's. */
 static const char select_frame[] =
@@ -67,15 +67,25 @@ static char *quoted(const char *text)
 	return out;
 }
 
+static void add_number(char **text, const char *option, int value)
+{
+	char *longer = value < 0 ? rp_strdup(*text) : rp_format("%s --%s=%d", *text, option, value);
+
+	free(*text);
+	*text = longer;
+}
+
 /* The words by which gdb starts us. */
-static char *target(const struct remote_gdb *how, int tell, int print)
+char *remote_gdb_target(const struct remote_gdb *how, int tell, int print)
 {
 	char *self = quoted(launch_self()), *trace = quoted(how->trace), *text;
 	size_t n;
 	const struct launch_moved *moved = launch_moved_all(&n);
 
-	text = rp_format("target remote | exec %s gdb-target --trust --tell=%d --print=%d%s", self,
-			 tell, print, how->force ? " --force" : "");
+	text = rp_format("target remote | exec %s gdb-target --trust%s", self,
+			 how->force ? " --force" : "");
+	add_number(&text, "tell", tell);
+	add_number(&text, "print", print);
 	for (size_t i = 0; i < n; i++) {
 		char *map = rp_format("%s=%s", moved[i].from, moved[i].to);
 		char *word = quoted(map), *longer;
@@ -113,7 +123,7 @@ static char *go_to_main(const char *program)
 static char *then(const struct remote_gdb *how)
 {
 	if (!how->at)
-		return go_to_main(how->program);
+		return how->behind_init ? rp_strdup("frame\n") : go_to_main(how->program);
 	if (how->at_crash)
 		return rp_format("monitor goto %s\ncontinue\n", how->at);
 	return rp_format("monitor goto %s\n%s%s", how->at, select_frame, replay_halt_leave_call);
@@ -161,9 +171,9 @@ int remote_gdb_run(const struct remote_gdb *how)
 	}
 	fcntl(tell[0], F_SETFD, FD_CLOEXEC);
 	fcntl(tell[0], F_SETFL, O_NONBLOCK);
-	words = target(how, tell[1], dup(STDOUT_FILENO));
+	words = remote_gdb_target(how, tell[1], dup(STDOUT_FILENO));
 	last = then(how);
-	files[0] = keep(first);
+	files[0] = keep(remote_gdb_first);
 	files[1] = keep(words);
 	files[2] = keep(last);
 	if (!files[0] || !files[1] || !files[2]) {
@@ -191,7 +201,10 @@ int remote_gdb_run(const struct remote_gdb *how)
 	return code;
 }
 
-bool remote_suits(const struct trace_run *trace)
+const char *remote_unsuited(const struct trace_run *trace, unsigned rank)
 {
-	return trace->ranks == 1 && trace->rank[0].threads == 1 && !replay_from_is_mpi(trace);
+	if (trace->rank[rank].threads != 1)
+		return "it has several threads";
+	return !replay_from_is_mpi(trace) && trace->ranks != 1 ? "it has no MPI that is known"
+							       : NULL;
 }

@@ -14,14 +14,23 @@ struct remote_gdb {
 	bool force;
 	const char *at;   /* for "monitor goto"; NULL: main, where the history begins */
 	bool at_crash;    /* `at` is just before the signal */
+	bool behind_init; /* the history begins where MPI_Init returned, not before main */
 	char **arguments; /* the user's, or NULL */
 };
 
 /*
- * Can the run be gone through in both directions? Where a program of one thread is, its registers
- * and memory tell; among threads, or beside MPI's own, they do not tell enough.
+ * Why can the rank not be gone through in both directions? Where a program of one thread is, its
+ * registers and memory tell; among threads they do not tell enough. With MPI it has to run alone,
+ * which replay_from_alone() makes possible. NULL: it can.
  */
-bool remote_suits(const struct trace_run *trace);
+const char *remote_unsuited(const struct trace_run *trace, unsigned rank);
+
+/*
+ * For others who start gdb: what it is told first; and how it takes the target, "target remote …",
+ * whose exit code and whose program's output go to these descriptors, or -1. The caller frees.
+ */
+extern const char remote_gdb_first[];
+char *remote_gdb_target(const struct remote_gdb *how, int tell, int print);
 
 /* gdb's exit code, or 120 if the program did not do what it did. */
 int remote_gdb_run(const struct remote_gdb *how);

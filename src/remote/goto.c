@@ -81,20 +81,6 @@ uint64_t remote_goto_slot(const struct remote_travel *t)
 	return found;
 }
 
-/* How many events the rank had begun there. */
-static uint64_t events_at(const struct remote_stay *stay, uint64_t at)
-{
-	uint64_t events = 0;
-
-	for (size_t i = 0; i < stay->copy.shareds; i++) {
-		const struct remote_shared *s = &stay->copy.shared[i];
-
-		if (at >= s->address && at + sizeof(events) <= s->address + s->bytes)
-			memcpy(&events, s->saved + (at - s->address), sizeof(events));
-	}
-	return events >> 1;
-}
-
 enum remote_way remote_goto_event(struct remote_travel *t, uint64_t event)
 {
 	uint64_t slot = remote_goto_slot(t), at = slot + offsetof(struct replay_slot, events);
@@ -105,7 +91,7 @@ enum remote_way remote_goto_event(struct remote_travel *t, uint64_t event)
 	if (!slot || !t->stays)
 		return REMOTE_WAY_LOST;
 	if (t->slot->events >> 1 >= event) {
-		while (t->stays > 1 && events_at(&t->stay[t->stays - 1], at) >= event)
+		while (t->stays > 1 && remote_same_events(t, &t->stay[t->stays - 1]) >> 1 >= event)
 			remote_stay_remove(t, t->stays - 1);
 		if (remote_stay_take_up(t, t->stays - 1) != 0)
 			return REMOTE_WAY_LOST;
@@ -127,10 +113,17 @@ static double length(const struct remote_travel *t)
 	return sum;
 }
 
+double remote_travel_age(const struct remote_travel *t)
+{
+	double since = remote_process_cpu(&t->live) - t->base;
+
+	return length(t) + (since > 0 ? since : 0);
+}
+
 void remote_goto_remember(struct remote_travel *t)
 {
 	struct remote_stay stay = {.printed = t->printed};
-	double at = length(t) + remote_process_cpu(&t->live) - t->base;
+	double at = remote_travel_age(t);
 
 	if (t->before_at > 0)
 		remote_copy_drop(&t->before.copy);

@@ -22,7 +22,8 @@ static char *where(struct remote_server *s)
 	if (remote_travel_at_end(&s->travel))
 		return rp_format("rank %u is at the end of its recording\n", rank->rank);
 	if (!rank->events)
-		return rp_format("rank %u makes no calls of MPI\n", rank->rank);
+		return rp_format("rank %u has run for %.6f s\n", rank->rank,
+				 remote_travel_age(&s->travel));
 	if (!(slot->events & 1))
 		return rp_format("rank %u is behind %u@%" PRIu64 " of %" PRIu64 " events\n",
 				 rank->rank, rank->rank, slot->events >> 1, rank->events);
@@ -41,9 +42,16 @@ static char *site(const struct remote_server *s)
 	return slot->events & 1 ? rp_format("0x%" PRIx64 "\n", slot->site) : rp_strdup("none\n");
 }
 
+/* The same for programs that drive gdb. */
+static char *state(struct remote_server *s)
+{
+	return rp_format("pid %d events %" PRIu64 " end %d begin %d\n", s->travel.live.pid,
+			 s->travel.slot->events, remote_travel_at_end(&s->travel), s->begin_told);
+}
+
 static char *result(struct remote_server *s, enum remote_way way)
 {
-	s->end_told = false;
+	s->end_told = s->begin_told = false;
 	switch (way) {
 	case REMOTE_WAY_DONE:
 		return where(s);
@@ -55,28 +63,69 @@ static char *result(struct remote_server *s, enum remote_way way)
 	}
 }
 
-static char *go_to_event(struct remote_server *s, const char *words)
+/* What is wrong with it, or NULL. */
+static char *read_event(const struct remote_server *s, const char *words, uint64_t *event)
 {
 	const struct trace_run_rank *rank = rank_of(s);
 	unsigned long number;
-	uint64_t event;
 	char *end;
 
 	number = strtoul(words, &end, 10);
-	event = *end == '@' ? strtoull(end + 1, &end, 10) : 0;
-	if (*end || !event)
+	*event = *end == '@' ? strtoull(end + 1, &end, 10) : 0;
+	if (*end || !*event)
 		return rp_format("'%s' is no point of a run: it is RANK@EVENT as in %u@17, start, "
 				 "crash or end\n",
 				 words, rank->rank);
 	if (number != rank->rank)
 		return rp_format("this is rank %u; 'reprise gdb %lu' looks at rank %lu\n",
 				 rank->rank, number, number);
-	if (event > rank->events)
+	if (*event > rank->events)
 		return rp_format("rank %u never came to event %" PRIu64 ": it has %" PRIu64
 				 " of them\n",
-				 rank->rank, event, rank->events);
+				 rank->rank, *event, rank->events);
+	return NULL;
+}
+
+static char *go_to_event(struct remote_server *s, const char *words)
+{
+	uint64_t event;
+	char *why = read_event(s, words, &event);
+
+	if (why)
+		return why;
 	remote_goto_remember(&s->travel);
 	return result(s, remote_goto_event(&s->travel, event));
+}
+
+/* It takes one of the processor's three registers for watching. */
+static char *stop_at(struct remote_server *s, const char *words)
+{
+	uint64_t slot = remote_goto_slot(&s->travel), event;
+	struct remote_watch watch = {.kind = REMOTE_WATCH_WRITE,
+				     .address = slot + offsetof(struct replay_slot, events),
+				     .length = 8,
+				     .only = true};
+	char *why = read_event(s, words, &event);
+
+	if (why)
+		return why;
+	watch.value = event << 1 | 1;
+	for (unsigned i = 0; slot && i < REMOTE_WATCHES; i++) {
+		if (s->travel.points.watch[i].kind)
+			continue;
+		s->travel.points.watch[i] = watch;
+		return rp_format("stops at %s\n", words);
+	}
+	return rp_strdup("no more can be watched at the same time\n");
+}
+
+static char *delete_all(struct remote_server *s)
+{
+	for (unsigned i = 0; i < REMOTE_WATCHES; i++) {
+		if (s->travel.points.watch[i].only)
+			s->travel.points.watch[i] = (struct remote_watch){0};
+	}
+	return rp_strdup("");
 }
 
 static char *go_to(struct remote_server *s, const char *words)
@@ -107,11 +156,26 @@ char *remote_monitor(struct remote_server *s, const char *words)
 		return where(s);
 	if (strcmp(words, "site") == 0)
 		return site(s);
+	if (strcmp(words, "state") == 0)
+		return state(s);
 	if (strncmp(words, "goto ", 5) == 0)
 		return go_to(s, words + 5);
 	if (strcmp(words, "back") == 0)
 		return result(s, remote_goto_back(&s->travel));
-	return rp_strdup("monitor where          where this is in the recording\n"
-			 "monitor goto POINT     goes to RANK@EVENT, start, crash or end\n"
-			 "monitor back           goes to where it was before the last goto\n");
+	if (strcmp(words, "events") == 0)
+		return remote_recorded_events(s);
+	if (strcmp(words, "msg") == 0)
+		return remote_recorded_message(s);
+	if (strncmp(words, "break ", 6) == 0)
+		return stop_at(s, words + 6);
+	if (strcmp(words, "delete") == 0)
+		return delete_all(s);
+	return rp_strdup(
+		"monitor where          where this is in the recording\n"
+		"monitor goto POINT     goes to RANK@EVENT, start, crash or end\n"
+		"monitor back           goes to where it was before the last goto\n"
+		"monitor events         what is recorded about here\n"
+		"monitor msg            the message that the rank got last, and what it held\n"
+		"monitor break POINT    stops at RANK@EVENT, in both directions\n"
+		"monitor delete         and does not any more\n");
 }

@@ -191,3 +191,37 @@ void remote_process_kill(struct remote_process *p)
 	free(p->thread);
 	*p = (struct remote_process){.memory = -1, .gone = true};
 }
+
+#define STEP_FLAG 0x100ull
+
+enum remote_telling remote_process_tells(const struct remote_process *p,
+					 const struct remote_thread *t)
+{
+	struct user_regs_struct regs;
+	uint8_t code[3] = {0};
+
+	if (remote_process_registers(t, &regs) != 0 ||
+	    !remote_process_read(p, regs.rip, code, sizeof(code)))
+		return REMOTE_TELLS_NOTHING;
+	if (code[0] == 0x0f && code[1] == 0x05)
+		return REMOTE_TELLS_IN_R11;
+	return code[0] == 0x9c || (code[0] == 0x66 && code[1] == 0x9c) ? REMOTE_TELLS_ON_STACK
+								       : REMOTE_TELLS_NOTHING;
+}
+
+void remote_process_hide_step(const struct remote_process *p, const struct remote_thread *t,
+			      enum remote_telling telling)
+{
+	struct user_regs_struct regs;
+	uint16_t flags;
+
+	if (telling == REMOTE_TELLS_NOTHING || remote_process_registers(t, &regs) != 0)
+		return;
+	if (telling == REMOTE_TELLS_IN_R11) {
+		regs.r11 &= ~STEP_FLAG;
+		remote_process_set_registers(t, &regs);
+	} else if (remote_process_read(p, regs.rsp, &flags, sizeof(flags)) == sizeof(flags)) {
+		flags &= (uint16_t)~STEP_FLAG;
+		remote_process_write(p, regs.rsp, &flags, sizeof(flags));
+	}
+}

@@ -27,6 +27,8 @@ struct remote_watch {
 	enum remote_watch_kind kind;
 	uint64_t address;
 	unsigned length; /* 1, 2, 4 or 8 */
+	bool only;       /* eight bytes, when they become: */
+	uint64_t value;
 };
 
 /* What the debugger has asked for, whatever process it is looking at. */
@@ -53,6 +55,7 @@ struct remote_process {
 	struct remote_thread *thread;
 	size_t threads;
 	unsigned numbers;             /* given so far */
+	unsigned only;                /* number of the one thread that ever runs; 0: all do */
 	const struct remote_run *how; /* it runs; or NULL */
 	bool gone;
 	int status; /* how it ended, as waitpid tells */
@@ -75,6 +78,7 @@ struct remote_stop {
 	int signal;
 	uint64_t address; /* that was watched */
 	enum remote_watch_kind watch;
+	bool event; /* of the recording: gdb has not asked for it */
 };
 
 /* How a process runs. */

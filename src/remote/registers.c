@@ -257,12 +257,25 @@ int remote_registers_set(const struct remote_thread *t, const uint8_t *bytes, si
 
 #define NOT_THE_PROGRAM 0x10100ull /* flags of stepping and of going on */
 
-bool remote_registers_same(const struct user_regs_struct *a, const struct user_regs_struct *b)
+void remote_registers_clean(struct user_regs_struct *regs)
 {
-	struct user_regs_struct x = *a, y = *b;
+	regs->eflags &= ~NOT_THE_PROGRAM;
+	regs->orig_rax = 0;
+}
 
-	x.eflags &= ~NOT_THE_PROGRAM;
-	y.eflags &= ~NOT_THE_PROGRAM;
-	x.orig_rax = y.orig_rax = 0;
-	return memcmp(&x, &y, sizeof(x)) == 0;
+/* Where the processor last was with floating point is not kept by all of them. */
+bool remote_registers_same_extended(const struct remote_thread *a, const struct remote_thread *b)
+{
+	struct state x, y;
+
+	if (load(a, &x) != 0 || load(b, &y) != 0)
+		return false;
+	for (size_t i = 0, n = count(); i < n; i++) {
+		const struct row *r = &rows[i];
+
+		if (r->where == EXTENDED && (r->at == 24 || r->at >= 32) &&
+		    memcmp(place(&x, r), place(&y, r), r->stored) != 0)
+			return false;
+	}
+	return true;
 }

@@ -17,7 +17,9 @@ int remote_registers_set(const struct remote_thread *t, const uint8_t *bytes, si
 /* Where one is among these: its bytes and *at. 0: there is no such register. */
 size_t remote_registers_find(unsigned number, size_t *at);
 
-/* Do two threads stand at the same place with the same values? */
-bool remote_registers_same(const struct user_regs_struct *a, const struct user_regs_struct *b);
+/* Without what stepping and calls of the system leave there. */
+void remote_registers_clean(struct user_regs_struct *regs);
+/* Do two threads have the same in those of floating point and vectors? */
+bool remote_registers_same_extended(const struct remote_thread *a, const struct remote_thread *b);
 
 #endif

@@ -40,6 +40,7 @@ static void tell(struct remote_server *s, int signal, const char *why, unsigned 
 {
 	size_t n;
 
+	s->begin_told = strcmp(why, "replaylog:begin;") == 0;
 	if (!remote_process_thread(&s->travel.live, number))
 		number = s->travel.live.threads ? s->travel.live.thread[0].number : 1;
 	n = (size_t)sprintf(s->stopped, "T%02x%s", remote_signal_to_gdb(signal), why);
@@ -103,7 +104,8 @@ void remote_resume_tell(struct remote_server *s, const struct remote_stop *stop)
 		tell(s, stop->signal, "", stop->number);
 		return;
 	case REMOTE_WATCHED:
-		sprintf(why, "%s:%" PRIx64 ";", watch_word(stop->watch), stop->address);
+		if (!stop->event)
+			sprintf(why, "%s:%" PRIx64 ";", watch_word(stop->watch), stop->address);
 		break;
 	case REMOTE_BREAK:
 		strcpy(why, "swbreak:;");
@@ -128,13 +130,16 @@ static void look_at(struct remote_travel *t, unsigned number)
 /* At the recorded end there is only one way on: to die as it did. */
 static bool is_released(struct remote_server *s)
 {
-	if (!s->end_told || !remote_travel_at_end(&s->travel))
+	if (s->travel.front->released || !remote_travel_at_end(&s->travel))
 		return true;
+	if (!s->end_told)
+		return false;
 	if (!replay_front_any(s->travel.front, REPLAY_WHY_EXIT) &&
 	    !replay_front_any(s->travel.front, REPLAY_WHY_SIGNAL) &&
 	    !replay_front_any(s->travel.front, REPLAY_WHY_ABORT))
 		return false;
 	replay_session_release(s->travel.front);
+	s->travel.live.only = 0;
 	return true;
 }
 

@@ -278,9 +278,27 @@ static bool is_quiet(const struct remote_run *how, int signal)
 	return how->quiet && signal > 0 && signal < 64 && *how->quiet >> signal & 1;
 }
 
+/* Several may watch the same word for different values. */
+static bool is_wanted(const struct remote_process *p, const struct remote_points *points, int hit)
+{
+	uint64_t now = 0, at = points->watch[hit].address;
+
+	if (!points->watch[hit].only)
+		return true;
+	if (remote_process_read(p, at, &now, sizeof(now)) != sizeof(now))
+		return false;
+	for (unsigned i = 0; i < REMOTE_WATCHES; i++) {
+		const struct remote_watch *w = &points->watch[i];
+
+		if (w->only && w->address == at && w->value == now)
+			return true;
+	}
+	return false;
+}
+
 /* What the stop of a thread is. False: nothing to tell, it may go on. */
-static bool explain(const struct remote_run *how, struct remote_thread *t, int status,
-		    struct remote_stop *stop)
+static bool explain(const struct remote_process *p, const struct remote_run *how,
+		    struct remote_thread *t, int status, struct remote_stop *stop)
 {
 	struct user_regs_struct regs;
 	int hit;
@@ -296,7 +314,8 @@ static bool explain(const struct remote_run *how, struct remote_thread *t, int s
 		stop->kind = REMOTE_WATCHED;
 		stop->address = how->points->watch[hit].address;
 		stop->watch = how->points->watch[hit].kind;
-		return true;
+		stop->event = how->points->watch[hit].only;
+		return is_wanted(p, how->points, hit);
 	}
 	if (hit == REMOTE_WATCHES) {
 		stop->kind = how->mark ? REMOTE_MARK : REMOTE_TOLD;
@@ -322,7 +341,7 @@ static bool has_pending(struct remote_process *p, const struct remote_run *how,
 		if (!t->has_pending || (how->alone && t->number != how->number))
 			continue;
 		t->has_pending = false;
-		if (explain(how, t, t->pending, stop) && stop->kind != REMOTE_STEPPED)
+		if (explain(p, how, t, t->pending, stop) && stop->kind != REMOTE_STEPPED)
 			return true;
 	}
 	return false;
@@ -334,7 +353,7 @@ static void let_all_go(struct remote_process *p, const struct remote_run *how, b
 		struct remote_thread *t = &p->thread[i];
 		bool it = t->number == how->number;
 
-		if (!it && (how->alone || !others))
+		if (!it && (how->alone || !others || (p->only && t->number != p->only)))
 			continue;
 		set_debug(t, how->points, it ? how->mark : 0, how->word);
 		let_go(t, how->step && it);
@@ -359,7 +378,7 @@ static void await(struct remote_process *p, const struct remote_run *how, struct
 				stop->kind = REMOTE_GONE;
 				return;
 			}
-			if (explain(how, remote_process_by_tid(p, tid), status, stop))
+			if (explain(p, how, remote_process_by_tid(p, tid), status, stop))
 				return;
 			let_go(remote_process_by_tid(p, tid),
 			       how->step && remote_process_by_tid(p, tid)->number == how->number);
@@ -419,49 +438,11 @@ static bool leave_breaks(struct remote_process *p, const struct remote_run *how,
 	return true;
 }
 
-/* Instructions that tell the program of the flag by which it is stepped. */
-enum telling { TELLS_NOTHING, TELLS_IN_R11, TELLS_ON_STACK };
-
-#define STEP_FLAG 0x100ull
-
-static enum telling look_at_instruction(const struct remote_process *p,
-					const struct remote_thread *t)
-{
-	struct user_regs_struct regs;
-	uint8_t code[3] = {0};
-
-	if (remote_process_registers(t, &regs) != 0 ||
-	    !remote_process_read(p, regs.rip, code, sizeof(code)))
-		return TELLS_NOTHING;
-	if (code[0] == 0x0f && code[1] == 0x05)
-		return TELLS_IN_R11;
-	return code[0] == 0x9c || (code[0] == 0x66 && code[1] == 0x9c) ? TELLS_ON_STACK
-								       : TELLS_NOTHING;
-}
-
-/* What it was told is put right, so that it is the same with steps and without. */
-static void hide_step(const struct remote_process *p, const struct remote_thread *t,
-		      enum telling telling)
-{
-	struct user_regs_struct regs;
-	uint16_t flags;
-
-	if (telling == TELLS_NOTHING || remote_process_registers(t, &regs) != 0)
-		return;
-	if (telling == TELLS_IN_R11) {
-		regs.r11 &= ~STEP_FLAG;
-		remote_process_set_registers(t, &regs);
-	} else if (remote_process_read(p, regs.rsp, &flags, sizeof(flags)) == sizeof(flags)) {
-		flags &= (uint16_t)~STEP_FLAG;
-		remote_process_write(p, regs.rsp, &flags, sizeof(flags));
-	}
-}
-
 void remote_process_run(struct remote_process *p, const struct remote_run *how,
 			struct remote_stop *stop)
 {
 	const struct remote_thread *t = remote_process_thread(p, how->number);
-	enum telling telling = TELLS_NOTHING;
+	enum remote_telling telling = REMOTE_TELLS_NOTHING;
 
 	*stop = (struct remote_stop){.number = how->number};
 	if (p->gone) {
@@ -475,7 +456,7 @@ void remote_process_run(struct remote_process *p, const struct remote_run *how,
 	if (!how->step)
 		insert(p, how->points);
 	if (how->step && t)
-		telling = look_at_instruction(p, t);
+		telling = remote_process_tells(p, t);
 	p->how = how;
 	let_all_go(p, how, !how->step || p->threads == 1);
 	await(p, how, stop, !how->step);
@@ -486,6 +467,6 @@ void remote_process_run(struct remote_process *p, const struct remote_run *how,
 			remove_all(p, how->points);
 		t = remote_process_thread(p, how->number);
 		if (t && stop->kind != REMOTE_SIGNAL)
-			hide_step(p, t, telling);
+			remote_process_hide_step(p, t, telling);
 	}
 }

@@ -18,6 +18,7 @@ struct remote_server {
 	char *description;
 	bool over;         /* the debugger is done */
 	bool end_told;     /* it knows that it is at the recorded end */
+	bool begin_told;   /* or where the history begins */
 	bool diverged;     /* what it looks at is not what was recorded */
 	char stopped[256]; /* the last answer, to be given again */
 };
@@ -32,6 +33,10 @@ int remote_serve(struct replay_front *f, size_t rank, int print);
 bool remote_resume(struct remote_server *s, const char *packet);
 /* Where it stands. */
 void remote_resume_tell(struct remote_server *s, const struct remote_stop *stop);
+
+/* recorded.c: records about where it is, and the message that it got last. The same. */
+char *remote_recorded_events(const struct remote_server *s);
+char *remote_recorded_message(const struct remote_server *s);
 
 /* monitor.c: the text to be shown; it has to be freed. */
 char *remote_monitor(struct remote_server *s, const char *words);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "replay/alone.h"
 
 static const uint64_t all_signals = ~0ull;
 
@@ -74,6 +75,10 @@ int remote_start(struct remote_travel *t)
 
 	if (code)
 		return code;
+	if (f->alone)
+		code = replay_alone_prepare(f);
+	if (code)
+		return code;
 	t->slot = &f->state->slot[t->one];
 	t->slot->halt = REPLAY_HALT_START | REPLAY_HALT_END;
 	if (pipe2(gate, O_CLOEXEC) != 0 || pipe2(output, O_CLOEXEC) != 0 ||
@@ -99,9 +104,12 @@ int remote_start(struct remote_travel *t)
 	close(gate[1]);
 	t->focus = 1;
 	code = come_to_program(t);
-	if (!code)
-		remote_travel_open(t);
-	return code;
+	if (code)
+		return code;
+	/* What MPI's own threads would do is of no use to a rank alone, and depends on time. */
+	t->live.only = f->alone ? t->focus : 0;
+	remote_travel_open(t);
+	return 0;
 }
 
 void remote_start_close(struct remote_travel *t)

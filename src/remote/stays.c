@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copies along the run. */
-#include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "remote/registers.h"
 #include "remote/travel.h"
 
 #define FEW 6      /* as many are always kept */
 #define MOST 40    /* and no more than these */
 #define SPARSE 0.7 /* how far apart two may be, as a part of how long ago that was */
-#define CHUNK 65536
 
 static void forget_word(struct remote_travel *t)
 {
@@ -90,6 +86,12 @@ int remote_stay_take_up(struct remote_travel *t, size_t at)
 	return remote_stay_go_to(t, &t->stay[at]);
 }
 
+void remote_stay_note_number(struct remote_travel *t)
+{
+	t->number = rp_widen(t->number, t->numbers, t->numbers + 1, sizeof(*t->number));
+	t->number[t->numbers++] = t->live.pid;
+}
+
 int remote_stay_go_to(struct remote_travel *t, const struct remote_stay *stay)
 {
 	struct remote_process process;
@@ -101,6 +103,7 @@ int remote_stay_go_to(struct remote_travel *t, const struct remote_stay *stay)
 	remote_travel_drain(t);
 	forget_word(t);
 	t->live = process;
+	remote_stay_note_number(t);
 	t->slot->pid = process.pid;
 	t->printed = stay->printed;
 	t->base = remote_process_cpu(&t->live);
@@ -126,77 +129,4 @@ void remote_stay_thin(struct remote_travel *t)
 		if (t->stay[i].since + t->stay[i + 1].since < SPARSE * age(t, i) || t->stays > MOST)
 			remote_stay_remove(t, i);
 	}
-}
-
-/* --- comparing */
-
-struct range {
-	uint64_t start, end;
-};
-
-/*
- * What is the program's alone: its data, its heaps, mappings and stacks. Libraries and what lies
- * behind them hold things that time decides, which are not the program's. Among threads it is only
- * the stack that nobody else changes.
- */
-static bool next_range(FILE *maps, bool threads, uint64_t sp, struct range *r)
-{
-	char line[4400], kind[8];
-
-	while (fgets(line, sizeof(line), maps)) {
-		bool stack;
-
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s", &r->start, &r->end, kind) != 3 ||
-		    kind[1] != 'w' || kind[3] != 'p')
-			continue;
-		stack = sp >= r->start && sp < r->end;
-		/* Below the stack pointer and its red zone nothing is kept. */
-		if (stack && r->start < sp - 128)
-			r->start = sp - 128;
-		if (stack || (!threads && r->end <= REPLAY_PROGRAM_END))
-			return true;
-	}
-	return false;
-}
-
-static bool same_bytes(const struct remote_process *a, const struct remote_process *b,
-		       const struct range *r)
-{
-	static uint8_t x[CHUNK], y[CHUNK];
-
-	for (uint64_t at = r->start; at < r->end; at += CHUNK) {
-		size_t n = r->end - at < CHUNK ? r->end - at : CHUNK;
-		size_t m = remote_process_read(a, at, x, n);
-
-		if (remote_process_read(b, at, y, n) != m || memcmp(x, y, m) != 0)
-			return false;
-	}
-	return true;
-}
-
-static bool same_memory(const struct remote_process *a, const struct remote_process *b, uint64_t sp)
-{
-	char path[32];
-	struct range r;
-	bool same = true;
-	FILE *maps;
-
-	snprintf(path, sizeof(path), "/proc/%d/maps", a->pid);
-	maps = fopen(path, "re");
-	while (maps && same && next_range(maps, a->threads > 1, sp, &r))
-		same = same_bytes(a, b, &r);
-	if (maps)
-		fclose(maps);
-	return maps && same;
-}
-
-bool remote_stay_is_here(const struct remote_travel *t, const struct remote_stay *stay)
-{
-	const struct remote_thread *here = remote_process_thread(&t->live, t->focus);
-	const struct remote_thread *there = remote_process_thread(&stay->copy.process, t->focus);
-	struct user_regs_struct a, b;
-
-	return here && there && remote_process_registers(here, &a) == 0 &&
-	       remote_process_registers(there, &b) == 0 && remote_registers_same(&a, &b) &&
-	       same_memory(&stay->copy.process, &t->live, a.rsp);
 }

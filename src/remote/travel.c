@@ -56,6 +56,7 @@ void remote_travel_open(struct remote_travel *t)
 
 	t->state = slot ? slot + offsetof(struct replay_slot, state) : 0;
 	t->base = remote_process_cpu(&t->live);
+	remote_stay_note_number(t);
 	remote_travel_keep(t);
 }
 
@@ -67,6 +68,7 @@ void remote_travel_close(struct remote_travel *t)
 		remote_copy_drop(&t->before.copy);
 	remote_process_kill(&t->live);
 	free(t->stay);
+	free(t->number);
 	if (t->output >= 0)
 		close(t->output);
 }
@@ -244,7 +246,7 @@ enum remote_way remote_travel_back(struct remote_travel *t, struct remote_stop *
 	if (way == REMOTE_WAY_DONE)
 		way = last_before(t, &t->points, 0, stop);
 	/* What was written there is as it was before. */
-	if (way == REMOTE_WAY_DONE && stop->kind == REMOTE_WATCHED) {
+	if (way == REMOTE_WAY_DONE && stop->kind == REMOTE_WATCHED && !stop->event) {
 		way = begin_search(t);
 		if (way == REMOTE_WAY_DONE)
 			way = one_before(t);

@@ -3,10 +3,9 @@
  * A run that is gone through in both directions. While the process runs, copies of it are kept: the
  * older, the fewer. To go back is to take up a copy and to run forward from there.
  *
- * Two positions of the run are the same if the thread that is looked at has the same registers, and
- * the program the same memory; since a replay is determined, nothing else can be meant. So no
- * counter of the processor is needed: a position is found again by its address, at each passage of
- * which the rest is compared. Once it is near, its distance from a copy is known in instructions.
+ * No counter of the processor is needed: a position is found again by its address, at each passage
+ * of which it is compared with what it was (same.c). Once it is near, its distance from a copy is
+ * known in instructions.
  *
  * Invariant: the stays are in the order of the run, and the process is not before the last of them.
  */
@@ -36,6 +35,8 @@ struct remote_travel {
 
 	struct remote_stay *stay;
 	size_t stays, room;
+	int *number; /* of all processes that were `live` */
+	size_t numbers;
 	double base;   /* processor time of the process when it was at the last stay */
 	int64_t steps; /* instructions since then, -1: not known */
 	int no_copy;   /* -errno: why there are none */
@@ -88,6 +89,9 @@ uint64_t remote_goto_slot(const struct remote_travel *t);
 void remote_goto_remember(struct remote_travel *t);
 enum remote_way remote_goto_back(struct remote_travel *t);
 
+/* Seconds of processor time since its history began, more or less. */
+double remote_travel_age(const struct remote_travel *t);
+
 /* Has the rank come to its last word? */
 bool remote_travel_at_end(struct remote_travel *t);
 
@@ -104,10 +108,14 @@ void remote_stay_forget(struct remote_travel *t);
 int remote_stay_take_up(struct remote_travel *t, size_t at) __attribute__((warn_unused_result));
 int remote_stay_go_to(struct remote_travel *t, const struct remote_stay *stay)
 	__attribute__((warn_unused_result));
+/* The process is a new one. */
+void remote_stay_note_number(struct remote_travel *t);
 /* Keeps fewer of the older ones. */
 void remote_stay_thin(struct remote_travel *t);
-/* Does the process stand where that copy does? */
+/* same.c: does the process stand where that copy does? */
 bool remote_stay_is_here(const struct remote_travel *t, const struct remote_stay *stay);
+/* Of the slot, as it was there. */
+uint64_t remote_same_events(const struct remote_travel *t, const struct remote_stay *stay);
 
 /* find.c: brings the stay before the last one near to that; and makes their distance known. */
 enum remote_way remote_find_near(struct remote_travel *t);

@@ -136,7 +136,7 @@ int replay_checkpoint(const char *trace, const struct replay_checkpoint *how)
 		code = replay_check(&f);
 	if (!code && !started)
 		code = replay_pass_run(&f, &pass);
-	if (!code && !known.middle)
+	if (!code && !known.middle && !how->only_logs)
 		code = replay_images_take(&f, how->ranks);
 	if (!code && how->points && run.ranks > 1)
 		code = find_points(&run);

@@ -24,6 +24,7 @@ struct replay_checkpoint {
 	unsigned keep;     /* how many of the last images; 0: all */
 	const char *ranks; /* with MPI: which have images in the middle, "0-3,7"; NULL: all */
 	bool points;       /* also what it takes to find the causal cut of a point at once */
+	bool only_logs;    /* with MPI: none has */
 	void (*done)(const struct trace_run *run); /* the trace has checkpoints now; or NULL */
 };
 

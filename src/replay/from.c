@@ -247,12 +247,14 @@ static int begin_at_start(struct replay_front *f, const char *position, const ch
 	return 0;
 }
 
-static int make_checkpoints(const struct replay_front *f)
+static int make_checkpoints(const struct replay_front *f, bool only_logs)
 {
-	struct replay_checkpoint how = {.force = f->force};
+	struct replay_checkpoint how = {.force = f->force, .only_logs = only_logs};
 	struct replay_checkpoints known;
 
-	if (replay_checkpoints_read(f->run, &known))
+	/* Somebody may have wanted no more than the logs. */
+	if (replay_checkpoints_read(f->run, &known) &&
+	    (known.middle || only_logs || !replay_from_is_mpi(f->run)))
 		return 0;
 	return replay_checkpoint(f->run->dir.path, &how);
 }
@@ -269,7 +271,7 @@ static int choose_plain(struct replay_front *f, const struct replay_from *from)
 	}
 	code = read_position(f, from->position, &limit.event);
 	if (!code)
-		code = make_checkpoints(f);
+		code = make_checkpoints(f, false);
 	if (code)
 		return code;
 	f->image = rp_alloc(f->ranks, sizeof(*f->image));
@@ -354,11 +356,24 @@ static int choose_mpi(struct replay_front *f, struct replay_from *from)
 	if (!code && from->position)
 		code = replay_halt_plan(&from->halt, f->run);
 	if (!code)
-		code = make_checkpoints(f);
+		code = make_checkpoints(f, false);
 	if (!code)
 		code = choose_images(f, from, chosen, all);
 	if (!code && from->stop)
 		f->halt = &from->halt;
+	free(chosen);
+	return code;
+}
+
+int replay_from_alone(struct replay_front *f, size_t rank)
+{
+	struct replay_from from = {.halt.kind = REPLAY_TO_END};
+	bool *chosen = rp_alloc(f->ranks, sizeof(*chosen));
+	int code = make_checkpoints(f, true);
+
+	chosen[rank] = true;
+	if (!code)
+		code = choose_images(f, &from, chosen, false);
 	free(chosen);
 	return code;
 }

@@ -37,6 +37,12 @@ struct ckpt_image;
 uint64_t replay_from_event(const struct ckpt_image *image, const struct trace_run_rank *rank,
 			   const char *name, size_t length);
 
+/*
+ * The rank alone, from where MPI_Init returned; its log is made first if there is none. 0, or the
+ * exit code after saying why it cannot be.
+ */
+int replay_from_alone(struct replay_front *f, size_t rank) __attribute__((warn_unused_result));
+
 /* Is it a run of MPI? Others are whole processes by themselves. */
 bool replay_from_is_mpi(const struct trace_run *run);
 

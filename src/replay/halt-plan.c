@@ -140,13 +140,14 @@ static int check_position(const struct replay_halt_place *h, const struct trace_
 	return RP_EXIT_BAD_INPUT;
 }
 
+/* `alone`: where the rank is if it needs nobody to come there. */
 static void add_place(struct replay_halt *h, unsigned rank, const char *thread, uint64_t first,
-		      uint64_t second)
+		      uint64_t second, uint64_t alone)
 {
 	char *before = h->places[rank];
 
-	h->places[rank] = rp_format("%s%s %" PRIu64 " %" PRIu64 "\n", before ? before : "", thread,
-				    first, second);
+	h->places[rank] = rp_format("%s%s %" PRIu64 " %" PRIu64 " %" PRIu64 "\n",
+				    before ? before : "", thread, first, second, alone);
 	free(before);
 }
 
@@ -170,13 +171,17 @@ static int place_rank(struct replay_halt *h, const struct graph_clocks *clocks, 
 	uint32_t threads = graph_clocks_threads(clocks, rank);
 	uint64_t *first = rp_alloc(threads + 1, sizeof(*first));
 	uint64_t *second = rp_alloc(threads + 1, sizeof(*second));
+	struct graph_position next = {0};
 	int rc = graph_clocks_last(clocks, rank, past, first);
 
 	if (!rc)
 		rc = graph_clocks_last(clocks, rank, frontier, second);
+	if (!rc)
+		rc = graph_clocks_position(clocks, rank, past, &next);
 	for (uint32_t i = 0; i < threads && !rc; i++) {
 		const char *name = graph_clocks_thread(clocks, rank, i);
-		uint64_t least = strcmp(name, "0") == 0 ? 2 : 1;
+		uint64_t least = strcmp(name, "0") == 0 ? 2 : 1, alone;
+		bool split = next.thread == i && next.number == first[i];
 
 		first[i] = first[i] + 1 < least ? least : first[i] + 1;
 		second[i] = second[i] + 1 < first[i] ? first[i] : second[i] + 1;
@@ -184,7 +189,9 @@ static int place_rank(struct replay_halt *h, const struct graph_clocks *clocks, 
 			if (rank == h->by_hand[k].rank && strcmp(name, h->by_hand[k].thread) == 0)
 				first[i] = second[i] = h->by_hand[k].event;
 		}
-		add_place(h, rank, name, first[i], second[i]);
+		/* With others it goes on inside of that call as far as they let it. */
+		alone = split && first[i] > least ? first[i] - 1 : first[i];
+		add_place(h, rank, name, first[i], second[i], alone);
 	}
 	free(first);
 	free(second);
@@ -200,7 +207,7 @@ static int place_all(struct replay_halt *h, const struct graph_clocks *clocks)
 	int rc = 0;
 
 	if (thread < 0) {
-		add_place(h, h->rank, h->thread, h->event, h->event);
+		add_place(h, h->rank, h->thread, h->event, h->event, h->event);
 		return 0;
 	}
 	graph_cut_init(&past, ranks);
@@ -352,7 +359,7 @@ int replay_halt_plan(struct replay_halt *h, const struct trace_run *run)
 	h->flags = counts_calls(run) ? REPLAY_HALT_EVENTS : REPLAY_HALT_OPERATIONS;
 	/* Nobody else is looked at, or there is nobody else. */
 	if (run->ranks == 1 || (h->debug && h->debugged == h->rank)) {
-		add_place(h, h->rank, h->thread, h->event, h->event);
+		add_place(h, h->rank, h->thread, h->event, h->event, h->event);
 		return 0;
 	}
 	return plan_cut(h, run);

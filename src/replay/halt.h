@@ -44,7 +44,8 @@ struct replay_halt {
 	bool leave; /* set by it: the job is to be ended */
 
 	/* The replay at work. */
-	char **places; /* by rank: what S/halt-NNNN is to say, or NULL */
+	char **places; /* by rank: what S/halt-NNNN is to say, or NULL; with a third event, where
+			  the thread is that runs alone: in a call that is in part in the cut */
 	uint32_t flags;
 	bool arrived, over;
 	uint32_t stage;

@@ -25,7 +25,6 @@
 #include "replay/halt.h"
 #include "replay/packed.h"
 #include "replay/pass.h"
-#include "trace/log.h"
 
 #define LOG ".log"
 #define PACKED ".log.zst"
@@ -249,6 +248,50 @@ static int unpack(int from, const char *name, int to, void *reader)
 	if (rc == -EBADMSG)
 		rp_say("the log %s is damaged; 'reprise checkpoint --again' makes it anew", name);
 	free(stream);
+	return rc;
+}
+
+/* All of it, where nobody else is. */
+static int unpack_whole(int from, const char *packed, int to, const char *stream)
+{
+	struct replay_packed p;
+	int fd, rc = replay_packed_open(&p, from, packed);
+
+	if (rc)
+		return rc;
+	fd = openat(to, stream, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	rc = fd < 0 ? -errno : replay_packed_unpack(&p, 0, p.blocks, fd);
+	if (fd >= 0)
+		close(fd);
+	replay_packed_close(&p);
+	return rc;
+}
+
+int replay_log_open(const struct trace_run *run, unsigned rank, const char *thread,
+		    struct trace_log_reader *reader)
+{
+	const char *base = getenv("TMPDIR"), *why;
+	char *dir = rp_format("%s/reprise-log.XXXXXX", base && *base ? base : "/tmp");
+	char *name = rp_format("%s" LOG, thread), *packed = rp_format("%s" PACKED, thread);
+	int from = open_rank(run->dir.fd, rank), to = -1;
+	int rc = from < 0 ? from : mkdtemp(dir) ? 0 : -errno;
+
+	if (!rc) {
+		to = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		rc = to < 0 ? -errno : unpack_whole(from, packed, to, name);
+		if (!rc)
+			rc = trace_log_open(reader, to, name, &why);
+		if (to >= 0) {
+			unlinkat(to, name, 0);
+			close(to);
+		}
+		rmdir(dir);
+	}
+	if (from >= 0)
+		close(from);
+	free(packed);
+	free(name);
+	free(dir);
 	return rc;
 }
 

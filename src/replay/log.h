@@ -8,6 +8,7 @@
 #define REPLAY_LOG_H
 
 #include "replay/front.h"
+#include "trace/log.h"
 
 /*
  * After the pass, in the session: streams are cut to what counts, and packed. A rank that does what
@@ -17,6 +18,13 @@ int replay_log_finish(const struct replay_front *f) __attribute__((warn_unused_r
 
 /* Why the rank cannot be served from a log ("it uses …"); the caller frees. NULL: it can be. */
 char *replay_log_refusal(const struct replay_front *f, size_t i);
+
+/* The log of a thread, to be read. 0, or -errno: there is none, or it is damaged. */
+int replay_log_open(const struct trace_run *run, unsigned rank, const char *thread,
+		    struct trace_log_reader *reader) __attribute__((warn_unused_result));
+
+/* What a message held: bytes, and numbers; the caller frees. */
+char *replay_log_text(const struct trace_log_rec *rec);
 
 /*
  * Into S/log, for the rank with that index: what it reads from its image on, and up to where it

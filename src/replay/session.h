@@ -21,7 +21,7 @@
  * lines "key=value": every (nanoseconds), patient (1: wait until an image is written),
  * budget (bytes for the images of a rank).
  * S/races asks checked programs for data that raced (race/log.h).
- * S/halt-NNNN says where threads of the rank halt, in lines "thread first second": before that
+ * S/halt-NNNN says where threads of the rank halt, in lines "thread first second …": before that
  * event (without MPI, operation of threads), and, once the slot says so, before the second. S/all
  * is created by the front when every rank has said its last word. S/refused is created by a rank
  * that cannot be started and has said why.
@@ -75,7 +75,7 @@ enum replay_state {
 #define REPLAY_GO_TO_DEATH 2
 
 #define REPLAY_SYNC_UNIT 256
-#define REPLAY_COMMS 29 /* so that a slot is whole cache lines */
+#define REPLAY_COMMS 37 /* so that a slot is whole cache lines */
 #define REPLAY_KINDS 64 /* of messages, see below: a power of two */
 #define REPLAY_WANTS 4
 #define REPLAY_ANY (-1) /* source, tag */
@@ -114,16 +114,20 @@ struct replay_threads {
 };
 
 #define REPLAY_NAME_BYTES 64
+#define REPLAY_COMES 2
 
 /* What the program has, but for its first stack, lies below this (hook/memory/memory.h). */
 #define REPLAY_PROGRAM_END (105ull << 40)
 
 /*
  * Addresses in the rank by which a debugger copies it (hook/image/copy.c): "syscall; int3", a
- * function for each thread of a copy, which ends in a trap, and the top of their stack.
+ * function for each thread of a copy, which ends in a trap, and the top of their stack. And where
+ * is written how far the main thread has come in its recording: two moments of a run at which the
+ * program's memory is the same differ there.
  */
 struct replay_copy {
 	uint64_t call, begin, stack;
+	uint64_t come[REPLAY_COMES], come_bytes[REPLAY_COMES];
 };
 
 struct replay_slot {
@@ -166,7 +170,7 @@ struct replay_slot {
 	uint32_t stage;   /* 1: on to the second places */
 	uint32_t go;      /* REPLAY_GO, REPLAY_GO_TO_DEATH */
 	uint32_t halted;  /* threads that are at their places */
-	uint64_t program; /* the address of main */
+	uint64_t program; /* the address of main, or behind MPI_Init in a rank alone */
 	struct replay_copy copy;
 	/* collective operations entered, by communicator of all ranks, in the order of their birth
 	 */

@@ -35,8 +35,20 @@ static void begin(void)
 	__asm__ volatile("int3");
 }
 
+/* Records that were taken, and polls; and inputs. */
+static void tell_how_far(struct replay_copy *copy, const struct hook_thread_replay *r)
+{
+	copy->come[0] = (uintptr_t)&r->order_reader;
+	copy->come_bytes[0] = offsetof(struct hook_thread_replay, guide) -
+			      offsetof(struct hook_thread_replay, order_reader);
+	copy->come[1] = (uintptr_t)&r->input_reader;
+	copy->come_bytes[1] = sizeof(r->input_reader);
+}
+
 void hook_image_copy_offer(void)
 {
+	if (hook_self)
+		tell_how_far(&hook_slot->copy, &hook_self->replay);
 	hook_slot->copy.call = (uintptr_t)call;
 	hook_slot->copy.begin = (uintptr_t)begin;
 	hook_slot->copy.stack = (uintptr_t)(stack + STACK);

@@ -18,7 +18,9 @@ void hook_halt_resume(void);
 /* It has begun this event or operation, where it is to halt; returns when it may go on. */
 void hook_halt(struct hook_thread *t, uint64_t now) __attribute__((cold));
 
-/* Before main(): halts if the front wants that. */
+/* Before the program, which goes on there, main() or behind MPI_Init: halts if the front wants
+ * that.
+ */
 void hook_halt_start(const void *program);
 
 /* Are threads of this process halted, or held by a debugger? Nobody is stuck then. */

@@ -23,6 +23,7 @@
 #include "hook/mpi/replay/replay.h"
 #include "hook/program/lookup.h"
 #include "hook/program/modules.h"
+#include "hook/session/halt.h"
 #include "trace/calls.h"
 
 #ifdef HOOK_FLAVOUR_OPENMPI
@@ -197,6 +198,7 @@ static void go_on_alone(struct hook_thread *t)
 	hook_mpi_top = hook_mpi_real;
 	replay_alone(t);
 	hook_recover_open(t);
+	hook_halt_start(t->mpi.site);
 }
 
 void hook_mpi_opened(struct hook_thread *t, int world, int level)
