@@ -4,6 +4,7 @@
  */
 #include "cmd/cmd.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -99,12 +100,16 @@ static const char *usual(const struct trace_run *trace)
 static int talk(const struct trace_run *trace, const struct wanted *w)
 {
 	struct cmd_debug d = {.run = trace, .json = w->format == CMD_FORMAT_JSON};
+	struct group_alone alone;
 	bool good = true;
 	int code;
 
 	d.group.live = (struct group_live){
 		.run = trace, .force = w->force, .patience = w->patience, .silent = d.json};
 	d.group.env = environ;
+	d.forward = cmd_debug_alone(&alone, trace, w->force,
+				    d.json ? open("/dev/null", O_WRONLY) : dup(STDOUT_FILENO));
+	d.group.alone = d.forward ? NULL : &alone;
 	group_set_init(&d.focus, (unsigned)trace->ranks, true);
 	code = cmd_debug_goto(&d, w->at ? w->at : usual(trace));
 	if (!code && !w->batch)

@@ -84,19 +84,16 @@ static void run_step(struct cmd_debug *d, const struct group_set *set, const cha
 	cmd_debug_show_stops(d, name, set);
 }
 
-static void run_break(struct cmd_debug *d, const struct group_set *set, const char *name,
-		      const char *rest);
-
-static void run_watch(struct cmd_debug *d, const struct group_set *set, const char *name,
-		      const char *rest)
+static void run_reverse(struct cmd_debug *d, const struct group_set *set, const char *name,
+			const char *rest)
 {
-	if (*rest)
-		run_break(d, set, name, rest);
+	if (d->group.alone)
+		run_step(d, set, name, rest);
 	else
-		cmd_debug_fail(d, name, "watch takes an expression: 'watch x'");
+		cmd_debug_fail(d, name, d->forward);
 }
 
-static void jump(struct cmd_debug *d, const char *name, const char *at)
+void cmd_debug_jump(struct cmd_debug *d, const char *name, const char *at)
 {
 	struct group_set all;
 
@@ -128,74 +125,8 @@ static void run_goto(struct cmd_debug *d, const struct group_set *set, const cha
 		if (!found)
 			return;
 	}
-	jump(d, name, found ? found : rest);
+	cmd_debug_jump(d, name, found ? found : rest);
 	free(found);
-}
-
-/* Words that name an event are places to go to; all others are gdb's. */
-static void run_break(struct cmd_debug *d, const struct group_set *set, const char *name,
-		      const char *rest)
-{
-	bool watch = strcmp(name, "watch") == 0;
-	bool good = false;
-	char **text;
-
-	if (!watch && strncmp(rest, "msg ", 4) == 0) {
-		char *at = cmd_debug_find_message(d, rest + 4);
-
-		if (at)
-			jump(d, name, at);
-		free(at);
-		return;
-	}
-	if (!watch && isdigit((unsigned char)*rest) && strchr(rest, '@')) {
-		jump(d, name, rest);
-		return;
-	}
-	cmd_debug_stop_at(d, set, rest, watch);
-	text = rp_alloc(set->ranks + 1, sizeof(*text));
-	for (unsigned i = 0; i < set->ranks; i++) {
-		const char *error = group_gdb_error(&d->group.gdb[i]);
-
-		if (!set->has[i])
-			continue;
-		d->failed |= error != NULL;
-		good |= !error;
-		text[i] = error ? rp_strdup(error)
-				: rp_format("%s %u: %s", watch ? "watch" : "breakpoint",
-					    d->last_number, rest);
-	}
-	cmd_debug_show(d, name, set, text, false);
-	if (!good)
-		cmd_debug_delete(d, d->last_number);
-}
-
-static void run_breaks(struct cmd_debug *d, const struct group_set *set, const char *name,
-		       const char *rest)
-{
-	(void)set;
-	(void)rest;
-	if (!d->stops)
-		cmd_debug_say(d, name, "no breakpoints");
-	for (size_t i = 0; i < d->stops; i++) {
-		char *ranks = group_set_text(&d->stop[i].set);
-		char *text = rp_format("%u: %s%s [%s]", d->stop[i].number,
-				       d->stop[i].watch ? "watch " : "", d->stop[i].where, ranks);
-
-		cmd_debug_say(d, name, text);
-		free(text);
-		free(ranks);
-	}
-}
-
-static void run_delete(struct cmd_debug *d, const struct group_set *set, const char *name,
-		       const char *rest)
-{
-	(void)set;
-	if (*rest && !atoi(rest))
-		cmd_debug_fail(d, name, "delete takes the number of a breakpoint, or nothing: all");
-	else if (!cmd_debug_delete(d, (unsigned)atoi(rest)))
-		cmd_debug_fail(d, name, "there is no breakpoint of that number");
 }
 
 static void run_back(struct cmd_debug *d, const struct group_set *set, const char *name,
@@ -334,10 +265,16 @@ static const struct command commands[] = {
 	{"step", "[N]", "to the next line, into calls", run_step, false},
 	{"finish", "", "to where the function returns", run_step, false},
 	{"continue", "", "to a breakpoint, or to the recorded end", run_step, false},
-	{"break", "PLACE", "stop there: 'break x.c:12', 'break f if n > 3'", run_break, false},
-	{"breaks", "", "list of breakpoints", run_breaks, true},
-	{"watch", "EXPRESSION", "stop when it changes", run_watch, false},
-	{"delete", "[N]", "remove a breakpoint, or all", run_delete, true},
+	{"reverse-next", "[N]", "back to the line before, over calls; 'rn'", run_reverse, false},
+	{"reverse-step", "[N]", "back to the line before, into calls; 'rs'", run_reverse, false},
+	{"reverse-finish", "", "back to where the function was called", run_reverse, false},
+	{"reverse-continue", "", "back to a breakpoint, or to the beginning; 'rc'", run_reverse,
+	 false},
+	{"break", "PLACE", "stop there: 'break x.c:12', 'break f if n > 3'", cmd_debug_run_break,
+	 false},
+	{"breaks", "", "list of breakpoints", cmd_debug_run_breaks, true},
+	{"watch", "EXPRESSION", "stop when it changes", cmd_debug_run_watch, false},
+	{"delete", "[N]", "remove a breakpoint, or all", cmd_debug_run_delete, true},
 	{"goto", "POINT", "go to 2@517, start, crash, end or race:1, all to its causal cut",
 	 run_goto, true},
 	{"cbreak", "R@E", "the same: all stop in the causal cut of an event", run_goto, true},
@@ -374,7 +311,7 @@ static void run_help(struct cmd_debug *d, const struct group_set *set, const cha
 	cmd_debug_say(d, name, text);
 	cmd_debug_say(d, name,
 		      "A command is for the ranks in focus; '2: print x' is for rank 2. Short "
-		      "forms work: 'n', 'c', 'p x'. 'break msg 1->3 tag 7 #12' goes to where that "
+		      "forms work: 'n', 'c', 'p x'. 'break msg 1->3 tag 7 #12' stops where that "
 		      "message is received.");
 	free(text);
 }
@@ -390,6 +327,12 @@ const char *const *cmd_debug_names(void)
 
 static const struct command *find(const char *word, size_t n)
 {
+	/* As gdb shortens them. */
+	if (n == 2 && word[0] == 'r' && strchr("nsc", word[1]))
+		return find(word[1] == 'n'   ? "reverse-next"
+			    : word[1] == 's' ? "reverse-step"
+					     : "reverse-continue",
+			    word[1] == 'c' ? 16 : 12);
 	for (size_t i = 0; i < COMMANDS; i++) {
 		if (strlen(commands[i].name) == n && strncmp(commands[i].name, word, n) == 0)
 			return &commands[i];

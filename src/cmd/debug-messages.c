@@ -14,6 +14,7 @@
 #include "graph/race.h"
 #include "graph/report.h"
 #include "graph/walk.h"
+#include "replay/log.h"
 #include "trace/calls.h"
 
 #define OTHERS 8 /* messages that could have come, shown */
@@ -97,18 +98,40 @@ static char *sent_text(struct cmd_graph *graph, const struct sent *s)
 	return text;
 }
 
-static char *got_text(struct cmd_graph *graph, const struct asked *a)
+/* What it held, as the log has it; the caller frees. */
+static char *contents_of(const struct cmd_debug *d, const struct got *g, const char *thread)
+{
+	struct trace_log_reader reader;
+	struct trace_log_rec rec;
+	char *text = NULL;
+	int rc = replay_log_open(d->run, g->rank, thread, &reader);
+
+	if (rc)
+		return rp_strdup("not known; 'reprise checkpoint' writes down what ranks receive");
+	while (!text && trace_log_next(&reader, &rec) == 1 && rec.event <= g->number) {
+		if (rec.kind == TRACE_LOG_MESSAGE && rec.event == g->number &&
+		    rec.tag == g->message.tag)
+			text = replay_log_text(&rec);
+	}
+	trace_log_close(&reader);
+	return text ? text : rp_strdup("not in the log");
+}
+
+static char *got_text(const struct cmd_debug *d, struct cmd_graph *graph, const struct asked *a)
 {
 	const struct got *g = &a->got;
-	char *from, *at, *text;
+	char *from, *at, *text, *contents;
 	size_t others = 0;
 
 	if (!g->number)
 		return rp_strdup("has received no message so far");
 	from = sent_text(graph, &g->message);
 	at = cmd_graph_position(graph, g->rank, g->thread, g->number);
-	text = rp_format("%s at %s (%s)\n  %s\n", trace_call_name(g->call),
-			 cmd_graph_place(graph, g->rank, g->thread, g->site), at, from);
+	contents =
+		contents_of(d, g, graph->source.thread(graph->source.context, g->rank, g->thread));
+	text = rp_format("%s at %s (%s)\n  %s\n  contents: %s\n", trace_call_name(g->call),
+			 cmd_graph_place(graph, g->rank, g->thread, g->site), at, from, contents);
+	free(contents);
 	free(from);
 	free(at);
 	for (size_t i = 0; i < a->pairs; i++) {
@@ -145,7 +168,7 @@ void cmd_debug_message(struct cmd_debug *d, const struct group_set *set)
 			continue;
 		a.got.upto = group_events(&d->group, i, &inside);
 		if (graph_races_find(&graph->source, &observer) == 0)
-			text[i] = got_text(graph, &a);
+			text[i] = got_text(d, graph, &a);
 		else
 			text[i] = rp_strdup("the events cannot be read");
 		free(a.pair);

@@ -24,6 +24,15 @@ unsigned cmd_debug_percent(const struct cmd_debug *d)
 	return all ? (unsigned)(done * 100 / all) : 0;
 }
 
+/* At an event: what a rank alone is asked for. */
+static void insert_event(struct cmd_debug *d, const struct cmd_debug_break *b)
+{
+	char *command = rp_format("-interpreter-exec console \"monitor break %s\"", b->event);
+
+	group_ask(&d->group, &b->set, command);
+	free(command);
+}
+
 static void insert(struct cmd_debug *d, const struct cmd_debug_break *b)
 {
 	const char *condition = b->watch ? NULL : strstr(b->where, " if ");
@@ -36,7 +45,10 @@ static void insert(struct cmd_debug *d, const struct cmd_debug_break *b)
 			: condition ? rp_format("-break-insert -f -c %s %s", when, where)
 				    : rp_format("-break-insert -f %s", where);
 
-	group_ask(&d->group, &b->set, command);
+	if (b->event)
+		insert_event(d, b);
+	else
+		group_ask(&d->group, &b->set, command);
 	free(command);
 	free(where);
 	free(when);
@@ -44,7 +56,7 @@ static void insert(struct cmd_debug *d, const struct cmd_debug_break *b)
 }
 
 void cmd_debug_stop_at(struct cmd_debug *d, const struct group_set *set, const char *where,
-		       bool watch)
+		       bool watch, const char *event)
 {
 	struct cmd_debug_break *b;
 
@@ -53,6 +65,7 @@ void cmd_debug_stop_at(struct cmd_debug *d, const struct group_set *set, const c
 	b->number = ++d->last_number;
 	b->where = rp_strdup(where);
 	b->watch = watch;
+	b->event = event ? rp_strdup(event) : NULL;
 	group_set_copy(&b->set, set);
 	insert(d, b);
 }
@@ -60,38 +73,43 @@ void cmd_debug_stop_at(struct cmd_debug *d, const struct group_set *set, const c
 static void insert_some(struct cmd_debug *d, unsigned from, unsigned to)
 {
 	for (size_t i = 0; i < d->stops; i++) {
-		if (d->stop[i].number >= from && d->stop[i].number <= to)
+		if (!d->stop[i].until && d->stop[i].number >= from && d->stop[i].number <= to)
 			insert(d, &d->stop[i]);
 	}
 }
 
-/* Numbers of gdb are its own: all of them are made anew. */
-static void insert_again(struct cmd_debug *d)
+static void remove_all(struct cmd_debug *d)
 {
 	struct group_set all;
 
 	group_set_init(&all, d->group.ranks, true);
 	group_ask(&d->group, &all, "-interpreter-exec console \"delete\"");
+	if (d->group.alone)
+		group_ask(&d->group, &all, "-interpreter-exec console \"monitor delete\"");
 	group_set_free(&all);
+}
+
+/* Numbers of gdb are its own: all of them are made anew. */
+static void insert_again(struct cmd_debug *d)
+{
+	remove_all(d);
 	insert_some(d, 1, d->last_number);
 }
 
+/* It is kept in mind for the sake of moves that it ended, which may be made again. */
 bool cmd_debug_delete(struct cmd_debug *d, unsigned number)
 {
-	size_t left = 0, before = d->stops;
+	bool found = !number;
 
 	for (size_t i = 0; i < d->stops; i++) {
-		if (number && d->stop[i].number != number) {
-			d->stop[left++] = d->stop[i];
+		if (d->stop[i].until || (number && d->stop[i].number != number))
 			continue;
-		}
-		free(d->stop[i].where);
-		group_set_free(&d->stop[i].set);
+		d->stop[i].until = d->moves + 1;
+		found = true;
 	}
-	d->stops = left;
 	if (d->there)
 		insert_again(d);
-	return left < before || !number;
+	return found;
 }
 
 static int start_at(struct cmd_debug *d, const char *at)
@@ -103,11 +121,15 @@ static int start_at(struct cmd_debug *d, const char *at)
 		code = replay_halt_plan(&halt, d->run);
 	if (code)
 		return code;
-	if (d->there)
-		group_stop(&d->group);
-	d->there = false;
-	code = group_start(&d->group, &halt);
-	d->there = !code;
+	if (d->there && d->group.alone) {
+		code = group_alone_goto(&d->group, &halt);
+	} else {
+		if (d->there)
+			group_stop(&d->group);
+		d->there = false;
+		code = group_start(&d->group, &halt);
+		d->there = !code;
+	}
 	for (size_t i = 0; halt.places && i < d->run->ranks; i++)
 		free(halt.places[i]);
 	free(halt.places);
@@ -131,32 +153,33 @@ static void free_move(struct cmd_debug_move *m)
 
 int cmd_debug_goto(struct cmd_debug *d, const char *at)
 {
+	bool fresh = !d->there || !d->group.alone;
 	int code = start_at(d, at);
 
-	if (!code) {
+	if (!code && fresh)
 		insert_some(d, 1, d->last_number);
+	if (!code)
 		add_move(d)->at = rp_strdup(at);
-	}
 	return code;
 }
 
+/* In gdb's words, "reverse-step" is "-exec-step --reverse". */
 static void make_step(struct cmd_debug *d, const struct group_set *set, const char *step)
 {
+	bool back = strncmp(step, "reverse-", 8) == 0;
+	char *words = rp_format("-exec-%s%s", back ? step + 8 : step, back ? " --reverse" : "");
 	char **command;
 
-	if (strcmp(step, "step") == 0 || strcmp(step, "next") == 0) {
-		group_step(&d->group, set, step[0] == 's' ? "-exec-step" : "-exec-next");
-		return;
+	if (strstr(step, "continue")) {
+		command = rp_alloc(d->group.ranks + 1, sizeof(*command));
+		for (unsigned i = 0; i < d->group.ranks; i++)
+			command[i] = set->has[i] ? rp_strdup(words) : NULL;
+		group_move(&d->group, command);
+		free(command);
+	} else {
+		group_step(&d->group, set, words);
 	}
-	if (strcmp(step, "finish") == 0) {
-		group_step(&d->group, set, "-exec-finish");
-		return;
-	}
-	command = rp_alloc(d->group.ranks + 1, sizeof(*command));
-	for (unsigned i = 0; i < d->group.ranks; i++)
-		command[i] = set->has[i] ? rp_strdup("-exec-continue") : NULL;
-	group_move(&d->group, command);
-	free(command);
+	free(words);
 }
 
 void cmd_debug_step(struct cmd_debug *d, const struct group_set *set, const char *step)
@@ -169,25 +192,38 @@ void cmd_debug_step(struct cmd_debug *d, const struct group_set *set, const char
 	make_step(d, set, step);
 }
 
+/* What was there when that move was made; what was set later stopped nobody then. */
+static void insert_as_of(struct cmd_debug *d, size_t move)
+{
+	remove_all(d);
+	for (size_t i = 0; i < d->stops; i++) {
+		const struct cmd_debug_break *b = &d->stop[i];
+
+		if (b->number <= d->move[move].breaks && (!b->until || b->until > move + 1))
+			insert(d, b);
+	}
+}
+
 bool cmd_debug_back(struct cmd_debug *d)
 {
-	unsigned inserted = 0;
 	size_t jump;
 
 	if (d->moves < 2)
 		return false;
 	free_move(&d->move[--d->moves]);
+	for (size_t i = 0; i < d->stops; i++) {
+		if (d->stop[i].until > d->moves + 1)
+			d->stop[i].until = d->moves + 1;
+	}
 	for (jump = d->moves; jump-- > 0 && !d->move[jump].at;)
 		;
 	if (start_at(d, d->move[jump].at))
 		return false;
-	/* What was set later stopped nobody then. */
 	for (size_t i = jump + 1; i < d->moves; i++) {
-		insert_some(d, inserted + 1, d->move[i].breaks);
-		inserted = d->move[i].breaks;
+		insert_as_of(d, i);
 		make_step(d, &d->move[i].set, d->move[i].step);
 	}
-	insert_some(d, inserted + 1, d->last_number);
+	insert_again(d);
 	return true;
 }
 
@@ -196,7 +232,11 @@ void cmd_debug_end(struct cmd_debug *d)
 	if (d->there)
 		group_stop(&d->group);
 	d->there = false;
-	cmd_debug_delete(d, 0);
+	for (size_t i = 0; i < d->stops; i++) {
+		free(d->stop[i].where);
+		free(d->stop[i].event);
+		group_set_free(&d->stop[i].set);
+	}
 	while (d->moves)
 		free_move(&d->move[--d->moves]);
 	for (size_t i = 0; i < d->names; i++) {

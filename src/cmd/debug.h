@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A session of `reprise debug`: one prompt for all ranks. debug.c: where it is, how it moves, how
- * it comes back. debug-commands.c: the commands, and what runs a line. debug-show.c: answers that
- * are the same share a line. debug-values.c: values and arrays. debug-messages.c: what the event
- * graph knows of the place. debug-prompt.c: the terminal.
+ * it comes back. debug-commands.c: the commands, and what runs a line; debug-breaks.c: those about
+ * breakpoints. debug-show.c: answers that are the same share a line. debug-values.c: values and
+ * arrays. debug-messages.c: what the event graph knows of the place.
+ * debug-alone.c: ranks that go in both directions. debug-prompt.c: the terminal.
  */
 #ifndef CMD_DEBUG_H
 #define CMD_DEBUG_H
@@ -23,6 +24,8 @@ struct cmd_debug_break {
 	unsigned number;
 	char *where;
 	bool watch;
+	char *event;  /* "3@17": of a rank alone; or NULL */
+	size_t until; /* as many moves and one had been made when it was deleted; 0: it is there */
 	struct group_set set;
 };
 
@@ -37,8 +40,9 @@ struct cmd_debug {
 	bool there; /* the ranks are */
 	struct group_set focus;
 	bool json;
-	bool over;   /* the user has had enough */
-	bool failed; /* some command did */
+	const char *forward; /* why there is no way back; or NULL */
+	bool over;           /* the user has had enough */
+	bool failed;         /* some command did */
 	struct cmd_debug_move *move;
 	size_t moves;
 	struct cmd_debug_break *stop;
@@ -52,17 +56,23 @@ struct cmd_debug {
 
 /* Goes there, forgetting nothing of the way. 0, or the exit code after saying why not. */
 int cmd_debug_goto(struct cmd_debug *d, const char *at) __attribute__((warn_unused_result));
-/* A step: "step", "next", "finish", "continue". */
+/* A step: "step", "next", "finish", "continue", and with "reverse-" before that. */
 void cmd_debug_step(struct cmd_debug *d, const struct group_set *set, const char *step);
 /* Before the last move. False if there is none. */
 bool cmd_debug_back(struct cmd_debug *d);
 void cmd_debug_end(struct cmd_debug *d);
 
-/* A breakpoint in all ranks of the set, from now on wherever one goes. */
+/* A breakpoint in all ranks of the set, from now on wherever one goes; of ranks alone it may be at
+   an event of one. */
 void cmd_debug_stop_at(struct cmd_debug *d, const struct group_set *set, const char *where,
-		       bool watch);
+		       bool watch, const char *event);
 /* 0: all of them. False if there is no such one. */
 bool cmd_debug_delete(struct cmd_debug *d, unsigned number);
+
+/* debug-alone.c: ranks that go both ways, if the trace has a log. What they print goes to that
+   descriptor. NULL, or why not. */
+const char *cmd_debug_alone(struct group_alone *a, const struct trace_run *run, bool force,
+			    int print);
 
 /* How much of the recorded events has happened, in hundredths. */
 unsigned cmd_debug_percent(const struct cmd_debug *d);
@@ -96,6 +106,19 @@ void cmd_debug_races(struct cmd_debug *d);
 char *cmd_debug_find_message(struct cmd_debug *d, const char *text);
 /* "race:2": an example of that place; the same. */
 char *cmd_debug_find_race(struct cmd_debug *d, const char *text);
+
+/* Goes there, and says where all are then. */
+void cmd_debug_jump(struct cmd_debug *d, const char *name, const char *at);
+
+/* debug-breaks.c: commands, with the words behind them. */
+void cmd_debug_run_break(struct cmd_debug *d, const struct group_set *set, const char *name,
+			 const char *rest);
+void cmd_debug_run_watch(struct cmd_debug *d, const struct group_set *set, const char *name,
+			 const char *rest);
+void cmd_debug_run_breaks(struct cmd_debug *d, const struct group_set *set, const char *name,
+			  const char *rest);
+void cmd_debug_run_delete(struct cmd_debug *d, const struct group_set *set, const char *name,
+			  const char *rest);
 
 /* Lines from a terminal or elsewhere, until the user has had enough. */
 void cmd_debug_talk(struct cmd_debug *d);

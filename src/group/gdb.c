@@ -13,7 +13,8 @@
 #include "base/mem.h"
 #include "group/mi.h"
 
-static void __attribute__((noreturn)) become_gdb(int process, int in, int out, char **env)
+static void __attribute__((noreturn))
+become_gdb(int process, const char *first, int in, int out, char **env)
 {
 	char *pid = rp_format("%d", process);
 	/* Signals of ours, and functions of ours that nobody wants to step into. */
@@ -36,8 +37,8 @@ static void __attribute__((noreturn)) become_gdb(int process, int in, int out, c
 			"handle SIGURG SIG32 SIG33 nostop noprint pass",
 			"-iex",
 			"skip -gfi */src/hook/*",
-			"-p",
-			pid,
+			process ? "-p" : "-ix",
+			process ? pid : (char *)first,
 			NULL};
 	sigset_t none;
 	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -56,7 +57,7 @@ static void __attribute__((noreturn)) become_gdb(int process, int in, int out, c
 	_exit(127);
 }
 
-int group_gdb_start(struct group_gdb *g, unsigned rank, int process, char **env)
+int group_gdb_start(struct group_gdb *g, unsigned rank, int process, const char *first, char **env)
 {
 	int to[2], from[2];
 
@@ -70,13 +71,13 @@ int group_gdb_start(struct group_gdb *g, unsigned rank, int process, char **env)
 	}
 	g->pid = fork();
 	if (g->pid == 0)
-		become_gdb(process, to[0], from[1], env);
+		become_gdb(process, first, to[0], from[1], env);
 	close(to[0]);
 	close(from[1]);
 	g->in = to[1];
 	g->out = from[0];
 	fcntl(g->out, F_SETFL, O_NONBLOCK);
-	g->state = GROUP_GDB_RUNNING;
+	g->state = process ? GROUP_GDB_RUNNING : GROUP_GDB_STOPPED;
 	if (g->pid > 0)
 		return 0;
 	g->pid = 0;
@@ -89,6 +90,13 @@ static void forget_look(struct group_gdb *g)
 	g->looked = false;
 	json_decref(g->frames);
 	g->frames = NULL;
+}
+
+void group_gdb_forget(struct group_gdb *g)
+{
+	json_decref(g->stop);
+	g->stop = NULL;
+	forget_look(g);
 }
 
 static void is_gone(struct group_gdb *g, char *why)
@@ -165,7 +173,7 @@ static void take(struct group_gdb *g, const char *text)
 		take_stop(g, mi.results);
 	} else if (mi.kind == '*' && strcmp(mi.name, "running") == 0) {
 		runs(g);
-	} else if (mi.kind == '~' && g->said) {
+	} else if ((mi.kind == '~' || mi.kind == '@') && g->said) {
 		char *both = rp_format("%s%s", g->said, mi.text);
 
 		free(g->said);

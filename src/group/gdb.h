@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include <jansson.h>
@@ -21,7 +22,7 @@ enum group_gdb_state {
 struct group_gdb {
 	unsigned rank;
 	pid_t pid;   /* gdb's; 0: none */
-	int process; /* that it is attached to */
+	int process; /* that it is attached to, or that its target has now */
 	int in, out;
 	enum group_gdb_state state;
 	char *gone; /* why, once it is; or NULL */
@@ -36,6 +37,10 @@ struct group_gdb {
 	json_t *stop;     /* the last reason to stop, or NULL */
 	unsigned stopped; /* how often it has */
 	char *refused;    /* why it did not make the last move, or NULL */
+	/* of a rank alone: as its slot has it, and whether it has come to an end of its recording
+	 */
+	uint64_t events;
+	bool at_end, at_begin;
 
 	/* since it stopped: the innermost frame of the program, and all frames; see stacks.h */
 	bool looked;
@@ -44,9 +49,15 @@ struct group_gdb {
 	json_t *frames;
 };
 
-/* 0, or -errno. */
-int group_gdb_start(struct group_gdb *g, unsigned rank, int process, char **env)
+/*
+ * On a process; or, if that is 0, on nothing yet, with what is in the file `first` said before
+ * anything of the user's. 0, or -errno.
+ */
+int group_gdb_start(struct group_gdb *g, unsigned rank, int process, const char *first, char **env)
 	__attribute__((warn_unused_result));
+
+/* It is elsewhere, without a word of gdb: nothing that was known of it holds. */
+void group_gdb_forget(struct group_gdb *g);
 
 /* Sends a command; its answer comes later. False if gdb is gone. */
 bool group_gdb_send(struct group_gdb *g, const char *command);

@@ -78,8 +78,12 @@ static bool any_waits(const struct group *g)
 
 static bool await_answers(struct group *g)
 {
-	while (any_waits(g) && !interrupted)
+	while (any_waits(g) && !interrupted) {
 		listen(g, TICK_MS);
+		/* What the ranks print has to be taken. */
+		if (g->told)
+			g->told(g->context);
+	}
 	return !interrupted;
 }
 
@@ -105,12 +109,25 @@ bool group_ask(struct group *g, const struct group_set *set, const char *command
 
 uint64_t group_events(const struct group *g, unsigned rank, bool *inside)
 {
-	uint64_t events =
-		g->live.state ? __atomic_load_n(&g->live.state->slot[rank].events, __ATOMIC_ACQUIRE)
-			      : 0;
+	uint64_t events = g->alone        ? g->gdb[rank].events
+			  : g->live.state ? __atomic_load_n(&g->live.state->slot[rank].events,
+							    __ATOMIC_ACQUIRE)
+					  : 0;
 
 	*inside = events & 1;
 	return events >> 1;
+}
+
+bool group_is_at_end(const struct group *g, unsigned rank)
+{
+	return g->alone ? g->gdb[rank].at_end : group_live_is_at_end(&g->live, rank);
+}
+
+bool group_dies(const struct group *g, unsigned rank)
+{
+	const struct trace_run_stream *last = g->live.run->rank[rank].last;
+
+	return g->alone ? last && last->end == TRACE_END_SIGNAL : group_live_dies(&g->live, rank);
 }
 
 /* Waits in a call for others, or at its end: it comes no further by itself. */
@@ -119,7 +136,7 @@ static bool is_idle(const struct group *g, unsigned rank)
 	bool inside;
 
 	group_events(g, rank, &inside);
-	return inside || group_live_is_at_end(&g->live, rank);
+	return inside || group_is_at_end(g, rank);
 }
 
 static void stop_running(struct group *g)
@@ -150,6 +167,8 @@ static void settle(struct group *g)
 		uint64_t sum = 0;
 
 		listen(g, TICK_MS);
+		if (g->told && g->told(g->context))
+			interrupted = 1;
 		for (unsigned i = 0; i < g->ranks; i++) {
 			bool inside;
 
@@ -158,15 +177,16 @@ static void settle(struct group *g)
 				continue;
 			running++;
 			idle += is_idle(g, i);
-			at_end += group_live_is_at_end(&g->live, i);
+			at_end += group_is_at_end(g, i);
 		}
 		if (!running)
 			return;
 		if (sum != seen)
 			quiet_since = now();
 		seen = sum;
-		if (interrupted || group_live_has_ended(&g->live) ||
-		    (idle == running && now() - quiet_since > QUIET &&
+		/* Who is alone waits for nobody. */
+		if (interrupted || (!g->alone && group_live_has_ended(&g->live)) ||
+		    (!g->alone && idle == running && now() - quiet_since > QUIET &&
 		     (running < g->ranks || at_end == running))) {
 			stop_running(g);
 			return;
@@ -211,6 +231,8 @@ void group_move(struct group *g, char **command)
 	} else {
 		stop_running(g);
 	}
+	if (g->alone)
+		group_alone_look(g);
 	free(moved);
 }
 
@@ -224,7 +246,8 @@ void group_step(struct group *g, const struct group_set *set, const char *step)
 		if (!set->has[i] || g->gdb[i].state != GROUP_GDB_STOPPED || g->gdb[i].level <= 0)
 			continue;
 		any = moved[i] = true;
-		command[i] = rp_format("-exec-finish --thread %s --frame %d",
+		command[i] = rp_format("-exec-finish%s --thread %s --frame %d",
+				       strstr(step, "--reverse") ? " --reverse" : "",
 				       group_thread(&g->gdb[i]), g->gdb[i].level - 1);
 	}
 	if (any)
@@ -262,7 +285,7 @@ static int attach_all(struct group *g)
 	int rc = 0;
 
 	for (unsigned i = 0; i < g->ranks && !rc; i++) {
-		rc = group_gdb_start(&g->gdb[i], i, g->live.state->slot[i].pid, g->env);
+		rc = group_gdb_start(&g->gdb[i], i, g->live.state->slot[i].pid, NULL, g->env);
 		/* It is answered when gdb has come up. */
 		if (!rc) {
 			command = group_symbols(g->gdb[i].process);
@@ -304,8 +327,7 @@ static void come_to_program(struct group *g, enum replay_halt_kind kind)
 		group_ask_each(g, command);
 	}
 	for (unsigned i = 0; i < g->ranks; i++) {
-		if (kind != REPLAY_TO_START &&
-		    (kind != REPLAY_TO_CRASH || !group_live_dies(&g->live, i)))
+		if (kind != REPLAY_TO_START && (kind != REPLAY_TO_CRASH || !group_dies(g, i)))
 			continue;
 		command[i] = rp_strdup("-exec-continue");
 		any = true;
@@ -326,6 +348,12 @@ int group_start(struct group *g, const struct replay_halt *halt)
 	for (unsigned i = 0; i < g->ranks; i++)
 		g->gdb[i].in = g->gdb[i].out = -1;
 	g->ended_told = false;
+	if (g->alone) {
+		code = group_alone_start(g);
+		if (code)
+			group_stop(g);
+		return code ? code : group_alone_goto(g, halt);
+	}
 	code = group_live_start(&g->live, halt);
 	if (!code)
 		code = await_arrival(g);
@@ -374,6 +402,7 @@ void group_stop(struct group *g)
 		for (unsigned i = 0; i < g->ranks && g->gdb; i++)
 			dying &= !g->gdb[i].pid || is_dying(g->gdb[i].process);
 	}
+	/* Its target sees that gdb is gone, and ends. */
 	for (unsigned i = 0; i < g->ranks && g->gdb; i++)
 		group_gdb_end(&g->gdb[i]);
 	free(g->gdb);
@@ -383,7 +412,7 @@ void group_stop(struct group *g)
 
 bool group_has_ended(struct group *g)
 {
-	if (g->ended_told || !group_live_has_ended(&g->live))
+	if (g->alone || g->ended_told || !group_live_has_ended(&g->live))
 		return false;
 	g->ended_told = true;
 	return true;

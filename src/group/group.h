@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All ranks of a live replay under one gdb each. A command goes to a set of them; between two moves
- * all of them are stopped. Whoever is lost (gdb, a rank, the launcher) is lost alone, and says why
- * when it is asked.
+ * All ranks of a run under one gdb each: of a live replay; or ranks alone, each of which goes in
+ * both directions, since its gdb has a target of its own (alone.c). A command goes to a set of
+ * them; between two moves all of them are stopped. Whoever is lost (gdb, a rank, the launcher) is
+ * lost alone, and says why when it is asked.
  */
 #ifndef GROUP_GROUP_H
 #define GROUP_GROUP_H
@@ -11,12 +12,23 @@
 #include "group/live.h"
 #include "group/set.h"
 
+/* Ranks alone. */
+struct group_alone {
+	char **target;    /* by rank: how gdb takes it, "target remote …" */
+	const char *said; /* what gdb is told first */
+	int fd;           /* a file with that */
+};
+
 struct group {
 	struct group_live live;
-	struct group_gdb *gdb; /* by rank */
+	struct group_alone *alone; /* or NULL: a live replay */
+	struct group_gdb *gdb;     /* by rank */
 	unsigned ranks;
 	char **env;
 	bool ended_told; /* that the replay has ended */
+	/* While ranks run, now and then: true stops them, as Ctrl-C does. May be NULL. */
+	bool (*told)(void *context);
+	void *context;
 };
 
 /* Ctrl-C has come, since it was last asked. From the first call on it does not end us. */
@@ -53,5 +65,16 @@ bool group_has_ended(struct group *g);
 
 /* Events that the rank's main thread has begun; *inside: the last of them is at work. */
 uint64_t group_events(const struct group *g, unsigned rank, bool *inside);
+
+/* Is the rank at the recorded end of its run? Does it die there of a signal? */
+bool group_is_at_end(const struct group *g, unsigned rank);
+bool group_dies(const struct group *g, unsigned rank);
+
+/* alone.c: starts all gdbs on their targets; goes to the planned point; asks where all are. The
+   exit code after saying why not. */
+int group_alone_start(struct group *g) __attribute__((warn_unused_result));
+int group_alone_goto(struct group *g, const struct replay_halt *halt)
+	__attribute__((warn_unused_result));
+void group_alone_look(struct group *g);
 
 #endif

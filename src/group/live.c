@@ -74,7 +74,7 @@ static int run_front(const struct group_live *l, const struct replay_halt *plann
 				 .force = l->force,
 				 .patience = l->patience,
 				 .halt = &halt};
-	int null = l->silent ? open("/dev/null", O_WRONLY | O_CLOEXEC) : -1;
+	int null = l->silent ? open("/dev/null", O_WRONLY | O_CLOEXEC) : l->print ? l->print : -1;
 
 	setpgid(0, 0);
 	prctl(PR_SET_PDEATHSIG, SIGTERM);

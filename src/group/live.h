@@ -18,6 +18,7 @@ struct group_live {
 	bool force;
 	double patience;
 	bool silent; /* what the ranks print is not shown */
+	int print;   /* or goes to this descriptor; 0: as it is */
 	pid_t front; /* or 0 */
 	int code;    /* of the front that has ended */
 	struct group_live_shared *shared;

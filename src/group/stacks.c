@@ -262,10 +262,13 @@ static char *reason_text(const struct group *g, unsigned rank)
 	const char *result = group_mi_string(stop, "return-value");
 	const char *sig = group_mi_string(stop, "signal-name");
 
-	if (group_live_dies(&g->live, rank) && reason && sig && strcmp(sig, "0") != 0)
+	if (group_dies(g, rank) && reason && sig && strcmp(sig, "0") != 0 &&
+	    strcmp(sig, "SIGINT") != 0 && strcmp(sig, "SIGTRAP") != 0)
 		return rp_format("dies of %s: ", sig);
-	if (group_live_is_at_end(&g->live, rank))
+	if (group_is_at_end(g, rank))
 		return rp_strdup("at the recorded end: ");
+	if (g->gdb[rank].at_begin)
+		return rp_strdup("there is nothing before: ");
 	if (!reason || (sig && (strcmp(sig, "SIGINT") == 0 || strcmp(sig, "0") == 0)))
 		return rp_strdup(reason ? "stopped: " : "");
 	/* Those of ours, as at main, go away as they are met. */

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Can all ranks of the run be looked at alone, in both directions? Then each has a target. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "cmd/debug.h"
+#include "remote/gdb.h"
+#include "replay/checkpoint.h"
+#include "replay/from.h"
+
+const char *cmd_debug_alone(struct group_alone *a, const struct trace_run *run, bool force,
+			    int print)
+{
+	struct replay_front f = {.run = run, .ranks = run->ranks, .force = force};
+	struct replay_checkpoints known;
+
+	if (!replay_from_is_mpi(run))
+		return "there is no way back in a program without MPI; 'reprise gdb' has one";
+	for (size_t i = 0; i < run->ranks; i++) {
+		if (remote_unsuited(run, (unsigned)i))
+			return "there is no way back: a rank has several threads";
+		if (run->rank[i].events < 2)
+			return "there is no way back: a rank did not come out of MPI_Init";
+	}
+	if (!replay_checkpoints_read(run, &known))
+		return "there is no way back without a log of the run; 'reprise checkpoint' makes "
+		       "it";
+	for (size_t i = 0; i < run->ranks; i++) {
+		char *image = replay_from_first(&f, i);
+
+		free(image);
+		if (!image)
+			return "there is no way back: a rank cannot be replayed alone";
+	}
+	a->said = remote_gdb_first;
+	a->target = rp_alloc(run->ranks + 1, sizeof(*a->target));
+	for (size_t i = 0; i < run->ranks; i++) {
+		struct remote_gdb how = {
+			.trace = run->dir.path, .rank = (unsigned)i, .force = force};
+
+		a->target[i] = remote_gdb_target(&how, -1, print);
+		a->target[i][strlen(a->target[i]) - 1] = 0;
+	}
+	return NULL;
+}

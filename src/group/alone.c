@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Ranks alone. Nothing is between them, so there is no front and nobody waits: a jump is one of
+ * each rank by itself, to its place in the cut. What a rank tells of itself, its target knows.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "group/group.h"
+#include "group/mi.h"
+#include "group/stacks.h"
+
+/* A line for gdb's console, as a command; the caller frees. */
+static char *console(const char *line)
+{
+	char *quoted = group_mi_quoted(line);
+	char *command = rp_format("-interpreter-exec console %s", quoted);
+
+	free(quoted);
+	return command;
+}
+
+static bool ask_all(struct group *g, const char *line)
+{
+	char **command = rp_alloc(g->ranks + 1, sizeof(*command));
+	bool answered;
+
+	for (unsigned i = 0; i < g->ranks; i++)
+		command[i] = console(line);
+	answered = group_ask_each(g, command);
+	free(command);
+	return answered;
+}
+
+void group_alone_look(struct group *g)
+{
+	if (!ask_all(g, "monitor state"))
+		return;
+	for (unsigned i = 0; i < g->ranks; i++) {
+		struct group_gdb *gdb = &g->gdb[i];
+		int end = 0, begin = 0;
+
+		if (gdb->state != GROUP_GDB_STOPPED || !gdb->said ||
+		    sscanf(gdb->said, "pid %d events %" SCNu64 " end %d begin %d", &gdb->process,
+			   &gdb->events, &end, &begin) != 4)
+			continue;
+		gdb->at_end = end;
+		gdb->at_begin = begin;
+	}
+}
+
+/* The first that could not be taken has said why on standard error, or gdb has. */
+static int check_targets(struct group *g)
+{
+	for (unsigned i = 0; i < g->ranks; i++) {
+		const char *error = group_gdb_error(&g->gdb[i]);
+
+		if (!error && g->gdb[i].process)
+			continue;
+		rp_say("rank %u cannot be taken: %s", i, error ? error : "its target is silent");
+		return RP_EXIT_FAILURE;
+	}
+	return 0;
+}
+
+int group_alone_start(struct group *g)
+{
+	char **command = rp_alloc(g->ranks + 1, sizeof(*command)), *file;
+	int rc = 0, code = 0;
+
+	g->alone->fd = memfd_create("reprise", 0);
+	rc = g->alone->fd < 0 || write(g->alone->fd, g->alone->said, strlen(g->alone->said)) !=
+					 (ssize_t)strlen(g->alone->said)
+		     ? -1
+		     : 0;
+	file = rp_format("/proc/self/fd/%d", g->alone->fd);
+	for (unsigned i = 0; i < g->ranks && !rc; i++) {
+		rc = group_gdb_start(&g->gdb[i], i, 0, file, g->env);
+		command[i] = console(g->alone->target[i]);
+	}
+	free(file);
+	if (rc) {
+		rp_say("cannot start gdb");
+		code = RP_EXIT_FAILURE;
+	}
+	if (!code && !group_ask_each(g, command))
+		code = 128 + 2;
+	if (!code) {
+		group_alone_look(g);
+		code = check_targets(g);
+	}
+	for (unsigned i = 0; i < g->ranks && !code; i++)
+		command[i] = group_symbols(g->gdb[i].process);
+	if (!code && !group_ask_each(g, command))
+		code = 128 + 2;
+	free(command);
+	return code;
+}
+
+/* Where the rank is to go: before its event in the cut, which may be behind all it has done. */
+static char *place_of(const struct group *g, const struct replay_halt *halt, unsigned rank)
+{
+	const char *places = halt->places[rank];
+	uint64_t event = 0;
+
+	switch (halt->kind) {
+	case REPLAY_TO_START:
+		return rp_strdup("monitor goto start");
+	case REPLAY_TO_CRASH:
+		return rp_strdup(group_dies(g, rank) ? "monitor goto crash" : "monitor goto end");
+	case REPLAY_TO_END:
+		return rp_strdup("monitor goto end");
+	case REPLAY_TO_POSITION:
+		break;
+	}
+	if (places)
+		sscanf(places, "0 %*u %*u %" SCNu64, &event);
+	if (event > g->live.run->rank[rank].events)
+		return rp_strdup("monitor goto end");
+	return event < 2 ? rp_strdup("monitor goto start")
+			 : rp_format("monitor goto %u@%" PRIu64, rank, event);
+}
+
+int group_alone_goto(struct group *g, const struct replay_halt *halt)
+{
+	char **command = rp_alloc(g->ranks + 1, sizeof(*command));
+	bool any = false;
+
+	for (unsigned i = 0; i < g->ranks; i++) {
+		char *line = place_of(g, halt, i);
+
+		command[i] = console(line);
+		free(line);
+	}
+	group_ask_each(g, command);
+	for (unsigned i = 0; i < g->ranks; i++)
+		group_gdb_forget(&g->gdb[i]);
+	group_alone_look(g);
+	/* Out of where the signal is about to come, to where it has. */
+	for (unsigned i = 0; i < g->ranks && halt->kind == REPLAY_TO_CRASH; i++) {
+		if (!group_dies(g, i))
+			continue;
+		command[i] = rp_strdup("-exec-continue");
+		any = true;
+	}
+	if (any)
+		group_move(g, command);
+	free(command);
+	return 0;
+}
