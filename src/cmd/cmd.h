@@ -32,6 +32,7 @@ extern const struct cmd_verb cmd_record;
 extern const struct cmd_verb cmd_replay;
 extern const struct cmd_verb cmd_gdb;
 extern const struct cmd_verb cmd_debug;
+extern const struct cmd_verb cmd_dap;
 extern const struct cmd_verb cmd_gdb_target;
 extern const struct cmd_verb cmd_explore;
 extern const struct cmd_verb cmd_evaluate;

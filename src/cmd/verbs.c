@@ -12,6 +12,7 @@ const struct cmd_verb *const cmd_verbs[] = {
 	&cmd_replay,
 	&cmd_gdb,
 	&cmd_debug,
+	&cmd_dap,
 	&cmd_hang,
 	&cmd_races,
 	&cmd_cc,
