@@ -17,11 +17,13 @@
 #include "replay/reduced.h"
 
 #define PATIENCE 30.0
+#define NO_RANK UINT64_MAX
 
 struct wanted {
 	bool arrival, force;
 	struct replay_from from;
 	const char *to;
+	uint64_t gdb; /* a rank, or NO_RANK */
 	double patience;
 	struct cmd_noise noise;
 };
@@ -39,6 +41,12 @@ static const struct cmd_option options[] = {
 	 .target = offsetof(struct wanted, from.position),
 	 .help = "begin at the last images before RANK@EVENT, RANK.THREAD@EVENT, race:N, end or "
 		 "crash; with MPI each rank runs alone"},
+	{.name = "gdb",
+	 .value = "RANK",
+	 .kind = CMD_NUMBER,
+	 .target = offsetof(struct wanted, gdb),
+	 .help = "with gdb on this rank, from the start or where --to says; all ranks are "
+		 "replayed"},
 	CMD_OPTION_MAP,
 	CMD_OPTION_NOISE(struct wanted, noise),
 	{.name = "only",
@@ -82,18 +90,33 @@ static int find_point(const struct trace_run *trace, const char **point, char **
 	return code;
 }
 
+/* Where the replay stops, and for whom. 0, or the exit code after saying what is wrong. */
+static int read_halt(struct replay_halt *halt, const struct wanted *w)
+{
+	int code = 0;
+
+	halt->kind = REPLAY_TO_START;
+	if (w->to)
+		code = replay_halt_read(halt, w->to);
+	if (code || w->gdb == NO_RANK)
+		return code;
+	halt->debug = true;
+	halt->debugged = w->gdb < UINT32_MAX ? (unsigned)w->gdb : UINT32_MAX;
+	return replay_halt_find_gdb();
+}
+
 static int replay(struct replay_front *f, struct wanted *w)
 {
 	struct replay_halt halt = {0};
-	int code = w->to ? replay_halt_read(&halt, w->to) : 0;
+	int code = read_halt(&halt, w);
 
-	if (w->to)
+	if (w->to || halt.debug)
 		f->halt = &halt;
 	if (!code)
 		code = replay_check(f);
 	if (!code && begins_in_the_middle(&w->from))
 		code = replay_from_choose(f, &w->from);
-	if (!code && w->to)
+	if (!code && f->halt == &halt)
 		code = replay_halt_plan(&halt, f->run);
 	return code ? code : replay_run(f);
 }
@@ -101,7 +124,7 @@ static int replay(struct replay_front *f, struct wanted *w)
 static int run(int argc, char **argv)
 {
 	struct replay_front f = {.or_force = ", or use --force"};
-	struct wanted w = {.patience = PATIENCE};
+	struct wanted w = {.patience = PATIENCE, .gdb = NO_RANK};
 	struct cmd_operands operands;
 	struct trace_run trace;
 	char *to = NULL, *from = NULL;
@@ -117,8 +140,9 @@ static int run(int argc, char **argv)
 	if (w.noise.given && !w.noise.seeded && getrandom(&f.noise, 4, 0) != 4)
 		f.noise = 1;
 	f.command = operands.command;
-	if (w.to && begins_in_the_middle(&w.from)) {
-		rp_say("--to does not go with --from and --only: --from stops with --stop");
+	if ((w.to || w.gdb != NO_RANK) && begins_in_the_middle(&w.from)) {
+		rp_say("--%s does not go with --from and --only: %s", w.to ? "to" : "gdb",
+		       w.to ? "--from stops with --stop" : "'reprise gdb' takes a rank alone");
 		return RP_EXIT_BAD_INPUT;
 	}
 	if (launch_job_rank(&rank)) {
