@@ -157,19 +157,31 @@ static bool same_locals(const struct remote_travel *t, const struct remote_proce
 	return same_bytes(t, a, b, &(struct range){pointer - n, pointer});
 }
 
-uint64_t remote_same_events(const struct remote_travel *t, const struct remote_stay *stay)
+/* A part of the slot, as it was there; 0 if that is not known. */
+static uint64_t saved(const struct remote_travel *t, const struct remote_stay *stay, size_t offset,
+		      size_t bytes)
 {
-	uint64_t at = t->state - offsetof(struct replay_slot, state) +
-		      offsetof(struct replay_slot, events);
-	uint64_t events = 0;
+	uint64_t at = t->state - offsetof(struct replay_slot, state) + offset, value = 0;
 
-	for (size_t i = 0; i < stay->copy.shareds; i++) {
+	for (size_t i = 0; t->state && i < stay->copy.shareds; i++) {
 		const struct remote_shared *s = &stay->copy.shared[i];
 
-		if (at >= s->address && at + sizeof(events) <= s->address + s->bytes)
-			memcpy(&events, s->saved + (at - s->address), sizeof(events));
+		if (at >= s->address && at + bytes <= s->address + s->bytes)
+			memcpy(&value, s->saved + (at - s->address), bytes);
 	}
-	return events;
+	return value;
+}
+
+uint64_t remote_same_events(const struct remote_travel *t, const struct remote_stay *stay)
+{
+	return saved(t, stay, offsetof(struct replay_slot, events), sizeof(uint64_t));
+}
+
+/* There is one moment at which a rank says its last word. From then on it is in our own code. */
+static bool is_end(const struct remote_travel *t, const struct remote_stay *stay)
+{
+	return saved(t, stay, offsetof(struct replay_slot, state), sizeof(uint32_t)) ==
+	       REPLAY_AT_END;
 }
 
 /* Has as much of the recording been taken? */
@@ -200,6 +212,8 @@ bool remote_stay_is_here(const struct remote_travel *t, const struct remote_stay
 	if (!a || !b || remote_process_registers(a, &x) != 0 ||
 	    remote_process_registers(b, &y) != 0)
 		return false;
+	if (is_end(t, stay))
+		return t->slot->state == REPLAY_AT_END && x.rip == y.rip && same_distance(t, stay);
 	remote_registers_clean(&x);
 	remote_registers_clean(&y);
 	if (memcmp(&x, &y, sizeof(x)) != 0 &&
