@@ -51,7 +51,9 @@ become_gdb(int process, const char *first, int in, int out, char **env)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	dup2(in, STDIN_FILENO);
 	dup2(out, STDOUT_FILENO);
-	dup2(null, STDERR_FILENO);
+	/* A target of ours has words for the user there. */
+	if (process)
+		dup2(null, STDERR_FILENO);
 	environ = env;
 	execvp("gdb", argv);
 	_exit(127);
