@@ -88,15 +88,14 @@ const struct cmd_verb cmd_evaluate = {
 	.name = "evaluate",
 	.takes = CMD_TAKES_TRACE,
 	.summary = "Replays a run once and writes down every communication event",
-	.about =
-		"Verbs that need the events do this by themselves. The result is kept in the "
-		"trace, below graph/. 'reprise dump --events' shows it; 'reprise stats' shows "
-		"what was counted of threads. What the program prints is discarded. A trace that "
-		"has been evaluated is left as it is.\n\n"
-		"With --memory, a run that was recorded with --serial is replayed with the "
-		"checked twin of its program (see 'reprise cc'), or in Valgrind, and it is counted "
-		"which accesses of its threads depend on each other, and how few of these "
-		"dependences imply all the others. Nothing is kept.\n",
+	.about = "Verbs that need the events do this by themselves. The result is kept in the "
+		 "trace, below graph/. 'reprise dump --events' shows it; 'reprise stats' shows "
+		 "what was counted of threads. What the program prints is discarded. A trace that "
+		 "has been evaluated is left as it is.\n\n"
+		 "With --memory, a run that was recorded with --serial is replayed with the "
+		 "checked twin of its program (see 'reprise cc'), and it is counted "
+		 "which accesses of its threads depend on each other, and how few of these "
+		 "dependences imply all the others. Nothing is kept.\n",
 	.options = options,
 	.notes = "Without TRACE, the newest trace is used. The exit status is 0, or 120 if the "
 		 "program diverged from the recording.\n",

@@ -9,7 +9,6 @@
 
 #include "base/log.h"
 #include "cmd/twin.h"
-#include "launch/valgrind.h"
 #include "replay/memory.h"
 
 #define PATIENCE 60.0
@@ -83,16 +82,16 @@ static int evaluate(const struct trace_run *run, struct replay_memory *memory)
 {
 	int code;
 
-	if (!memory->twin && !launch_valgrind_is_here()) {
+	if (!memory->twin) {
 		rp_say("there is no %s-checked: build the program by 'reprise cc', as in make "
-		       "CC=\"reprise cc gcc\"; or install Valgrind and Reprise's tool for it",
+		       "CC=\"reprise cc gcc\"",
 		       run->rank[0].start.program);
 		return RP_EXIT_BAD_INPUT;
 	}
 	code = replay_memory(run, memory);
 	if (!code && !memory->processes) {
 		rp_say("%s tells of no accesses: 'reprise cc' makes a program that does",
-		       memory->twin ? memory->twin : run->rank[0].start.program);
+		       memory->twin);
 		return RP_EXIT_BAD_INPUT;
 	}
 	if (!code)

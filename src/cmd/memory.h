@@ -3,7 +3,7 @@
 #ifndef CMD_MEMORY_H
 #define CMD_MEMORY_H
 
-/* `twin` may be NULL: the one beside the program, or Valgrind. The exit code. */
+/* `twin` may be NULL: the one beside the program. The exit code. */
 int cmd_memory(const char *trace, const char *twin, unsigned shift, double patience)
 	__attribute__((warn_unused_result));
 

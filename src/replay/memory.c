@@ -64,8 +64,7 @@ int replay_memory(const struct trace_run *run, struct replay_memory *memory)
 	struct replay_front f = {.run = run,
 				 .ranks = run->ranks,
 				 .patience = memory->patience,
-				 .twin = memory->twin,
-				 .valgrind = !memory->twin};
+				 .twin = memory->twin};
 	int code = replay_check(&f);
 
 	at_work = memory;

@@ -10,7 +10,7 @@
 #include "trace/run.h"
 
 struct replay_memory {
-	const char *twin;   /* an absolute path; NULL: the program itself, in our Valgrind tool */
+	const char *twin;   /* an absolute path */
 	unsigned shift;     /* of a unit of memory */
 	double patience;    /* seconds */
 	unsigned processes; /* found: that had threads; */
