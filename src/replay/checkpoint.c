@@ -98,14 +98,21 @@ static const struct replay_pass pass = {
 	.keep = keep,
 };
 
+/* Images and logs are there already: without the evaluation they are of less use, not of none. */
 static int find_points(const struct trace_run *run)
 {
 	struct graph_clocks *clocks;
 	int code = replay_clocks_open(run, &clocks);
 
-	if (!code)
+	if (!code) {
 		graph_clocks_close(clocks);
-	return code;
+		return 0;
+	}
+	if (code > 128) /* the user has ended it */
+		return code;
+	rp_say("images and logs are kept, but which events of other ranks came before a point is "
+	       "not known: --only works, --from may not");
+	return 0;
 }
 
 int replay_checkpoint(const char *trace, const struct replay_checkpoint *how)
