@@ -356,7 +356,7 @@ static int choose_mpi(struct replay_front *f, struct replay_from *from)
 	if (!code && from->position)
 		code = replay_halt_plan(&from->halt, f->run);
 	if (!code)
-		code = make_checkpoints(f, false);
+		code = make_checkpoints(f, !from->position);
 	if (!code)
 		code = choose_images(f, from, chosen, all);
 	if (!code && from->stop)
