@@ -25,6 +25,8 @@
 #define EVERY_MOST 2.0
 #define EVERY_LEAST 0.05
 #define EVERY_PART 8
+#define ROOM "room"
+#define ROOM_BYTES 131072
 
 static bool read_made(const struct trace_run *run, const char *name,
 		      struct replay_checkpoints *found)
@@ -57,10 +59,23 @@ static double usual_interval(const struct trace_run *run)
 	return every > EVERY_MOST ? EVERY_MOST : every < EVERY_LEAST ? EVERY_LEAST : every;
 }
 
+/* Images may fill the disk to its last byte. What says that they are there needs some, too. */
+static void reserve_room(const struct replay_front *f)
+{
+	int fd = openat(f->session_fd, ROOM, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		return;
+	if (fallocate(fd, 0, 0, ROOM_BYTES) != 0)
+		unlinkat(f->session_fd, ROOM, 0);
+	close(fd);
+}
+
 static int prepare(const struct replay_front *f)
 {
 	int rc = replay_images_ask(f);
 
+	reserve_room(f);
 	if (!rc)
 		rc = replay_pass_directories(f, "ckpt");
 	return rc ? rc : replay_pass_directories(f, "log");
@@ -71,8 +86,10 @@ static int keep(const struct replay_front *f, uint64_t started)
 	char *text = rp_format("checkpoints 1 check %" PRIx64 " made %" PRIu64 " seconds %.3f\n",
 			       replay_pass_check(f->run), replay_pass_now(CLOCK_REALTIME),
 			       (double)(replay_pass_now(CLOCK_MONOTONIC) - started) / 1e9);
-	int rc, code = replay_log_finish(f);
+	int rc, code;
 
+	unlinkat(f->session_fd, ROOM, 0);
+	code = replay_log_finish(f);
 	if (code) {
 		free(text);
 		return code;
