@@ -3,6 +3,7 @@
 #ifndef RP_VARINT_H
 #define RP_VARINT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -39,6 +40,22 @@ static inline size_t rp_varint_get(const uint8_t *p, const uint8_t *end, uint64_
 		}
 	}
 	return 0;
+}
+
+/* Reads one after the other. Once one is missing it is bad, and gives 0. */
+struct rp_varints {
+	const uint8_t *at, *end;
+	bool bad;
+};
+
+static inline uint64_t rp_varints_next(struct rp_varints *v)
+{
+	uint64_t value = 0;
+	size_t n = v->bad ? 0 : rp_varint_get(v->at, v->end, &value);
+
+	v->bad = v->bad || !n;
+	v->at += n;
+	return value;
 }
 
 static inline uint64_t rp_zigzag(int64_t v)

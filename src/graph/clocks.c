@@ -39,26 +39,11 @@ struct graph_clocks {
 	struct process *process;
 };
 
-struct cursor {
-	const uint8_t *at, *end;
-	bool bad;
-};
-
-static uint64_t get(struct cursor *c)
-{
-	uint64_t value = 0;
-	size_t n = c->bad ? 0 : rp_varint_get(c->at, c->end, &value);
-
-	c->bad = c->bad || !n;
-	c->at += n;
-	return value;
-}
-
 /* A process behind one of its events. */
 struct state {
 	const struct graph_clocks *c;
 	unsigned rank;
-	struct cursor from;
+	struct rp_varints from;
 	uint32_t *clock;
 	uint64_t *last;  /* by thread */
 	uint64_t index;  /* of the event; 0: before the first */
@@ -88,34 +73,35 @@ static int enter(struct state *s, uint64_t number)
 
 	if (XXH3_64bits(bytes, b->bytes) != b->check)
 		return -EBADMSG;
-	s->from = (struct cursor){bytes, bytes + b->bytes, false};
+	s->from = (struct rp_varints){bytes, bytes + b->bytes, false};
 	s->index = number * s->c->block;
 	for (unsigned q = 0; q < s->c->ranks; q++)
-		s->clock[q] = (uint32_t)get(&s->from);
-	threads = get(&s->from);
+		s->clock[q] = (uint32_t)rp_varints_next(&s->from);
+	threads = rp_varints_next(&s->from);
 	if (threads > p->threads)
 		return -EBADMSG;
 	memset(s->last, 0, p->threads * sizeof(*s->last));
 	for (uint64_t i = 0; i < threads; i++)
-		s->last[i] = get(&s->from);
+		s->last[i] = rp_varints_next(&s->from);
 	return s->from.bad ? -EBADMSG : 0;
 }
 
 /* Behind the next event of the block. */
 static int step(struct state *s)
 {
-	uint64_t thread = get(&s->from), number = get(&s->from), changes = get(&s->from);
+	uint64_t thread = rp_varints_next(&s->from), number = rp_varints_next(&s->from),
+		 changes = rp_varints_next(&s->from);
 
 	if (thread >= s->c->process[s->rank].threads || changes >= s->c->ranks)
 		return -EBADMSG;
 	s->thread = (uint32_t)thread;
 	s->last[thread] += number;
 	for (uint64_t i = 0; i < changes; i++) {
-		uint64_t q = get(&s->from);
+		uint64_t q = rp_varints_next(&s->from);
 
 		if (q >= s->c->ranks)
 			return -EBADMSG;
-		s->clock[q] += (uint32_t)get(&s->from);
+		s->clock[q] += (uint32_t)rp_varints_next(&s->from);
 	}
 	s->clock[s->rank] = (uint32_t)++s->index;
 	return s->from.bad ? -EBADMSG : 0;
@@ -363,15 +349,15 @@ const char *graph_clocks_thread(const struct graph_clocks *c, unsigned rank, uin
 	return thread < c->process[rank].threads ? c->process[rank].thread[thread] : "?";
 }
 
-static bool read_threads(struct cursor *t, struct process *p)
+static bool read_threads(struct rp_varints *t, struct process *p)
 {
-	uint64_t n = get(t);
+	uint64_t n = rp_varints_next(t);
 
 	if (t->bad || n > (uint64_t)(t->end - t->at))
 		return false;
 	p->thread = rp_alloc(n + 1, sizeof(*p->thread));
 	for (p->threads = 0; p->threads < n; p->threads++) {
-		uint64_t length = get(t);
+		uint64_t length = rp_varints_next(t);
 
 		if (t->bad || length > (uint64_t)(t->end - t->at))
 			return false;
@@ -381,9 +367,9 @@ static bool read_threads(struct cursor *t, struct process *p)
 	return true;
 }
 
-static bool read_blocks(struct cursor *t, const struct graph_clocks *c, struct process *p)
+static bool read_blocks(struct rp_varints *t, const struct graph_clocks *c, struct process *p)
 {
-	p->events = get(t);
+	p->events = rp_varints_next(t);
 	if (t->bad || p->events > UINT32_MAX)
 		return false;
 	p->blocks = p->events / c->block + (p->events % c->block != 0);
@@ -393,10 +379,10 @@ static bool read_blocks(struct cursor *t, const struct graph_clocks *c, struct p
 	for (uint64_t i = 0; i < p->blocks; i++) {
 		struct block *b = &p->block[i];
 
-		b->at = get(t);
-		b->bytes = get(t);
-		b->check = get(t);
-		b->check |= get(t) << 32;
+		b->at = rp_varints_next(t);
+		b->bytes = rp_varints_next(t);
+		b->check = rp_varints_next(t);
+		b->check |= rp_varints_next(t) << 32;
 		if (t->bad || b->at > c->size || b->bytes > c->size - b->at)
 			return false;
 	}
@@ -406,7 +392,7 @@ static bool read_blocks(struct cursor *t, const struct graph_clocks *c, struct p
 static bool read_tables(struct graph_clocks *c)
 {
 	struct trace_clocks_head h;
-	struct cursor t;
+	struct rp_varints t;
 
 	if (c->size < sizeof(h))
 		return false;
@@ -421,7 +407,7 @@ static bool read_tables(struct graph_clocks *c)
 	c->block = h.block;
 	c->ranks = h.ranks;
 	c->process = rp_alloc(c->ranks + 1, sizeof(*c->process));
-	t = (struct cursor){c->bytes + h.tables, c->bytes + h.tables + h.tables_bytes, false};
+	t = (struct rp_varints){c->bytes + h.tables, c->bytes + h.tables + h.tables_bytes, false};
 	for (unsigned q = 0; q < c->ranks; q++) {
 		if (!read_threads(&t, &c->process[q]) || !read_blocks(&t, c, &c->process[q]))
 			return false;

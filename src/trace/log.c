@@ -92,25 +92,9 @@ int trace_log_contents(struct trace_log_writer *w, const void *bytes, size_t n)
 	return rc;
 }
 
-/* Of the bytes of a view. */
-struct cursor {
-	const uint8_t *at, *end;
-	bool bad;
-};
-
-static uint64_t get(struct cursor *c)
+static int32_t get_int(struct rp_varints *c)
 {
-	uint64_t value = 0;
-	size_t n = c->bad ? 0 : rp_varint_get(c->at, c->end, &value);
-
-	c->bad = c->bad || !n;
-	c->at += n;
-	return value;
-}
-
-static int32_t get_int(struct cursor *c)
-{
-	int64_t value = rp_unzigzag(get(c));
+	int64_t value = rp_unzigzag(rp_varints_next(c));
 
 	c->bad = c->bad || value != (int32_t)value;
 	return (int32_t)value;
@@ -119,7 +103,7 @@ static int32_t get_int(struct cursor *c)
 int trace_log_open(struct trace_log_reader *r, int dirfd, const char *name, const char **why)
 {
 	int rc = trace_view_open(&r->view, dirfd, name, why);
-	struct cursor c = {r->view.bytes, r->view.bytes + r->view.length, false};
+	struct rp_varints c = {r->view.bytes, r->view.bytes + r->view.length, false};
 
 	if (rc)
 		return rc;
@@ -127,7 +111,7 @@ int trace_log_open(struct trace_log_reader *r, int dirfd, const char *name, cons
 		*why = "is no log";
 	else if (!r->view.length)
 		*why = "is empty";
-	else if (get(&c) != TRACE_LOG_VERSION || c.bad)
+	else if (rp_varints_next(&c) != TRACE_LOG_VERSION || c.bad)
 		*why = "is of another version of logs";
 	else
 		*why = NULL;
@@ -141,33 +125,33 @@ int trace_log_open(struct trace_log_reader *r, int dirfd, const char *name, cons
 }
 
 /* The record without its contents; a head that is cut is no damage. */
-static void read_head(struct cursor *c, uint64_t event, struct trace_log_rec *rec)
+static void read_head(struct rp_varints *c, uint64_t event, struct trace_log_rec *rec)
 {
 	uint8_t first = *c->at++;
 
 	*rec = (struct trace_log_rec){.kind = first & 15};
 	rec->cancelled = first & TRACE_LOG_CANCELLED;
 	rec->gone = first & TRACE_LOG_GONE;
-	rec->event = event + get(c);
+	rec->event = event + rp_varints_next(c);
 	if (has_index(rec->kind))
-		rec->index = (uint32_t)get(c);
+		rec->index = (uint32_t)rp_varints_next(c);
 	if (first & TRACE_LOG_FAILED)
 		rec->error = get_int(c);
 	if (has_status(rec->kind)) {
 		rec->source = get_int(c);
 		rec->tag = get_int(c);
-		rec->count = get(c);
+		rec->count = rp_varints_next(c);
 	}
 	if (rec->kind == TRACE_LOG_MESSAGE && !(first & TRACE_LOG_CUT))
 		rec->bytes = rec->count;
 	else if (has_bytes(rec->kind))
-		rec->bytes = get(c);
+		rec->bytes = rp_varints_next(c);
 }
 
 int trace_log_next(struct trace_log_reader *r, struct trace_log_rec *rec)
 {
 	const uint8_t *begin = r->view.bytes + r->pos;
-	struct cursor c = {begin, r->view.bytes + r->view.length, false};
+	struct rp_varints c = {begin, r->view.bytes + r->view.length, false};
 
 	if (c.at == c.end)
 		return 0;
