@@ -76,7 +76,7 @@ struct memory_call memory_begin(const void *site)
 	if (call.alone)
 		hook_sync_real.pthread_mutex_lock(&order);
 	else
-		call.order = hook_stdio_begin(&order, SYNC_MEMORY, NULL);
+		hook_stdio_begin(&call.order, &order, SYNC_MEMORY, NULL);
 	call.depth = hook_depth;
 	hook_depth = HOOK_CLOSED;
 	return call;

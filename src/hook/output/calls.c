@@ -18,9 +18,7 @@
 #define PART 16384
 
 /* From here to the end of the wrapper no other thread prints by the same stream. */
-#define IN_ORDER(fd, site)                                                                         \
-	struct hook_stdio_use use_at_work __attribute__((cleanup(hook_stdio_end), unused)) =       \
-		hook_stdio_begin_write(fd, site)
+#define IN_ORDER(fd, site) HOOK_STDIO_USE(hook_stdio_begin_write, fd, site)
 
 ssize_t hook_output_write(int fd, const void *p, size_t n, const void *site)
 {

@@ -52,16 +52,15 @@ static pthread_mutex_t states[] = {EACH = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP
  * Not while a library is loaded, whose lock others wait for, nor in what a static variable of C++
  * begins with, which another thread may do in replay.
  */
-static struct hook_stdio_use begin(enum hook_sync_op op, const void *site)
+static void begin(struct hook_stdio_use *u, enum hook_sync_op op, const void *site)
 {
 	if (hook_sync_is_on(site) && (hook_statics || hook_runtime_loads(hook_thread_self()->tid)))
-		return (struct hook_stdio_use){0};
-	return hook_stdio_begin(&states[op - SYNC_LIBC_FIRST], op, site);
+		u->t = NULL;
+	else
+		hook_stdio_begin(u, &states[op - SYNC_LIBC_FIRST], op, site);
 }
 
-#define USE_STATE(op)                                                                              \
-	struct hook_stdio_use use_at_work __attribute__((cleanup(hook_stdio_end), unused)) =       \
-		begin(op, __builtin_return_address(0))
+#define USE_STATE(op) HOOK_STDIO_USE(begin, op, __builtin_return_address(0))
 
 #define SHARED(op, type, name, parameters, arguments)                                              \
 	HOOK_EXPORT type name parameters                                                           \

@@ -68,17 +68,31 @@ static void resolve(void)
 extern FILE _IO_2_1_stdout_, _IO_2_1_stderr_;
 static FILE *const standard[2] = {&_IO_2_1_stdout_, &_IO_2_1_stderr_};
 
-struct hook_stdio_use hook_stdio_begin(void *object, enum hook_sync_op op, const void *site)
+/* The way of one thread writes a word and no more: programs print a lot. */
+static bool is_one_of_many(struct hook_stdio_use *u, const void *site)
 {
-	struct hook_stdio_use u = {.c = {.op = op, .object = object, .site = site}};
-
+	u->t = NULL;
 	hook_signal_pass();
-	if (!hook_sync_is_on(site))
-		return u;
-	u.t = hook_sync_enter();
-	hook_sync_mode->take(u.t, &u.c);
-	hook_sync_leave(u.t);
-	return u;
+	return hook_sync_is_on(site);
+}
+
+static int take(struct hook_stdio_use *u, struct hook_sync_call c)
+{
+	struct hook_thread *t = hook_sync_enter();
+	int rc;
+
+	u->c = c;
+	rc = hook_sync_mode->take(t, &u->c);
+	hook_sync_leave(t);
+	u->t = t;
+	return rc;
+}
+
+void hook_stdio_begin(struct hook_stdio_use *u, void *object, enum hook_sync_op op,
+		      const void *site)
+{
+	if (is_one_of_many(u, site))
+		take(u, (struct hook_sync_call){.op = op, .object = object, .site = site});
 }
 
 void hook_stdio_end(struct hook_stdio_use *u)
@@ -93,20 +107,15 @@ void hook_stdio_end(struct hook_stdio_use *u)
 	errno = saved;
 }
 
-struct hook_stdio_use hook_stdio_begin_write(int fd, const void *site)
+void hook_stdio_begin_write(struct hook_stdio_use *u, int fd, const void *site)
 {
-	FILE *f = hook_output_tag(fd) == HOOK_OUTPUT_ERR ? standard[1] : standard[0];
-	struct hook_stdio_use u = {.c = {.op = SYNC_WRITE, .object = f, .site = site}};
-	struct hook_thread *t;
+	FILE *f;
 
-	hook_signal_pass();
-	if (!hook_sync_is_on(site))
-		return u;
-	t = hook_sync_enter();
-	if (hook_sync_mode->take(t, &u.c) == 0)
-		u.t = t;
-	hook_sync_leave(t);
-	return u;
+	if (!is_one_of_many(u, site))
+		return;
+	f = hook_output_tag(fd) == HOOK_OUTPUT_ERR ? standard[1] : standard[0];
+	if (take(u, (struct hook_sync_call){.op = SYNC_WRITE, .object = f, .site = site}) != 0)
+		u->t = NULL;
 }
 
 WRAP_VARIADIC(printf, vfprintf, stdout, (const char *format, ...), (stdout, format, ap))

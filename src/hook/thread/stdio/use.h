@@ -14,11 +14,17 @@ struct hook_stdio_use {
 	struct hook_sync_call c;
 };
 
-struct hook_stdio_use hook_stdio_begin(void *object, enum hook_sync_op op, const void *site);
+void hook_stdio_begin(struct hook_stdio_use *u, void *object, enum hook_sync_op op,
+		      const void *site);
 void hook_stdio_end(struct hook_stdio_use *u);
 
 /* The same for what is written past stdio, to a descriptor that has a tag (hook/output/output.h).
  */
-struct hook_stdio_use hook_stdio_begin_write(int fd, const void *site);
+void hook_stdio_begin_write(struct hook_stdio_use *u, int fd, const void *site);
+
+/* To the end of the block that it stands in. */
+#define HOOK_STDIO_USE(begin, ...)                                                                 \
+	struct hook_stdio_use use_at_work __attribute__((cleanup(hook_stdio_end)));                \
+	begin(&use_at_work, __VA_ARGS__)
 
 #endif

@@ -19,9 +19,7 @@
 		real.name;                                                                         \
 	})
 
-#define USE(object, op)                                                                            \
-	struct hook_stdio_use use_at_work __attribute__((cleanup(hook_stdio_end), unused)) =       \
-		hook_stdio_begin(object, op, __builtin_return_address(0))
+#define USE(object, op) HOOK_STDIO_USE(hook_stdio_begin, object, op, __builtin_return_address(0))
 
 #define WRAP(type, name, stream, parameters, arguments)                                            \
 	WRAP_AS(type, name, name, stream, parameters, arguments)
