@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* System calls by number on threads and processes. */
+/* System calls by number on threads and processes, and such that bring what is other in each run.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 static int failed;
@@ -36,10 +41,46 @@ static void *asks(void *unused)
 	return unused;
 }
 
+static void show(const char *what, const struct stat *st)
+{
+	printf("%s: inode %lu, %ld.%09ld\n", what, (unsigned long)st->st_ino,
+	       (long)st->st_mtim.tv_sec, st->st_mtim.tv_nsec);
+}
+
+/* A file of this run, with times and a number that no other run gives it. */
+static void is_told(void)
+{
+	int fd = open("made", O_CREAT | O_TRUNC | O_RDWR, 0600),
+	    device = open("/dev/urandom", O_RDONLY);
+	struct stat st;
+	struct statx more;
+	struct sysinfo info;
+	unsigned int random;
+
+	check("stat", syscall(SYS_stat, "made", &st));
+	show("stat", &st);
+	check("lstat", syscall(SYS_lstat, "made", &st));
+	show("lstat", &st);
+	check("fstat", syscall(SYS_fstat, fd, &st));
+	show("fstat", &st);
+	check("newfstatat", syscall(SYS_newfstatat, AT_FDCWD, "made", &st, 0));
+	show("newfstatat", &st);
+	check("statx", syscall(SYS_statx, AT_FDCWD, "made", 0, STATX_BASIC_STATS, &more));
+	printf("statx: %ld.%09u\n", (long)more.stx_mtime.tv_sec, more.stx_mtime.tv_nsec);
+	check("sysinfo", syscall(SYS_sysinfo, &info));
+	printf("sysinfo: %lu free, %ld s\n", info.freeram, info.uptime);
+	check("pread64", syscall(SYS_pread64, device, &random, sizeof(random), 0));
+	printf("pread64: %u\n", random);
+	close(fd);
+	close(device);
+	unlink("made");
+}
+
 int main(void)
 {
 	pthread_t thread;
 
+	is_told();
 	asks(NULL);
 	pthread_create(&thread, NULL, asks, NULL);
 	pthread_join(thread, NULL);

@@ -100,6 +100,12 @@ static bool data_call(long number, const long arg[6], long *result)
 	case SYS_writev:
 		*result = writev(D(0), P(1), D(2));
 		return true;
+	case SYS_pread64:
+		*result = pread(D(0), P(1), N(2), (off_t)arg[3]);
+		return true;
+	case SYS_recvmsg:
+		*result = recvmsg(D(0), P(1), D(2));
+		return true;
 	case SYS_recvfrom:
 		*result = recvfrom(D(0), P(1), N(2), D(3), P(4), P(5));
 		return true;
@@ -147,6 +153,9 @@ static bool descriptor_call(long number, const long arg[6], long *result)
 	case SYS_socket:
 		*result = socket(D(0), D(1), D(2));
 		return true;
+	case SYS_accept4:
+		*result = accept4(D(0), P(1), P(2), D(3));
+		return true;
 	case SYS_eventfd2:
 		*result = eventfd((unsigned int)arg[0], D(1));
 		return true;
@@ -178,6 +187,32 @@ static bool path_call(long number, const long arg[6], long *result)
 		return true;
 	case SYS_getcpu:
 		*result = getcpu(P(0), P(1));
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool stat_call(long number, const long arg[6], long *result)
+{
+	switch (number) {
+	case SYS_stat:
+		*result = stat(P(0), P(1));
+		return true;
+	case SYS_lstat:
+		*result = lstat(P(0), P(1));
+		return true;
+	case SYS_fstat:
+		*result = fstat(D(0), P(1));
+		return true;
+	case SYS_newfstatat:
+		*result = fstatat(D(0), P(1), P(2), D(3));
+		return true;
+	case SYS_statx:
+		*result = statx(D(0), P(1), D(2), (unsigned int)arg[3], P(4));
+		return true;
+	case SYS_sysinfo:
+		*result = sysinfo(P(0));
 		return true;
 	default:
 		return false;
@@ -219,9 +254,7 @@ static struct {
 	LOUD(io_submit),
 	LOUD(io_getevents),
 	LOUD(process_vm_readv),
-	LOUD(recvmsg),
 	LOUD(recvmmsg),
-	LOUD(accept4),
 	LOUD(epoll_pwait),
 	LOUD(epoll_pwait2),
 	LOUD(ppoll),
@@ -236,16 +269,9 @@ static struct {
 	LOUD(rt_sigtimedwait),
 	LOUD(rt_sigaction),
 	LOUD(ptrace),
-	QUIET(pread64),
 	QUIET(preadv),
 	QUIET(preadv2),
 	QUIET(copy_file_range),
-	QUIET(stat),
-	QUIET(lstat),
-	QUIET(fstat),
-	QUIET(newfstatat),
-	QUIET(statx),
-	QUIET(sysinfo),
 	QUIET(pidfd_open),
 	QUIET(ioctl),
 	QUIET(keyctl),
@@ -335,7 +361,8 @@ bool hook_syscall(long number, const long arg[6], long *result)
 {
 	if (time_call(number, arg, result) || process_call(number, arg, result) ||
 	    data_call(number, arg, result) || descriptor_call(number, arg, result) ||
-	    path_call(number, arg, result) || pid_call(number, arg, result))
+	    path_call(number, arg, result) || stat_call(number, arg, result) ||
+	    pid_call(number, arg, result))
 		return true;
 	if (number == SYS_futex) {
 		note_futex(arg[1]);
