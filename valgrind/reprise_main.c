@@ -61,7 +61,7 @@ static unsigned walk(const void *site, uint64_t *frame, unsigned most)
 	return k;
 }
 
-static const struct hook_race_frames frames = {walk};
+static const struct hook_race_frames frames = {.walk = walk};
 
 static void start(const UWord *arg, UWord *result)
 {

@@ -103,8 +103,11 @@ static void add_no_builtins(struct words *w)
 
 static void add_checks(struct words *w, bool clang)
 {
+	/* clang tells of a read and a write of the same by the write, after the read. */
 	static const char *const of_clang[] = {"-mllvm",
 					       "-tsan-instrument-func-entry-exit=0",
+					       "-mllvm",
+					       "-tsan-instrument-read-before-write=1",
 					       "-gdwarf-aranges",
 					       "-mprefer-vector-width=128",
 					       "-Wno-unused-command-line-argument",

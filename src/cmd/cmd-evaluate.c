@@ -29,7 +29,7 @@ static const struct cmd_option options[] = {
 	{.name = "memory",
 	 .kind = CMD_FLAG,
 	 .target = offsetof(struct wanted, memory),
-	 .help = "instead: how much of the threads' order of accesses a trace would have to hold"},
+	 .help = "instead: how much of the threads' order of accesses a trace has to hold"},
 	{.name = "granularity",
 	 .value = "exact|16|64|4096",
 	 .kind = CMD_CHOICE,
@@ -54,7 +54,7 @@ static int check(const struct wanted *w)
 		return RP_EXIT_BAD_INPUT;
 	}
 	if (w->memory && (w->how.again || w->how.force)) {
-		rp_say("--%s is not for --memory, which keeps nothing",
+		rp_say("--%s is not for --memory, which always replays the checked twin",
 		       w->how.again ? "again" : "force");
 		return RP_EXIT_BAD_INPUT;
 	}
@@ -95,7 +95,8 @@ const struct cmd_verb cmd_evaluate = {
 		 "With --memory, a run that was recorded with --serial is replayed with the "
 		 "checked twin of its program (see 'reprise cc'), and it is counted "
 		 "which accesses of its threads depend on each other, and how few of these "
-		 "dependences imply all the others. Nothing is kept.\n",
+		 "dependences imply all the others. These are kept in the trace, below memory/, "
+		 "for 'reprise replay --memory'.\n",
 	.options = options,
 	.notes = "Without TRACE, the newest trace is used. The exit status is 0, or 120 if the "
 		 "program diverged from the recording.\n",

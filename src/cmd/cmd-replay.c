@@ -9,6 +9,7 @@
 #include <sys/random.h>
 
 #include "base/log.h"
+#include "cmd/memory.h"
 #include "cmd/races.h"
 #include "launch/job.h"
 #include "replay/from.h"
@@ -20,7 +21,8 @@
 #define NO_RANK UINT64_MAX
 
 struct wanted {
-	bool arrival, force;
+	bool arrival, force, memory;
+	const char *twin;
 	struct replay_from from;
 	const char *to;
 	uint64_t gdb; /* a rank, or NO_RANK */
@@ -48,6 +50,11 @@ static const struct cmd_option options[] = {
 	 .help = "with gdb on this rank, from the start or where --to says; all ranks are "
 		 "replayed"},
 	CMD_OPTION_MAP,
+	{.name = "memory",
+	 .kind = CMD_FLAG,
+	 .target = offsetof(struct wanted, memory),
+	 .help = "of a run recorded with --serial: threads run side by side, and the checked twin "
+		 "keeps their accesses to memory in the recorded order"},
 	CMD_OPTION_NOISE(struct wanted, noise),
 	{.name = "only",
 	 .value = "RANK",
@@ -72,6 +79,11 @@ static const struct cmd_option options[] = {
 	 .help = "stop there, all ranks, until Enter: RANK@EVENT, RANK.THREAD@EVENT, race:N as "
 		 "'reprise races' lists them, start, crash or end"},
 	CMD_OPTION_TRUST,
+	{.name = "using",
+	 .value = "PROGRAM",
+	 .kind = CMD_TEXT,
+	 .target = offsetof(struct wanted, twin),
+	 .help = "with --memory: the checked twin, made by 'reprise cc'"},
 	CMD_OPTION_END,
 };
 
@@ -105,6 +117,28 @@ static int read_halt(struct replay_halt *halt, const struct wanted *w)
 	return replay_halt_find_gdb();
 }
 
+/* Which options do not go together: 0, or the exit code after saying so. */
+static int check(const struct wanted *w, const struct cmd_operands *operands)
+{
+	bool middle = begins_in_the_middle(&w->from), stops = w->to || w->gdb != NO_RANK;
+
+	if (stops && middle) {
+		rp_say("--%s does not go with --from and --only: %s", w->to ? "to" : "gdb",
+		       w->to ? "--from stops with --stop" : "'reprise gdb' takes a rank alone");
+		return RP_EXIT_BAD_INPUT;
+	}
+	if (w->twin && !w->memory) {
+		rp_say("--using is for --memory");
+		return RP_EXIT_BAD_INPUT;
+	}
+	if (w->memory && (middle || stops || w->arrival || operands->command)) {
+		rp_say("--memory replays the whole run: it does not go with --from, --only, --to, "
+		       "--gdb, --arrival-order and a command");
+		return RP_EXIT_BAD_INPUT;
+	}
+	return 0;
+}
+
 static int replay(struct replay_front *f, struct wanted *w)
 {
 	struct replay_halt halt = {0};
@@ -127,7 +161,7 @@ static int run(int argc, char **argv)
 	struct wanted w = {.patience = PATIENCE, .gdb = NO_RANK};
 	struct cmd_operands operands;
 	struct trace_run trace;
-	char *to = NULL, *from = NULL;
+	char *to = NULL, *from = NULL, *twin = NULL;
 	unsigned rank;
 	int code = cmd_options_read(&cmd_replay, argc, argv, &w, &operands);
 
@@ -140,11 +174,9 @@ static int run(int argc, char **argv)
 	if (w.noise.given && !w.noise.seeded && getrandom(&f.noise, 4, 0) != 4)
 		f.noise = 1;
 	f.command = operands.command;
-	if ((w.to || w.gdb != NO_RANK) && begins_in_the_middle(&w.from)) {
-		rp_say("--%s does not go with --from and --only: %s", w.to ? "to" : "gdb",
-		       w.to ? "--from stops with --stop" : "'reprise gdb' takes a rank alone");
-		return RP_EXIT_BAD_INPUT;
-	}
+	code = check(&w, &operands);
+	if (code)
+		return code;
 	if (launch_job_rank(&rank)) {
 		rp_say("replay starts the launcher itself: run 'reprise replay' without mpirun");
 		return RP_EXIT_BAD_INPUT;
@@ -159,6 +191,8 @@ static int run(int argc, char **argv)
 		code = find_point(&trace, &w.from.position, &from);
 	if (!code && w.arrival)
 		code = replay_reduced_open_arrival(&trace);
+	if (!code && w.memory)
+		code = cmd_memory_obey(&f, w.twin, &twin);
 	if (!code)
 		code = replay(&f, &w);
 	if (w.arrival)
@@ -166,6 +200,7 @@ static int run(int argc, char **argv)
 	trace_run_close(&trace);
 	free(to);
 	free(from);
+	free(twin);
 	return code;
 }
 

@@ -24,7 +24,7 @@ static const struct cmd_option options[] = {
 
 static int remove_derived(struct trace_dir *dir)
 {
-	static const char *const derived[] = {"graph", "ckpt", "log"};
+	static const char *const derived[] = {"graph", "ckpt", "log", "memory"};
 	int rc = 0;
 
 	for (size_t i = 0; i < sizeof(derived) / sizeof(derived[0]) && !rc; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Says what has to be kept of a run that was recorded one thread at a time, and how much that is.
- */
+ * What is kept is for a replay in which threads run side by side. */
 #include "cmd/memory.h"
 
 #include <inttypes.h>
@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "cmd/twin.h"
 #include "replay/memory.h"
+#include "replay/memory-order.h"
 
 #define PATIENCE 60.0
 
@@ -78,50 +79,79 @@ static int check(const struct trace_run *run)
 	return cmd_twin_check(run);
 }
 
-static int evaluate(const struct trace_run *run, struct replay_memory *memory)
+/* The twin that was named, or the one beside the program; the caller frees. */
+static int find_twin(const struct trace_run *run, const char *twin, char **path)
 {
-	int code;
-
-	if (!memory->twin) {
+	*path = twin ? realpath(twin, NULL) : cmd_twin_beside(run);
+	if (*path)
+		return 0;
+	if (twin)
+		rp_say("there is no program %s", twin);
+	else
 		rp_say("there is no %s-checked: build the program by 'reprise cc', as in make "
 		       "CC=\"reprise cc gcc\"",
 		       run->rank[0].start.program);
-		return RP_EXIT_BAD_INPUT;
-	}
-	code = replay_memory(run, memory);
-	if (!code && !memory->processes) {
-		rp_say("%s tells of no accesses: 'reprise cc' makes a program that does",
-		       memory->twin);
-		return RP_EXIT_BAD_INPUT;
-	}
-	if (!code)
-		print(memory);
-	return code;
+	return RP_EXIT_BAD_INPUT;
+}
+
+static int evaluate(const struct trace_run *run, struct replay_memory *memory)
+{
+	int code = replay_memory(run, memory);
+
+	if (code || memory->processes)
+		return code;
+	rp_say("%s tells of no accesses: 'reprise cc' makes a program that does", memory->twin);
+	return RP_EXIT_BAD_INPUT;
 }
 
 int cmd_memory(const char *trace, const char *twin, unsigned shift, double patience)
 {
 	struct replay_memory memory = {.shift = shift,
 				       .patience = patience > 0 ? patience : PATIENCE};
-	char *path = twin ? realpath(twin, NULL) : NULL;
+	char *path = NULL;
 	struct trace_run run;
-	int code;
+	int code = trace_run_open(&run, trace);
 
-	if (twin && !path) {
-		rp_say("there is no program %s", twin);
-		return RP_EXIT_BAD_INPUT;
-	}
-	code = trace_run_open(&run, trace);
 	if (code)
-		goto free_path;
+		return code;
 	code = check(&run);
-	if (!code && !path)
-		path = cmd_twin_beside(&run);
+	if (!code)
+		code = find_twin(&run, twin, &path);
 	memory.twin = path;
 	if (!code)
 		code = evaluate(&run, &memory);
+	if (!code)
+		print(&memory);
 	trace_run_close(&run);
-free_path:
 	free(path);
+	return code;
+}
+
+static const char *why_not_kept(const struct race_depend_figures *f)
+{
+	return f->stopped ? stop_text(f->stopped)
+	       : f->lost  ? "signal handlers used memory in the middle of others' accesses"
+			  : "there is no room for it";
+}
+
+int cmd_memory_obey(struct replay_front *f, const char *twin, char **path)
+{
+	struct replay_memory memory = {.shift = RACE_DEPEND_EXACT, .patience = PATIENCE};
+	int code = check(f->run);
+
+	if (!code)
+		code = find_twin(f->run, twin, path);
+	if (code)
+		return code;
+	memory.twin = f->twin = *path;
+	f->memory = true;
+	if (replay_memory_order_is_kept(f->run, f->twin))
+		return 0;
+	code = evaluate(f->run, &memory);
+	if (!code && !memory.kept) {
+		rp_say("not all of the order in which %s used memory is known: %s",
+		       f->run->dir.show, why_not_kept(&memory.sum));
+		code = RP_EXIT_FAILURE;
+	}
 	return code;
 }

@@ -58,6 +58,7 @@ static struct race_depend_figures *done;
 static void (*report)(const struct race_dependence *);
 
 static struct known known[RACE_DEPEND_ORDERS][RACE_MOST_THREADS];
+static uint64_t *count[RACE_MOST_THREADS];
 static struct object *bucket[BUCKETS];
 static uint32_t unused[CLASSES];
 static char *base, *piece; /* the first piece, and what is left of the last one */
@@ -152,17 +153,6 @@ static struct list *list_for(uint32_t *cell)
 	}
 	*cell = place_of(longer);
 	return longer;
-}
-
-static void list_drop(uint32_t *cell)
-{
-	struct list *l = list_at(*cell);
-
-	if (!l)
-		return;
-	list_free(l);
-	*cell = 0;
-	done->histories--;
 }
 
 /* --- what is known --- */
@@ -264,10 +254,12 @@ static bool is_implied(const struct source *s)
 }
 
 /* Keeps what has to be kept of what the access depends on. */
-static void resolve(enum race_depend_order order, struct race_thread *t, bool write)
+static void resolve(enum race_depend_order order, struct race_thread *t, uintptr_t address,
+		    bool write)
 {
 	struct race_clock *clock = clock_of(order, t);
-	struct race_dependence d = {.order = order, .to = {t->slot, t->now, write}};
+	struct race_dependence d = {
+		.order = order, .to = {t->slot, t->now, write}, .address = address};
 
 	for (uint32_t i = 0; i < sources; i++) {
 		struct source *s = &source[i];
@@ -368,6 +360,8 @@ static bool enter(struct race_thread *t)
 		stop(RACE_STOP_NUMBERS);
 	race_segment_next(t);
 	t->used = true;
+	if (count[t->slot])
+		*count[t->slot] = t->now;
 	if (!race_clock_set(&known[RACE_DEPEND_ALONE][t->slot].clock, t->slot, t->now))
 		stop(RACE_STOP_MEMORY);
 	return true;
@@ -380,8 +374,8 @@ static void leave(struct race_thread *t)
 	race_guard_leave(t);
 }
 
-static void touched(struct race_thread *t, uintptr_t address, size_t n, bool write,
-		    const void *site)
+void race_depend_touched(struct race_thread *t, uintptr_t address, size_t n, bool write,
+			 const void *site)
 {
 	uintptr_t end = address + n, next;
 	bool check = false;
@@ -390,13 +384,13 @@ static void touched(struct race_thread *t, uintptr_t address, size_t n, bool wri
 	(void)site;
 	if (!enter(t))
 		return;
-	for (; address < end; address = next) {
-		uintptr_t unit = address >> shift;
+	for (uintptr_t at = address; at < end; at = next) {
+		uintptr_t unit = at >> shift;
 		uint8_t bytes = 0xff;
 
 		next = (unit + 1) << shift < end ? (unit + 1) << shift : end;
 		if (shift == RACE_DEPEND_EXACT)
-			bytes = (uint8_t)(((1u << (next - address)) - 1) << (address & 7));
+			bytes = (uint8_t)(((1u << (next - at)) - 1) << (at & 7));
 		cell = race_arena_cell(unit << 3);
 		if (cell)
 			check |= visit(cell, t, bytes, write);
@@ -405,8 +399,8 @@ static void touched(struct race_thread *t, uintptr_t address, size_t n, bool wri
 	}
 	done->references++;
 	done->checked += check;
-	resolve(RACE_DEPEND_BESIDE, t, write);
-	resolve(RACE_DEPEND_ALONE, t, write);
+	resolve(RACE_DEPEND_BESIDE, t, address, write);
+	resolve(RACE_DEPEND_ALONE, t, address, write);
 	leave(t);
 }
 
@@ -440,7 +434,7 @@ void race_depend_sync(struct race_thread *t, const void *object)
 		done->checked += visit(&o->cell, t, 0xff, true);
 	else
 		stop(RACE_STOP_MEMORY);
-	resolve(RACE_DEPEND_ALONE, t, true);
+	resolve(RACE_DEPEND_ALONE, t, (uintptr_t)object, true);
 	leave(t);
 }
 
@@ -461,27 +455,10 @@ void race_depend_fork(struct race_thread *parent, const struct race_thread *chil
 	race_guard_leave(parent);
 }
 
-/* Units of which only a part is meant keep what they have. */
-void race_depend_reset(struct race_thread *t, uintptr_t address, size_t n)
+void race_depend_count(const struct race_thread *t, uint64_t *last)
 {
-	uintptr_t unit = (address + (1ul << shift) - 1) >> shift, end = (address + n) >> shift;
-	uintptr_t block = RACE_BLOCK_BYTES / sizeof(uint32_t);
-
-	if (race_why || !race_guard_enter(t))
-		return;
-	race_lock(&lock);
-	while (unit < end) {
-		uint32_t *cell = race_arena_used_cell(unit << 3);
-
-		if (!cell) {
-			unit = (unit | (block - 1)) + 1;
-			continue;
-		}
-		list_drop(cell);
-		unit++;
-	}
-	race_unlock(&lock);
-	race_guard_leave(t);
+	*last = t->now;
+	count[t->slot] = last;
 }
 
 void race_depend_start(unsigned bits, struct race_depend_figures *figures,
@@ -491,9 +468,10 @@ void race_depend_start(unsigned bits, struct race_depend_figures *figures,
 	done = figures;
 	report = traced;
 	memset(known, 0, sizeof(known));
+	memset(count, 0, sizeof(count));
 	memset(bucket, 0, sizeof(bucket));
 	memset(unused, 0, sizeof(unused));
 	base = piece = NULL;
 	piece_left = 0;
-	race_tell_all(touched);
+	race_tell_all(race_depend_touched);
 }

@@ -22,6 +22,7 @@ enum race_depend_order {
 struct race_dependence {
 	enum race_depend_order order;
 	struct race_side from, to; /* clock: which access of its slot */
+	uintptr_t address;         /* of the later one, or of what it synchronises on */
 };
 
 /* Kept up to date by the engine, wherever the caller wants them. */
@@ -44,12 +45,16 @@ struct race_depend_figures {
 void race_depend_start(unsigned shift, struct race_depend_figures *figures,
 		       void (*traced)(const struct race_dependence *));
 
+/* What race_tell_all() has been given: an access. */
+void race_depend_touched(struct race_thread *t, uintptr_t address, size_t n, bool write,
+			 const void *site);
+
+/* Where the number of the thread's last access, or operation, is kept up to date from now on. */
+void race_depend_count(const struct race_thread *t, uint64_t *last);
+
 /* Beside the functions of race.h: `parent` has made the thread; */
 void race_depend_fork(struct race_thread *parent, const struct race_thread *child);
 /* and it releases or acquires the object: before the one, after the other. */
 void race_depend_sync(struct race_thread *t, const void *object);
-
-/* Instead of race_reset(). */
-void race_depend_reset(struct race_thread *t, uintptr_t address, size_t n);
 
 #endif

@@ -6,8 +6,11 @@
  *
  * S/races asks for it. If S/races-watch-NNNN-K is there, an array of addresses in ascending order,
  * it is a second pass: accesses to the 8 bytes at each of these are told instead of races. If
- * S/memory is there, a letter, it is about dependences: a unit of memory is 1 << (letter - 'a'). If
- * S/segments is, RecPlay's way is used in the first pass.
+ * S/memory-unit is there, a letter, it is about dependences: a unit of memory is 1 << (letter -
+ * 'a'). If S/segments is, RecPlay's way is used in the first pass.
+ *
+ * Dependences that have to be kept are in S/depends-NNNN-K. If S/order-NNNN-K is there, nothing is
+ * looked for: accesses are kept in its order (trace/memory.h).
  */
 #ifndef RACE_LOG_H
 #define RACE_LOG_H
@@ -22,13 +25,14 @@
 #define RACE_LOG_FRAMES 32
 #define RACE_LOG_TEXT 256
 
-#define RACE_LOG_MEMORY "memory"
+#define RACE_LOG_MEMORY "memory-unit"
 #define RACE_LOG_BY_SEGMENTS "segments"
 
 enum race_log_kind {
 	RACE_LOG_NONE,
 	RACE_LOG_MODULE,   /* text: file; address: where it is loaded; value: its end */
-	RACE_LOG_THREAD,   /* text: name; side[0]: its slot and first segment */
+	RACE_LOG_THREAD,   /* text: name; side[0]: its slot and first segment; where dependences are
+			      looked for, value: its last access; size: 1 if it has ended */
 	RACE_LOG_RACE,     /* address of 8 bytes; both sides; site, size of the second */
 	RACE_LOG_ACCESS,   /* side[0]; address, size, value before it; site and frames */
 	RACE_LOG_BLOCK,    /* of the heap: address, size, site; side[0]: who allocated it */
@@ -61,6 +65,18 @@ struct race_log {
 	uint32_t stopped; /* enum race_stop */
 	uint32_t unused;
 	struct race_log_entry entry[];
+};
+
+/* A dependence: two accesses by slot and number, and the address of the second. */
+struct race_depends_one {
+	uint32_t from_slot, from, to_slot, to;
+	uint64_t address;
+};
+
+struct race_depends {
+	uint64_t count;
+	uint64_t lost; /* 1: there was no room for more */
+	struct race_depends_one one[];
 };
 
 #define RACE_LOG_BYTES (sizeof(struct race_log) + RACE_LOG_ENTRIES * sizeof(struct race_log_entry))

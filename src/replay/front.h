@@ -4,7 +4,8 @@
  * run.c: the whole. session.c: the shared directory. plan.c: the command. watch.c: the waiting.
  * report.c: the words. halt*.c: stops on the way. pass.c: a replay that makes something of the run;
  * evaluate.c: events; checkpoint.c: images and logs; from.c: a replay that begins in the middle;
- * alone.c: ranks without the others; races.c: data that raced. explore*.c: runs with another
+ * alone.c: ranks without the others; races.c: data that raced; memory*.c: the order of accesses.
+ * explore*.c: runs with another
  * outcome, and explore-prelude.c what they begin with.
  */
 #ifndef REPLAY_FRONT_H
@@ -49,6 +50,7 @@ struct replay_front {
 	char **command;   /* given by the user, or NULL */
 	const char *twin; /* runs in place of the program: an absolute path, or NULL */
 	bool valgrind;    /* the program runs in our Valgrind tool */
+	bool memory;      /* the twin keeps accesses in their order (memory-order.h) */
 	bool explore;     /* along the prelude in the trace, recording into it */
 	char *output;     /* a directory for what the ranks and the launcher print, or NULL */
 	const struct replay_pass *pass;     /* something is made of the run (pass.h), or NULL */

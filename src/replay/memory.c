@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A pass whose ranks leave figures in the session; these are added up, and nothing is kept. */
+/*
+ * A pass whose ranks leave figures in the session, which are added up, and dependences, which are
+ * kept if all of them are known.
+ */
 #include "replay/memory.h"
 
 #include "base/log.h"
+#include "replay/memory-order.h"
 #include "replay/pass.h"
 #include "replay/races.h"
 
@@ -33,6 +37,7 @@ static void add(struct race_depend_figures *sum, const struct race_depend_figure
 static int keep(const struct replay_front *f, uint64_t started)
 {
 	struct replay_race_logs logs = {0};
+	int rc = 0;
 
 	(void)started;
 	replay_race_logs_read(f, &logs);
@@ -47,8 +52,12 @@ static int keep(const struct replay_front *f, uint64_t started)
 			add(&at_work->sum, &log->entry[k].depend);
 		}
 	}
+	if (at_work->processes && !at_work->sum.stopped && !at_work->sum.lost) {
+		rc = replay_memory_order_keep(f, &logs);
+		at_work->kept = !rc;
+	}
 	replay_race_logs_close(&logs);
-	return 0;
+	return rc < 0 ? replay_pass_cannot(f, rc) : 0;
 }
 
 static const struct replay_pass pass = {

@@ -16,9 +16,10 @@ struct replay_memory {
 	unsigned processes; /* found: that had threads; */
 	unsigned threads;   /* the threads of all of them; */
 	struct race_depend_figures sum;
+	bool kept; /* what a replay in parallel needs is in the trace (replay/memory-order.h) */
 };
 
-/* Fills what is found. 0, or the exit code after saying why not. */
+/* Fills what is found, and keeps it. 0, or the exit code after saying why not. */
 int replay_memory(const struct trace_run *run, struct replay_memory *memory)
 	__attribute__((warn_unused_result));
 

@@ -24,6 +24,7 @@
 #include "replay/alone.h"
 #include "replay/halt.h"
 #include "replay/log.h"
+#include "replay/memory-order.h"
 #include "replay/output.h"
 #include "replay/pass.h"
 #include "replay/trust.h"
@@ -298,6 +299,8 @@ int replay_run(struct replay_front *f)
 		signal(SIGINT, SIG_IGN);
 		signal(SIGQUIT, SIG_IGN);
 	}
+	if (!code && f->memory)
+		code = replay_memory_order_tell(f);
 	if (!code)
 		code = f->alone ? replay_alone_prepare(f) : ask_to_recover(f);
 	if (!code)

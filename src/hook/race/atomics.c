@@ -22,10 +22,10 @@ static bool by_table(void)
 	return &reprise_atomics != NULL;
 }
 
-/* Where dependences are looked for, it is an access like others. */
+/* Where dependences are looked for or obeyed, it is an access like others. */
 static void before(const volatile void *p, size_t n, bool write, int order)
 {
-	if (runtime_depends)
+	if (runtime_depends || runtime_obeys)
 		runtime_range((const void *)p, n, write, NULL);
 	else if (order >= RELEASE && !by_table())
 		reprise_race.release((const void *)p);
@@ -33,7 +33,8 @@ static void before(const volatile void *p, size_t n, bool write, int order)
 
 static void after(const volatile void *p, int order)
 {
-	if (order != RELAXED && order != RELEASE && !by_table() && !runtime_depends)
+	if (order != RELAXED && order != RELEASE && !by_table() && !runtime_depends &&
+	    !runtime_obeys)
 		reprise_race.acquire((const void *)p);
 }
 

@@ -2,9 +2,11 @@
 /*
  * Other engines in place of the histories, if the session asks for one: dependences
  * (race/depend.h), or RecPlay's segments (race/segments.h). Their figures are in the log, and what
- * they were when the process ended is what is read there.
+ * they were when the process ended is what is read there. Or nothing is looked for, and accesses
+ * are kept in an order (obey.c).
  */
 #include <fcntl.h>
+#include <string.h>
 
 #include "hook/race/runtime.h"
 #include "race/depend.h"
@@ -27,11 +29,25 @@ static char letter_of(int dir, const char *name)
 	return letter;
 }
 
-void runtime_engine_open(int dir)
+/* `what` in place of the first part of the log's name, "races-NNNN-K". */
+static const char *name_of(char *out, size_t room, const char *what, const char *log)
 {
-	char unit = letter_of(dir, RACE_LOG_MEMORY);
+	size_t n = strlen(what), tail = strlen(log) - 5 + 1;
+
+	if (n + tail > room)
+		return "";
+	memcpy(out, what, n);
+	memcpy(out + n, log + 5, tail);
+	return out;
+}
+
+void runtime_engine_open(int dir, const char *name, const struct hook_race_frames *frames)
+{
+	char unit = letter_of(dir, RACE_LOG_MEMORY), other[64];
 	struct race_log_entry *e;
 
+	if (runtime_obey_open(dir, name_of(other, sizeof(other), "order", name), frames))
+		return;
 	runtime_depends = unit != 0;
 	runtime_segments = !unit && !runtime_watches && letter_of(dir, RACE_LOG_BY_SEGMENTS);
 	if (!runtime_depends && !runtime_segments)
@@ -40,7 +56,8 @@ void runtime_engine_open(int dir)
 	if (!e)
 		return;
 	if (runtime_depends)
-		race_depend_start((unsigned)(unit - 'a'), &e->depend, NULL);
+		runtime_depends_open(dir, name_of(other, sizeof(other), "depends", name),
+				     (unsigned)(unit - 'a'), &e->depend, frames);
 	else
 		race_segments_start(&e->segments);
 	runtime_log_put(e, runtime_depends ? RACE_LOG_DEPEND : RACE_LOG_SEGMENTS);

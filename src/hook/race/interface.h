@@ -10,12 +10,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HOOK_RACE_VERSION 1
+#define HOOK_RACE_VERSION 2
 #define HOOK_RACE_NAME "reprise_race"
 
 struct hook_race_frames {
 	/* Return addresses of the calling thread, the one at `site` first; how many. */
 	unsigned (*walk)(const void *site, uint64_t *frame, unsigned most);
+	/* The calling thread does not do what it did; does not return. */
+	void (*diverged)(const char *expected, const char *found);
+	/*
+	 * The calling thread has read the same few words so many times in a row, and comes to read
+	 * one of them again. Other threads run now if it waited here for them. Also, with a large
+	 * number, where a thread stays until the run is over.
+	 */
+	void (*polls)(uint64_t times);
 };
 
 struct hook_race_table {
@@ -39,6 +47,10 @@ struct hook_race_table {
 	void *(*arrive)(const void *object, uint32_t count);
 	void (*leave)(const void *object, void *meeting);
 	void (*reset)(const void *address, size_t n);
+	/* Does it keep accesses in the order that S/order-NNNN-K has? NULL: it cannot. */
+	int (*obeys)(void);
+	/* The calling thread may wait for others from now on: what it did before is done. */
+	void (*passed)(void);
 };
 
 /*

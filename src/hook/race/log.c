@@ -22,7 +22,8 @@
 #define MOST_OF_A_SITE 512u
 
 static struct race_log *file;
-static uint64_t told[TOLD]; /* hashes */
+static struct race_log_entry *entry_of[RACE_MOST_THREADS]; /* of threads, by slot */
+static uint64_t told[TOLD];                                /* hashes */
 static struct {
 	const void *site;
 	uint32_t count;
@@ -117,7 +118,19 @@ void runtime_log_thread(const struct race_thread *t, const char *name)
 	e->side[0] =
 		(struct race_log_side){.slot = race_thread_slot(t), .clock = race_thread_clock(t)};
 	put_text(e, name);
+	if (runtime_depends) {
+		race_depend_count(t, &e->value);
+		entry_of[race_thread_slot(t)] = e;
+	}
 	runtime_log_put(e, RACE_LOG_THREAD);
+}
+
+void runtime_log_thread_end(const struct race_thread *t)
+{
+	struct race_log_entry *e = entry_of[race_thread_slot(t)];
+
+	if (e)
+		e->size = 1;
 }
 
 static uint64_t mix(uint64_t h, uint64_t x)

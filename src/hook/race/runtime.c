@@ -50,8 +50,12 @@ static int start(int dir, const char *name, const char *watch,
 	if (rc)
 		return rc;
 	runtime_watch_open(dir, watch, frames);
-	runtime_engine_open(dir);
+	runtime_engine_open(dir, name, frames);
 	runtime_log_modules();
+	if (runtime_obeys) {
+		runtime_self = runtime_obey_first();
+		return 0;
+	}
 	runtime_self = race_thread_first();
 	segment();
 	runtime_log_thread(runtime_self, "0");
@@ -67,6 +71,8 @@ static void *fork_child(const char *name)
 {
 	struct race_thread *t;
 
+	if (runtime_obeys)
+		return runtime_obey_fork(name);
 	segment();
 	t = race_stopped() ? NULL : race_thread_fork(runtime_self);
 	if (t)
@@ -90,8 +96,15 @@ static void end(void)
 
 	if (t == &nobody)
 		return;
+	if (runtime_obeys) {
+		runtime_obey_end();
+		runtime_self = &nobody;
+		return;
+	}
 	segment();
 	runtime_self = &nobody;
+	if (runtime_depends)
+		runtime_log_thread_end(t);
 	race_thread_end(t);
 	race_thread_detach(t);
 	runtime_log_stopped();
@@ -103,9 +116,19 @@ static void depend(const void *object)
 		race_depend_sync(runtime_self, object);
 }
 
-static void acquire(const void *object)
+/* True if the thread has nothing to do with histories and clocks. */
+static bool is_aside(const void *object, bool releases)
 {
 	if (runtime_self == &nobody)
+		return true;
+	if (runtime_obeys)
+		runtime_obey_sync(object, releases);
+	return runtime_obeys;
+}
+
+static void acquire(const void *object)
+{
+	if (is_aside(object, false))
 		return;
 	segment();
 	race_acquire(runtime_self, object);
@@ -114,7 +137,7 @@ static void acquire(const void *object)
 
 static void release(const void *object)
 {
-	if (runtime_self == &nobody)
+	if (is_aside(object, true))
 		return;
 	segment();
 	depend(object);
@@ -123,13 +146,13 @@ static void release(const void *object)
 
 static void forget(const void *object)
 {
-	if (runtime_self != &nobody)
+	if (runtime_self != &nobody && !runtime_obeys)
 		race_forget(object);
 }
 
 static void *arrive(const void *object, uint32_t count)
 {
-	if (runtime_self == &nobody)
+	if (is_aside(object, true))
 		return NULL;
 	segment();
 	depend(object);
@@ -138,7 +161,7 @@ static void *arrive(const void *object, uint32_t count)
 
 static void leave(const void *object, void *meeting)
 {
-	if (runtime_self == &nobody)
+	if (is_aside(object, false))
 		return;
 	segment();
 	race_barrier_leave(runtime_self, object, meeting);
@@ -147,11 +170,10 @@ static void leave(const void *object, void *meeting)
 
 static void reset(const void *address, size_t n)
 {
-	if (runtime_self == &nobody)
+	/* What comes before what is so whatever the memory is used for. */
+	if (runtime_self == &nobody || runtime_depends || runtime_obeys)
 		return;
-	if (runtime_depends)
-		race_depend_reset(runtime_self, (uintptr_t)address, n);
-	else if (runtime_segments)
+	if (runtime_segments)
 		race_segments_reset((uintptr_t)address, n);
 	else
 		race_reset(runtime_self, (uintptr_t)address, n);
@@ -164,6 +186,17 @@ void runtime_block(const void *p, size_t n, const void *site)
 	reset(p, n);
 	if (runtime_watches && site)
 		runtime_watch_block(p, n, site);
+}
+
+static int obeys(void)
+{
+	return runtime_obeys;
+}
+
+static void passed(void)
+{
+	if (runtime_obeys)
+		runtime_obey_passed();
 }
 
 extern const struct hook_race_table reprise_race;
@@ -181,4 +214,6 @@ RUNTIME_EXPORT const struct hook_race_table reprise_race = {
 	.arrive = arrive,
 	.leave = leave,
 	.reset = reset,
+	.obeys = obeys,
+	.passed = passed,
 };

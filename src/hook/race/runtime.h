@@ -25,6 +25,7 @@ int runtime_log_open(int dir, const char *name);
 void runtime_log_modules(void);
 void runtime_log_module(const char *name, uint64_t address, uint64_t end);
 void runtime_log_thread(const struct race_thread *t, const char *name);
+void runtime_log_thread_end(const struct race_thread *t);
 void runtime_log_race(const struct race_found *f);
 
 /* A new entry, which is whole with runtime_log_put(); NULL: no room. */
@@ -37,9 +38,32 @@ bool runtime_watch_open(int dir, const char *name, const struct hook_race_frames
 void runtime_watch_block(const void *p, size_t n, const void *site);
 extern bool runtime_watches;
 
-/* engines.c: others, if they are asked for. */
-void runtime_engine_open(int dir);
+/* engines.c: others, if they are asked for; `name` is that of the log. */
+void runtime_engine_open(int dir, const char *name, const struct hook_race_frames *frames);
 extern bool runtime_depends, runtime_segments;
+
+/* depends.c */
+struct race_depend_figures;
+void runtime_depends_open(int dir, const char *name, unsigned shift,
+			  struct race_depend_figures *figures,
+			  const struct hook_race_frames *frames);
+
+/* obey.c: accesses in a given order. False: there is none. */
+bool runtime_obey_open(int dir, const char *name, const struct hook_race_frames *frames);
+extern bool runtime_obeys;
+struct race_thread *runtime_obey_first(void);
+struct race_thread *runtime_obey_fork(const char *name);
+void runtime_obey_end(void);
+void runtime_obey_sync(const void *object, bool releases);
+void runtime_obey_passed(void);
+/* What the next n accesses have to wait for is done: the thread may look before it tells. */
+void runtime_obey_turn(unsigned n);
+
+static inline void runtime_turn(unsigned n)
+{
+	if (__builtin_expect(runtime_obeys, 0))
+		runtime_obey_turn(n);
+}
 
 /* runtime.c: memory becomes another's, or nobody's. */
 void runtime_block(const void *p, size_t n, const void *site);

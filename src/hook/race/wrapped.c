@@ -14,6 +14,8 @@
 #define SITE __builtin_return_address(0)
 #define READ(p, n) runtime_range(p, n, false, SITE)
 #define WRITE(p, n) runtime_range(p, n, true, SITE)
+/* Before a function that has to look at memory to know how much of it: so many accesses follow. */
+#define TURN(n) runtime_turn(n)
 
 extern const struct hook_race_table reprise_race;
 
@@ -48,6 +50,7 @@ WRAPPED(int, memcmp, const void *a, const void *b, size_t n)
 	const char *x = a, *y = b;
 	size_t same = 0;
 
+	TURN(n ? 2 : 0);
 	while (same < n && x[same] == y[same])
 		same++;
 	READ(a, same < n ? same + 1 : n);
@@ -57,24 +60,30 @@ WRAPPED(int, memcmp, const void *a, const void *b, size_t n)
 
 WRAPPED(void *, memchr, const void *p, int c, size_t n)
 {
-	char *found = memchr(p, c, n);
+	char *found;
 
+	TURN(n ? 1 : 0);
+	found = memchr(p, c, n);
 	READ(p, found ? (size_t)(found - (const char *)p) + 1 : n);
 	return found;
 }
 
 WRAPPED(size_t, strlen, const char *s)
 {
-	size_t n = strlen(s);
+	size_t n;
 
+	TURN(1);
+	n = strlen(s);
 	READ(s, n + 1);
 	return n;
 }
 
 WRAPPED(char *, strcpy, char *to, const char *from)
 {
-	size_t n = strlen(from) + 1;
+	size_t n;
 
+	TURN(2);
+	n = strlen(from) + 1;
 	READ(from, n);
 	WRITE(to, n);
 	return memcpy(to, from, n);
@@ -82,8 +91,10 @@ WRAPPED(char *, strcpy, char *to, const char *from)
 
 WRAPPED(char *, strncpy, char *to, const char *from, size_t n)
 {
-	size_t length = strnlen(from, n);
+	size_t length;
 
+	TURN(n ? 2 : 0);
+	length = strnlen(from, n);
 	READ(from, length < n ? length + 1 : n);
 	WRITE(to, n);
 	memcpy(to, from, length);
@@ -93,8 +104,11 @@ WRAPPED(char *, strncpy, char *to, const char *from, size_t n)
 
 WRAPPED(char *, strcat, char *to, const char *from)
 {
-	size_t has = strlen(to), n = strlen(from) + 1;
+	size_t has, n;
 
+	TURN(3);
+	has = strlen(to);
+	n = strlen(from) + 1;
 	READ(from, n);
 	READ(to, has + 1);
 	WRITE(to + has, n);
@@ -113,8 +127,10 @@ static size_t compared(const char *a, const char *b, size_t most)
 
 WRAPPED(int, strcmp, const char *a, const char *b)
 {
-	size_t n = compared(a, b, SIZE_MAX);
+	size_t n;
 
+	TURN(2);
+	n = compared(a, b, SIZE_MAX);
 	READ(a, n);
 	READ(b, n);
 	return strcmp(a, b);
@@ -122,8 +138,10 @@ WRAPPED(int, strcmp, const char *a, const char *b)
 
 WRAPPED(int, strncmp, const char *a, const char *b, size_t most)
 {
-	size_t n = compared(a, b, most);
+	size_t n;
 
+	TURN(most ? 2 : 0);
+	n = compared(a, b, most);
 	READ(a, n);
 	READ(b, n);
 	return strncmp(a, b, most);
@@ -131,14 +149,17 @@ WRAPPED(int, strncmp, const char *a, const char *b, size_t most)
 
 WRAPPED(char *, strchr, const char *s, int c)
 {
-	char *found = strchr(s, c);
+	char *found;
 
+	TURN(1);
+	found = strchr(s, c);
 	READ(s, found ? (size_t)(found - s) + 1 : strlen(s) + 1);
 	return found;
 }
 
 WRAPPED(char *, strrchr, const char *s, int c)
 {
+	TURN(1);
 	READ(s, strlen(s) + 1);
 	return strrchr(s, c);
 }
@@ -202,8 +223,10 @@ WRAPPED(void *, aligned_alloc, size_t align, size_t n)
 
 WRAPPED(char *, strdup, const char *s)
 {
-	char *p = strdup(s);
+	char *p;
 
+	TURN(1);
+	p = strdup(s);
 	READ(s, strlen(s) + 1);
 	if (p)
 		runtime_block(p, strlen(s) + 1, SITE);

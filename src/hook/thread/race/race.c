@@ -16,10 +16,12 @@
 #include "hook/common/process.h"
 #include "hook/thread/call/once.h"
 #include "hook/thread/evaluate/stacks.h"
+#include "hook/thread/serial/baton.h"
 
 #define STACK_ROOM (HEAP_GIB / 2) /* a stack of ours lies in one of these: life/stack.c */
 
 const struct hook_race_table *hook_race;
+bool hook_race_obeys;
 
 static const struct hook_sync_mode *below;
 
@@ -198,7 +200,33 @@ static unsigned walk(const void *site, uint64_t *frame, unsigned most)
 	return n;
 }
 
-static const struct hook_race_frames frames = {walk};
+static void differs(const char *expected, const char *found)
+{
+	hook_depth = 1;
+	hook_diverged(hook_thread_self(), "an access to memory", expected, found);
+}
+
+/* A thread that never made another operation waits, too, or computes: that is found out slowly. */
+#define POLLS_AT_END (1u << 20)
+
+static void polls(uint64_t times)
+{
+	struct hook_thread *t = hook_self;
+	int error = errno;
+
+	if (!t || hook_depth || !hook_baton_on ||
+	    (!hook_baton_parks_next(t) && times < POLLS_AT_END))
+		return;
+	hook_depth = HOOK_CLOSED;
+	if (hook_race_obeys)
+		hook_baton_park(t);
+	else
+		hook_baton_answer(t, HOOK_PROBE_WAITS);
+	hook_return_to(t, 0);
+	errno = error;
+}
+
+static const struct hook_race_frames frames = {walk, differs, polls};
 
 const struct hook_sync_mode *hook_race_start(const struct hook_sync_mode *mode)
 {
@@ -219,6 +247,7 @@ const struct hook_sync_mode *hook_race_start(const struct hook_sync_mode *mode)
 	close(dir);
 	below = mode;
 	hook_race = table;
+	hook_race_obeys = table->obeys && table->obeys();
 	return &race;
 }
 
@@ -227,6 +256,7 @@ void hook_race_stop(void)
 	if (hook_race)
 		hook_race->stop();
 	hook_race = NULL;
+	hook_race_obeys = false;
 }
 
 void hook_race_child(struct hook_thread *t)

@@ -17,6 +17,10 @@
 
 extern const struct hook_race_table *hook_race; /* NULL: nobody wants to know */
 
+/* It keeps accesses in their order: whatever is in an order only by turns need not wait for them.
+ */
+extern bool hook_race_obeys;
+
 /* The table of our Valgrind tool, if the program runs in it; else NULL. */
 const struct hook_race_table *hook_race_of_valgrind(void);
 
@@ -45,6 +49,12 @@ static inline void hook_race_forget(const void *object)
 {
 	if (__builtin_expect(hook_race != NULL, 0))
 		hook_race->forget(object);
+}
+
+static inline void hook_race_passed(void)
+{
+	if (__builtin_expect(hook_race_obeys, 0))
+		hook_race->passed();
 }
 
 static inline void *hook_race_arrive(const void *object, uint32_t count)

@@ -8,7 +8,9 @@
  * long and could not be probed, loses the baton to the first in the queue. The thief records such a
  * theft, and a message reports it. The robbed thread runs on beside the others until its next
  * point, in the recording and in the replay. Invariant: the thread that runs the program's code has
- * made the newest version, except for robbed threads.
+ * made the newest version, except for robbed threads. Where the runtime of a checked program keeps
+ * all accesses in their order (hook/race/obey.c), turns are read in replay, but nobody waits for
+ * them.
  */
 #include "hook/thread/serial/baton.h"
 
@@ -26,6 +28,7 @@
 #include "hook/kit/text.h"
 #include "hook/session/unseen.h"
 #include "hook/thread/life/stuck.h"
+#include "hook/thread/race/race.h"
 #include "hook/thread/sync/streams.h"
 #include "hook/thread/sync/wait.h"
 
@@ -320,9 +323,23 @@ bool hook_baton_is_due(void)
 	       __rdtsc() - baton.since > SLICE_CYCLES;
 }
 
+static void take_turn(struct hook_thread *t);
+
+/* Nobody is parked: what it waited for in a loop has come by itself. */
+static void run_on(struct hook_thread *t)
+{
+	hook_race_passed();
+	while (!t->passive && hook_baton_parks_next(t))
+		take_turn(t);
+}
+
 /* A version that a thief has overtaken is of no use to anybody. */
 static void replay_give(struct hook_thread *t)
 {
+	if (hook_race_obeys) {
+		run_on(t);
+		return;
+	}
 	hook_lock_take(&baton.locked);
 	if ((int32_t)(t->serial.baton - baton.version) > 0)
 		hook_sync_pass(&baton.version, t->serial.baton);
@@ -346,6 +363,20 @@ static void await_theft(struct hook_thread *t, uint32_t version)
 	t->wait.state = HOOK_THREAD_RUNS;
 }
 
+static void await_turn(struct hook_thread *t, const struct trace_sync_outcome *out)
+{
+	t->serial.turns = true;
+	if (out->code == TRACE_SYNC_BATON_STOLEN)
+		await_theft(t, out->version);
+	else
+		hook_sync_await(t, &baton.version, out->version - 1);
+	t->serial.turns = false;
+	hook_lock_take(&baton.locked);
+	baton.taken = out->version;
+	baton.owner = t;
+	hook_lock_give(&baton.locked);
+}
+
 static void take_turn(struct hook_thread *t)
 {
 	struct hook_sync_call c = {.op = SYNC_BATON, .site = t->mpi.site};
@@ -355,16 +386,8 @@ static void take_turn(struct hook_thread *t)
 	/* What follows its step has an order by the baton, which others may have to have first. */
 	hook_sync_let_go(t);
 	hook_sync_expect(t, &c, id, &out);
-	t->serial.turns = true;
-	if (out.code == TRACE_SYNC_BATON_STOLEN)
-		await_theft(t, out.version);
-	else
-		hook_sync_await(t, &baton.version, out.version - 1);
-	t->serial.turns = false;
-	hook_lock_take(&baton.locked);
-	baton.taken = out.version;
-	baton.owner = t;
-	hook_lock_give(&baton.locked);
+	if (!hook_race_obeys)
+		await_turn(t, &out);
 	t->serial.baton = out.version;
 	hook_sync_done(t, &c, id, &out);
 }
@@ -372,7 +395,8 @@ static void take_turn(struct hook_thread *t)
 void hook_baton_park(struct hook_thread *t)
 {
 	replay_give(t);
-	take_turn(t);
+	if (!hook_race_obeys)
+		take_turn(t);
 }
 
 /* Only if that is what it did next: it may be on its way to a point. */

@@ -14,6 +14,7 @@
 #include "hook/thread/atomic/atom.h"
 #include "hook/thread/call/real.h"
 #include "hook/thread/evaluate/account.h"
+#include "hook/thread/race/race.h"
 #include "hook/thread/serial/baton.h"
 #include "hook/thread/sync/quick.h"
 #include "hook/thread/sync/replay.h"
@@ -103,6 +104,8 @@ void hook_sync_close(struct hook_thread *t)
 		trace_sync_close(&t->record.sync);
 		return;
 	}
+	if (hook_race_obeys)
+		hook_baton_leave(t);
 	if (!t->passive && t->replay.sync_reader.ops < t->replay.sync_reader.total) {
 		hook_text_number(&out, (int64_t)t->replay.sync_reader.total);
 		hook_text_add(&out, " synchronisation operations");
