@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "cmd/gdb.h"
 #include "remote/gdb.h"
 #include "remote/serve.h"
 #include "replay/from.h"
@@ -44,6 +45,8 @@ static int run(int argc, char **argv)
 	struct replay_front f = {.or_force = ", or use --force", .patience = 30};
 	struct cmd_operands operands;
 	struct trace_run trace;
+	struct cmd_gdb_races races = {0};
+	struct remote_known known = {.race = cmd_gdb_race, .context = &races};
 	unsigned rank;
 	int code = cmd_options_read(&cmd_gdb_target, argc, argv, &w, &operands);
 
@@ -55,6 +58,7 @@ static int run(int argc, char **argv)
 		return code;
 	f.force = w.force;
 	f.run = &trace;
+	races.trace = trace.dir.path;
 	f.ranks = trace.ranks;
 	code = replay_check(&f);
 	rank = (unsigned)strtoul(operands.first ? operands.first : "0", NULL, 10);
@@ -66,7 +70,8 @@ static int run(int argc, char **argv)
 	if (!code && replay_from_is_mpi(&trace))
 		code = replay_from_alone(&f, rank);
 	if (!code)
-		code = remote_serve(&f, rank, (int)w.print);
+		code = remote_serve(&f, rank, (int)w.print, &known);
+	cmd_gdb_races_close(&races);
 	trace_run_close(&trace);
 	if (code && w.tell)
 		dprintf((int)w.tell, "%d\n", code);

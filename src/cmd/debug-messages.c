@@ -20,14 +20,6 @@
 #define OTHERS 8 /* messages that could have come, shown */
 #define TOP 10
 
-/* A message as it was sent. */
-struct sent {
-	unsigned rank;
-	uint32_t thread, site;
-	uint64_t number, bytes;
-	int32_t tag;
-};
-
 /* The last receive of a rank so far. */
 struct got {
 	unsigned rank;
@@ -36,13 +28,13 @@ struct got {
 	uint32_t index;
 	uint16_t call;
 	uint32_t thread, site;
-	struct sent message;
+	struct graph_finding_message message;
 };
 
 /* Pairs of all receives of that rank: which of them is asked for is known at the end. */
 struct pair {
 	uint32_t index;
-	struct sent other;
+	struct graph_finding_message other;
 };
 
 struct asked {
@@ -50,16 +42,6 @@ struct asked {
 	struct pair *pair;
 	size_t pairs;
 };
-
-static struct sent sent_of(const struct graph_message *m)
-{
-	return (struct sent){.rank = m->channel->lane->sender,
-			     .thread = m->thread,
-			     .site = m->site,
-			     .number = m->number,
-			     .bytes = m->bytes,
-			     .tag = m->channel->tag};
-}
 
 static void note_received(void *context, const struct graph_event *event,
 			  const struct graph_receive *r, const struct graph_message *m)
@@ -73,7 +55,7 @@ static void note_received(void *context, const struct graph_event *event,
 	g->call = event->event->call;
 	g->thread = event->thread;
 	g->site = event->event->site;
-	g->message = sent_of(m);
+	g->message = cmd_graph_sent(m);
 }
 
 static void note_race(void *context, unsigned rank, const struct graph_racer *r,
@@ -84,18 +66,7 @@ static void note_race(void *context, unsigned rank, const struct graph_racer *r,
 	if (rank != a->got.rank)
 		return;
 	a->pair = rp_widen(a->pair, a->pairs, a->pairs + 1, sizeof(*a->pair));
-	a->pair[a->pairs++] = (struct pair){r->index, sent_of(m)};
-}
-
-static char *sent_text(struct cmd_graph *graph, const struct sent *s)
-{
-	char *at = cmd_graph_position(graph, s->rank, s->thread, s->number);
-	char *text = rp_format("from rank %u, tag %" PRId32 ", %" PRIu64 " bytes, sent at %s (%s)",
-			       s->rank, s->tag, s->bytes,
-			       cmd_graph_place(graph, s->rank, s->thread, s->site), at);
-
-	free(at);
-	return text;
+	a->pair[a->pairs++] = (struct pair){r->index, cmd_graph_sent(m)};
 }
 
 /* What it held, as the log has it; the caller frees. */
@@ -125,7 +96,7 @@ static char *got_text(const struct cmd_debug *d, struct cmd_graph *graph, const 
 
 	if (!g->number)
 		return rp_strdup("has received no message so far");
-	from = sent_text(graph, &g->message);
+	from = cmd_graph_message(graph, &g->message);
 	at = cmd_graph_position(graph, g->rank, g->thread, g->number);
 	contents =
 		contents_of(d, g, graph->source.thread(graph->source.context, g->rank, g->thread));
@@ -139,7 +110,7 @@ static char *got_text(const struct cmd_debug *d, struct cmd_graph *graph, const 
 
 		if (a->pair[i].index != g->index || others++ >= OTHERS)
 			continue;
-		other = sent_text(graph, &a->pair[i].other);
+		other = cmd_graph_message(graph, &a->pair[i].other);
 		longer = rp_format("%s  could have come instead: %s\n", text, other);
 		free(text);
 		free(other);
@@ -195,12 +166,12 @@ static void add_line(struct queues *q, unsigned rank, char *line)
 
 static void note_on_its_way(struct queues *q, unsigned receiver, const struct graph_message *m)
 {
-	struct sent s = sent_of(m);
+	struct graph_finding_message s = cmd_graph_sent(m);
 	char *text;
 
 	if (s.number > q->done[s.rank])
 		return;
-	text = sent_text(q->graph, &s);
+	text = cmd_graph_message(q->graph, &s);
 	add_line(q, receiver, rp_format("on its way %s", text));
 	free(text);
 }

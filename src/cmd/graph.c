@@ -112,3 +112,24 @@ char *cmd_graph_position(const struct cmd_graph *g, unsigned rank, uint32_t thre
 		return rp_format("%u@%" PRIu64, rank, number);
 	return rp_format("%u.%s@%" PRIu64, rank, name, number);
 }
+
+struct graph_finding_message cmd_graph_sent(const struct graph_message *m)
+{
+	return (struct graph_finding_message){.rank = m->channel->lane->sender,
+					      .thread = m->thread,
+					      .site = m->site,
+					      .number = m->number,
+					      .tag = m->channel->tag,
+					      .bytes = m->bytes};
+}
+
+char *cmd_graph_message(struct cmd_graph *g, const struct graph_finding_message *m)
+{
+	char *at = cmd_graph_position(g, m->rank, m->thread, m->number);
+	char *text = rp_format("from rank %u, tag %" PRId32 ", %" PRIu64 " bytes, sent at %s (%s)",
+			       m->rank, m->tag, m->bytes,
+			       cmd_graph_place(g, m->rank, m->thread, m->site), at);
+
+	free(at);
+	return text;
+}

@@ -7,6 +7,8 @@
 #define CMD_GRAPH_H
 
 #include "base/map.h"
+#include "graph/match.h"
+#include "graph/report.h"
 #include "graph/source.h"
 #include "trace/run.h"
 
@@ -36,5 +38,9 @@ char **cmd_graph_stack(struct cmd_graph *g, unsigned rank, uint32_t thread, uint
 /* "3@1042", "3.0.1@17"; the caller frees. */
 char *cmd_graph_position(const struct cmd_graph *g, unsigned rank, uint32_t thread,
 			 uint64_t number);
+
+/* A message as its sender knows it; "from rank 1, tag 7, 4 bytes, sent at …", the caller frees. */
+struct graph_finding_message cmd_graph_sent(const struct graph_message *m);
+char *cmd_graph_message(struct cmd_graph *g, const struct graph_finding_message *m);
 
 #endif

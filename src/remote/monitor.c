@@ -166,6 +166,8 @@ char *remote_monitor(struct remote_server *s, const char *words)
 		return remote_recorded_events(s);
 	if (strcmp(words, "msg") == 0)
 		return remote_recorded_message(s);
+	if (strcmp(words, "race") == 0)
+		return remote_recorded_race(s);
 	if (strncmp(words, "break ", 6) == 0)
 		return stop_at(s, words + 6);
 	if (strcmp(words, "delete") == 0)
@@ -176,6 +178,7 @@ char *remote_monitor(struct remote_server *s, const char *words)
 		"monitor back           goes to where it was before the last goto\n"
 		"monitor events         what is recorded about here\n"
 		"monitor msg            the message that the rank got last, and what it held\n"
+		"monitor race           which receive could have got another message, and which\n"
 		"monitor break POINT    stops at RANK@EVENT, in both directions\n"
 		"monitor delete         and does not any more\n");
 }

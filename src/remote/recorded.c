@@ -2,16 +2,23 @@
 /* What the recording and the log of the rank say about the place where it is. */
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "remote/serve.h"
+#include "replay/evaluate.h"
+#include "replay/from.h"
 #include "replay/log.h"
 #include "trace/words.h"
 
 #define BEFORE 3
 #define AFTER 6
+#define NAP_US 10000
+#define ALIVE 500 /* naps; a debugger that hears nothing gives up after a minute */
 
 static void add(char **text, char *more)
 {
@@ -95,4 +102,56 @@ char *remote_recorded_message(const struct remote_server *s)
 	}
 	trace_log_close(&reader);
 	return text;
+}
+
+/* In a process of its own: standard input and output are the debugger's. */
+static pid_t begin_evaluation(const struct replay_front *f)
+{
+	struct replay_evaluate how = {.force = f->force};
+	pid_t pid = fork();
+	int null;
+
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	signal(SIGPIPE, SIG_DFL);
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	dup2(null, STDIN_FILENO);
+	dup2(null, STDOUT_FILENO);
+	_exit(replay_evaluate(f->run->dir.path, &how));
+}
+
+static bool evaluate(struct remote_server *s)
+{
+	pid_t pid = begin_evaluation(s->travel.front);
+	int status = -1;
+
+	for (unsigned naps = 1; pid > 0 && waitpid(pid, &status, WNOHANG) == 0; naps++) {
+		usleep(NAP_US);
+		if (naps % ALIVE == 0)
+			remote_packet_show(&s->link, ".", 1);
+		if (remote_packet_interrupts(&s->link))
+			kill(pid, SIGTERM);
+	}
+	s->link.interrupted = false;
+	return pid > 0 && status == 0;
+}
+
+char *remote_recorded_race(struct remote_server *s)
+{
+	const struct replay_slot *slot = s->travel.slot;
+	const struct trace_run *run = s->travel.front->run;
+	struct replay_evaluation known;
+	char *text;
+
+	if (!replay_from_is_mpi(run))
+		return rp_strdup("without MPI there is no race of messages\n");
+	if (!replay_evaluation_read(run, &known) && !evaluate(s))
+		return rp_strdup("the run cannot be evaluated\n");
+	text = s->known->race(s->known->context, rank_of(s)->rank, slot->events >> 1,
+			      slot->events & 1);
+	if (*text)
+		return text;
+	free(text);
+	return rp_strdup("the events of the run cannot be read\n");
 }

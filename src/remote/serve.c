@@ -435,7 +435,7 @@ static void answer(struct remote_server *s, const char *p, size_t n)
 	}
 }
 
-int remote_serve(struct replay_front *f, size_t rank, int print)
+int remote_serve(struct replay_front *f, size_t rank, int print, const struct remote_known *known)
 {
 	struct remote_server *s = rp_alloc(1, sizeof(*s));
 	char *packet;
@@ -446,6 +446,7 @@ int remote_serve(struct replay_front *f, size_t rank, int print)
 	s->link.in = STDIN_FILENO;
 	s->link.out = STDOUT_FILENO;
 	s->print = print;
+	s->known = known;
 	s->travel.front = f;
 	s->travel.one = rank;
 	s->travel.live.memory = -1;

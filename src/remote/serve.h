@@ -13,6 +13,7 @@
 struct remote_server {
 	struct remote_link link;
 	struct remote_travel travel;
+	const struct remote_known *known;
 	int print;
 	unsigned general; /* thread of the packets that look */
 	char *description;
@@ -23,11 +24,18 @@ struct remote_server {
 	char stopped[256]; /* the last answer, to be given again */
 };
 
+/* What the events of the whole run tell, by whoever starts the server. */
+struct remote_known {
+	/* The races of the rank that are nearest to an event of its; the caller frees. */
+	char *(*race)(void *context, unsigned rank, uint64_t event, bool inside);
+	void *context;
+};
+
 /*
  * Serves until the debugger goes, on standard input and output. What the program prints goes to
  * that descriptor, or if it is 0 to the debugger. 0, or the exit code after saying why.
  */
-int remote_serve(struct replay_front *f, size_t rank, int print);
+int remote_serve(struct replay_front *f, size_t rank, int print, const struct remote_known *known);
 
 /* resume.c: true if the packet was one of these. */
 bool remote_resume(struct remote_server *s, const char *packet);
@@ -37,6 +45,8 @@ void remote_resume_tell(struct remote_server *s, const struct remote_stop *stop)
 /* recorded.c: records about where it is, and the message that it got last. The same. */
 char *remote_recorded_events(const struct remote_server *s);
 char *remote_recorded_message(const struct remote_server *s);
+/* The same of races; the run is evaluated first if it is not. */
+char *remote_recorded_race(struct remote_server *s);
 
 /* monitor.c: the text to be shown; it has to be freed. */
 char *remote_monitor(struct remote_server *s, const char *words);
