@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
-# A page of doc/guide, played: its commands are run one after the other, and print what the page shows.
+# A page of doc/guide, played at a terminal: its commands are run one after the other, lines behind a debugger's prompt are
+# typed there, and all print what the page shows.
 # shellcheck disable=SC2034
 SECONDS_EACH=150
 
@@ -33,6 +34,8 @@ interrupted() {
 	finish out "$JOB"
 }
 
+prompt='^\((gdb|reprise [^)]*)\) '
+
 # Times and sizes differ from run to run.
 settled() {
 	sed -E 's/[0-9.]+ s, [0-9.]+ [KM]iB/T/; s/ +$//' "$1"
@@ -41,7 +44,7 @@ settled() {
 # check_output: each line of `expected` is a line of `shown`, in this order; a line that ends in […] is a beginning
 check_output() {
 	awk 'BEGIN { n = at = 0 }
-		NR == FNR { want[n++] = $0; next }
+		FILENAME == ARGV[1] { want[n++] = $0; next }
 		at < n { while (at < n && want[at] ~ /^\[…\]$/) at++
 			if (at < n) { w = want[at]
 				if (sub(/ ?\[…\]$/, "", w) ? index($0, w) == 1 : $0 == w) at++ } }
@@ -60,7 +63,8 @@ play_one() {
 		read -r -a words <<<"$command"
 		interrupted "${words[@]}"
 	else
-		run out bash -c "$command"
+		sed -nE "s/$prompt//p" expected >typed
+		run out python3 "$TESTS/e2e/guide/terminal.py" typed bash -c "$command"
 	fi
 	cat out.out out.err >shown
 	check_output
