@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Threads that work for a while and then take turns, so long that somebody can come and hold one of
- * them meanwhile; `turns` and `sum` are there to be looked at.
+ * them meanwhile; `turns` and `sum` are there to be looked at. A thread whose number is in `kept`
+ * (from 1) works for ever.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -9,13 +10,15 @@
 
 #define THREADS 3
 
-volatile unsigned int turns, sum;
+volatile unsigned int turns, sum, kept;
 static int rounds;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t passed = PTHREAD_COND_INITIALIZER;
 
 static unsigned int work(unsigned int x)
 {
+	while (kept == x + 1)
+		continue;
 	for (int i = 0; i < 10000000; i++)
 		x = x * 1664525 + 1013904223;
 	return x;
