@@ -25,7 +25,7 @@
 
 /*
  * Files are those of this machine. Signals of ours, and functions of ours that nobody wants to step
- * into. gdb does not ask for registers again after a "monitor" that has gone elsewhere.
+ * into. gdb does not ask for registers and stacks again after a "monitor" that has gone elsewhere.
  */
 const char remote_gdb_first[] = "set sysroot /\n"
 				"set remotetimeout 60\n"
@@ -33,6 +33,7 @@ const char remote_gdb_first[] = "set sysroot /\n"
 				"pipe skip -gfi */src/hook/* | cat >/dev/null\n"
 				"define hookpost-monitor\n"
 				"pipe maintenance flush register-cache | cat >/dev/null\n"
+				"pipe maintenance flush dcache | cat >/dev/null\n"
 				"end\n";
 
 /* Frames of ours and of MPI are inside of the program's. */
