@@ -20,6 +20,9 @@
  * S/checkpoint asks them to take images below S/ckpt and to log what they receive below S/log, in
  * lines "key=value": every (nanoseconds), patient (1: wait until an image is written),
  * budget (bytes for the images of a rank).
+ * S/ckpt/rank-NNNN/at, if it is there, names the events before which images are taken, one in a
+ * line, in the place of `every`.
+ * S/live has what ranks that are restarted together send to each other (trace/live.h).
  * S/races asks checked programs for data that raced (race/log.h).
  * S/halt-NNNN says where threads of the rank halt, in lines "thread first second …": before that
  * event (without MPI, operation of threads), and, once the slot says so, before the second. S/all
@@ -60,6 +63,8 @@ enum replay_state {
 #define REPLAY_BY_HELPER 2
 /* Its recording stopped by itself. Set by the front. */
 #define REPLAY_STOPPED 4
+/* What it sends goes to S/live (trace/live.h). Set by the front. */
+#define REPLAY_LIVE 8
 
 /* Before main; before what S/halt-NNNN names, events or operations; nowhere, but a debugger may
    come; and before the process exits, until S/all. */

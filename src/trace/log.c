@@ -12,9 +12,14 @@
 #define HEAD_BYTES (1 + 8 * RP_VARINT_MAX)
 #define PIECE (64u << 10) /* that may be reserved at once */
 
+static bool is_message(uint32_t kind)
+{
+	return kind == TRACE_LOG_MESSAGE || kind == TRACE_LOG_LIVE;
+}
+
 static bool has_status(uint32_t kind)
 {
-	return kind == TRACE_LOG_MESSAGE || kind == TRACE_LOG_PROBE;
+	return is_message(kind) || kind == TRACE_LOG_PROBE;
 }
 
 static bool has_index(uint32_t kind)
@@ -51,7 +56,7 @@ int trace_log_create(struct trace_log_writer *w, int dirfd, const char *name, ui
 int trace_log_put(struct trace_log_writer *w, const struct trace_log_rec *rec)
 {
 	bool status = has_status(rec->kind);
-	bool cut = rec->kind == TRACE_LOG_MESSAGE && rec->bytes != rec->count;
+	bool cut = is_message(rec->kind) && rec->bytes != rec->count;
 	uint8_t head[HEAD_BYTES];
 	size_t n = 0;
 	int rc;
@@ -142,7 +147,7 @@ static void read_head(struct rp_varints *c, uint64_t event, struct trace_log_rec
 		rec->tag = get_int(c);
 		rec->count = rp_varints_next(c);
 	}
-	if (rec->kind == TRACE_LOG_MESSAGE && !(first & TRACE_LOG_CUT))
+	if (is_message(rec->kind) && !(first & TRACE_LOG_CUT))
 		rec->bytes = rec->count;
 	else if (has_bytes(rec->kind))
 		rec->bytes = rp_varints_next(c);

@@ -25,7 +25,8 @@ enum trace_log_kind {
 	TRACE_LOG_ERROR = 6,   /* a call failed: error, and which of its event (index) */
 	TRACE_LOG_SENT = 7,    /* a send that was completed with an error; index as before */
 	TRACE_LOG_FREED = 8, /* what a receive took that the program had freed: the index-th such */
-	TRACE_LOG_KINDS = 9,
+	TRACE_LOG_LIVE = 9,  /* a MESSAGE with zeros for contents: it is sent again, trace/live.h */
+	TRACE_LOG_KINDS = 10,
 };
 
 enum {
@@ -41,8 +42,8 @@ struct trace_log_rec {
 	uint32_t index; /* ERROR, SENT: which answer of the event */
 	int32_t error;  /* MPI's code, 0 for none */
 	bool cancelled, gone;
-	int32_t source, tag; /* MESSAGE, PROBE: as the status has them */
-	uint64_t count;      /* MESSAGE, PROBE: bytes, as the status has them */
+	int32_t source, tag; /* MESSAGE, LIVE, PROBE: as the status has them */
+	uint64_t count;      /* MESSAGE, LIVE, PROBE: bytes, as the status has them */
 	uint64_t bytes;      /* contents */
 	const uint8_t *data; /* reader: where they are */
 };

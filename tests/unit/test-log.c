@@ -26,6 +26,12 @@ static const struct trace_log_rec records[] = {
 	{.kind = TRACE_LOG_NUMBERS, .event = 1ull << 33, .bytes = 4},
 	{.kind = TRACE_LOG_ERROR, .event = 1ull << 34, .index = 3, .error = 1 << 30},
 	{.kind = TRACE_LOG_FREED, .event = 1ull << 34, .index = 2, .bytes = 11},
+	{.kind = TRACE_LOG_LIVE,
+	 .event = 1ull << 34,
+	 .source = 1,
+	 .tag = 5,
+	 .count = 7,
+	 .bytes = 7},
 	{.kind = TRACE_LOG_SENT, .event = 1ull << 34, .index = 70000, .error = 17, .gone = true},
 };
 #define RECORDS (sizeof(records) / sizeof(records[0]))

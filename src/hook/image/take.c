@@ -21,6 +21,7 @@
 
 #define AGAIN_NS 20000000ull /* until it is tried again, where it was not possible */
 #define CHAIN 64             /* after so many images there is one with all pages */
+#define PLACES_BYTES 32768   /* of S/ckpt/rank-NNNN/at */
 
 /* A rank of MPI can be restored where its log can serve it, and not at any time. */
 #ifdef HOOK_FLAVOUR_PLAIN
@@ -33,7 +34,9 @@ struct hook_image hook_image;
 
 static struct {
 	uint64_t began, every;
-	uint64_t due; /* when the next one is; UINT64_MAX: never, or one is being taken */
+	uint64_t due;   /* when the next one is; UINT64_MAX: never, or one is being taken */
+	uint64_t place; /* the event of the main thread at which it is; 0: any; UINT64_MAX: none */
+	char *places;   /* the events to come, as text */
 	uint32_t number;
 	uint32_t good;    /* the last one that is whole, or 0 */
 	int writer;       /* the child that writes the last one, or 0 */
@@ -283,12 +286,32 @@ void hook_image_finish(void)
 		leave_word("length", length);
 }
 
+/* The next of the places behind the event that the main thread is at. */
+static void find_place(void)
+{
+	uint64_t at = images.main->replay.events;
+
+	if (!images.places)
+		return;
+	do {
+		images.place = strtoull(images.places, &images.places, 10);
+	} while (images.place && images.place <= at);
+	if (!images.place)
+		images.place = UINT64_MAX;
+}
+
+static bool is_at_place(const struct hook_thread *t)
+{
+	return !images.place || (t == images.main && t->replay.events >= images.place);
+}
+
 /* Until the next one; where there was none, twice as long as before. */
 static uint64_t until_next(void)
 {
 	if (!hook_image.why[0]) {
 		images.failing = 0;
-		return images.every;
+		find_place();
+		return images.place ? 0 : images.every;
 	}
 	images.failing = images.failing ? 2 * images.failing : AGAIN_NS;
 	return images.failing;
@@ -297,9 +320,13 @@ static uint64_t until_next(void)
 /* At a point of the program where one may be due. */
 static void at_point(struct hook_thread *t)
 {
-	uint64_t due = __atomic_load_n(&images.due, __ATOMIC_RELAXED), at = hook_park_now();
+	uint64_t due, at;
 	bool restored = false;
 
+	if (!is_at_place(t))
+		return;
+	due = __atomic_load_n(&images.due, __ATOMIC_RELAXED);
+	at = hook_park_now();
 	if (at < due || t->passive || hook_process.ended ||
 	    !__atomic_compare_exchange_n(&images.due, &due, UINT64_MAX, false, __ATOMIC_ACQUIRE,
 					 __ATOMIC_RELAXED))
@@ -384,6 +411,21 @@ static void read_wishes(void)
 	images.oldest = 1;
 }
 
+/* Images may be wanted at certain events. */
+static void read_places(void)
+{
+	static char text[PLACES_BYTES];
+	char path[1100];
+
+	images.place = 0;
+	images.places = NULL;
+	hook_image_path(path, sizeof(path), "at");
+	if (raw_slurp(path, text, sizeof(text)) < 0)
+		return;
+	images.places = text;
+	find_place();
+}
+
 /* The process is one of its own, and the image it began with is there to be based on. */
 void hook_image_go_on(void)
 {
@@ -397,8 +439,9 @@ void hook_image_go_on(void)
 	images.began = at - hook_image.head.elapsed;
 	images.told = false;
 	hook_signal_image = NULL;
+	read_places();
 	if (images.every) {
-		images.due = at + images.every;
+		images.due = images.place ? 0 : at + images.every;
 		hook_signal_image = at_point;
 	}
 	hook_points = hook_signals || images.every;

@@ -127,32 +127,49 @@ static struct hook_block skip(const struct hook_block *b, const struct layout *l
 	return rest;
 }
 
-void hook_block_write(struct hook_log *log, const struct hook_block *b)
+/* True: what is in memory is what a message holds. Named types are the same for all. */
+static bool is_as_it_is(const struct hook_block *b, const struct layout *l, bool packed)
+{
+	return l->dense && (!packed || hook_type_is_named(b->type));
+}
+
+void hook_block_each(const struct hook_block *b, bool packed, hook_block_piece *piece,
+		     void *context)
 {
 	struct layout l = layout_of(b->type);
 	struct hook_block rest = *b;
 
 	if (b->count <= 0 || l.size <= 0)
 		return;
-	if (l.dense) {
-		hook_log_contents(log, b->buf, (size_t)(b->count * l.size));
+	if (is_as_it_is(b, &l, packed)) {
+		piece(context, b->buf, (size_t)(b->count * l.size));
 		return;
 	}
 	while (rest.count > 0) {
 		MPI_Count n = piece_of(&l, rest.count);
 		int room = (int)(n * l.size);
-		void *packed = hook_mpi_scratch(hook_self, SCRATCH, (size_t)room);
+		void *scratch = hook_mpi_scratch(hook_self, SCRATCH, (size_t)room);
 
-		if (!packed)
+		if (!scratch)
 			hook_failed(hook_self, "out of memory for the log");
-		if (move(&rest, n, packed, room, true) != room)
+		if (move(&rest, n, scratch, room, true) != room)
 			hook_failed(hook_self, "MPI packs a message otherwise than by its size");
-		hook_log_contents(log, packed, (size_t)room);
+		piece(context, scratch, (size_t)room);
 		rest = skip(&rest, &l, n);
 	}
 }
 
-uint64_t hook_block_read(const struct hook_block *b, const uint8_t *from, uint64_t there)
+static void write_piece(void *log, const void *bytes, size_t n)
+{
+	hook_log_contents(log, bytes, n);
+}
+
+void hook_block_write(struct hook_log *log, const struct hook_block *b)
+{
+	hook_block_each(b, false, write_piece, log);
+}
+
+static uint64_t put(const struct hook_block *b, const uint8_t *from, uint64_t there, bool packed)
 {
 	struct layout l = layout_of(b->type);
 	struct hook_block rest = *b;
@@ -160,7 +177,7 @@ uint64_t hook_block_read(const struct hook_block *b, const uint8_t *from, uint64
 
 	if (bytes > there)
 		hook_failed(hook_self, "the log has less than the program wants to receive here");
-	if (l.dense && bytes) {
+	if (bytes && is_as_it_is(b, &l, packed)) {
 		memcpy(b->buf, from, bytes);
 		return bytes;
 	}
@@ -173,4 +190,14 @@ uint64_t hook_block_read(const struct hook_block *b, const uint8_t *from, uint64
 		rest = skip(&rest, &l, n);
 	}
 	return bytes;
+}
+
+uint64_t hook_block_read(const struct hook_block *b, const uint8_t *from, uint64_t there)
+{
+	return put(b, from, there, false);
+}
+
+void hook_block_unpack(const struct hook_block *b, const uint8_t *from, uint64_t there)
+{
+	put(b, from, there, true);
 }

@@ -64,6 +64,15 @@ uint64_t hook_block_bytes(const struct hook_block *b);
 void hook_block_write(struct hook_log *log, const struct hook_block *b);
 /* From the contents; how many bytes of them it took. */
 uint64_t hook_block_read(const struct hook_block *b, const uint8_t *from, uint64_t there);
+/*
+ * Its contents, piece by piece: as the log has them, or `packed` in the order of the type, which is
+ * the same for sender and receiver.
+ */
+typedef void hook_block_piece(void *context, const void *bytes, size_t n);
+void hook_block_each(const struct hook_block *b, bool packed, hook_block_piece *piece,
+		     void *context);
+/* From what was packed so. */
+void hook_block_unpack(const struct hook_block *b, const uint8_t *from, uint64_t there);
 /* The part of a receive's place that so many bytes are in. */
 struct hook_block hook_block_part(const struct hook_block *b, uint64_t bytes);
 /* A type of ours like it, which stays when the program frees its own; MPI_Type_free ends it. */
@@ -104,6 +113,7 @@ enum {
 struct hook_want {
 	struct hook_entry entry;
 	uint32_t flags;
+	int dest; /* of a prepared send, whose block is what it sends */
 	MPI_Comm comm;
 	struct hook_block block;
 	struct hook_result result;
@@ -124,7 +134,7 @@ void hook_want_drop(uint32_t index);
 /* A receive into `b`, posted or prepared. */
 void hook_want_message(MPI_Request handle, uint32_t flags, const struct hook_block *b,
 		       MPI_Comm comm);
-void hook_want_send(MPI_Request handle, uint32_t flags, MPI_Comm comm);
+void hook_want_send(MPI_Request handle, const struct hook_mpi_send *o);
 void hook_want_result(MPI_Request handle, uint32_t flags, struct hook_result *r, MPI_Comm comm);
 uint32_t hook_wants_count(void);
 

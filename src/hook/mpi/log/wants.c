@@ -103,10 +103,22 @@ void hook_want_message(MPI_Request handle, uint32_t flags, const struct hook_blo
 	hook_wants_unlock();
 }
 
-void hook_want_send(MPI_Request handle, uint32_t flags, MPI_Comm comm)
+/* Only one that is prepared has something to send later. */
+void hook_want_send(MPI_Request handle, const struct hook_mpi_send *o)
 {
+	struct hook_block b = {(void *)(uintptr_t)o->buf, o->count, o->type};
+	uint32_t flags = hook_want_flags(o->post) | HOOK_WANT_SEND;
+	struct hook_want *w;
+
+	if (o->post == HOOK_PREPARED && !hook_type_is_named(b.type)) {
+		hook_type_keep(&b.type);
+		flags |= HOOK_WANT_KEPT;
+	}
 	hook_wants_lock();
-	hook_want_add(handle, flags | HOOK_WANT_SEND)->comm = comm;
+	w = hook_want_add(handle, flags);
+	w->block = b;
+	w->dest = o->dest;
+	w->comm = o->comm;
 	hook_wants_unlock();
 }
 

@@ -26,6 +26,21 @@ const struct recover_comm *recover_comm(MPI_Comm handle)
 	return c;
 }
 
+int recover_world_rank(MPI_Comm comm, int peer)
+{
+	const struct recover_comm *c = recover_comm(comm);
+
+	if (peer < 0)
+		return -1;
+	if (!c)
+		return comm == MPI_COMM_WORLD  ? peer
+		       : comm == MPI_COMM_SELF ? (int)hook_process.rank
+					       : -1;
+	if (peer >= (c->remote ? c->remote : c->size))
+		return -1;
+	return c->number[c->remote ? c->size + peer : peer];
+}
+
 static struct recover_comm *add(MPI_Comm handle, int numbers)
 {
 	struct recover_comm *c;

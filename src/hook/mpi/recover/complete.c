@@ -173,6 +173,8 @@ static int recover_start(const struct hook_mpi_start *o)
 		if (w)
 			w->flags |= HOOK_WANT_ACTIVE;
 		hook_wants_unlock();
+		if (w && w->flags & HOOK_WANT_SEND)
+			recover_live_send(log, &w->block, w->dest, w->comm);
 		if (!w)
 			rc = hook_mpi_real.Start(&o->requests[i]);
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Messages of a rank alone: what is sent goes nowhere, what is received comes from the log.
+ * Messages of a rank alone: what is sent goes nowhere, what is received comes from the log. Ranks
+ * that are restarted together may have to send again what the log does not have (live.c).
  * Invariant: each answer that the log was written for is taken once, by the same call of the same
  * event; where the log has something else the replay ends, it never guesses.
  */
@@ -65,14 +66,18 @@ void recover_status(MPI_Status *status, const struct trace_log_rec *rec)
 
 int recover_message(struct hook_log *log, const struct hook_block *b, MPI_Status *status)
 {
-	struct trace_log_rec rec = hook_log_take(log, TRACE_LOG_MESSAGE);
+	bool live = recover_live_is_next(log);
+	struct trace_log_rec rec = hook_log_take(log, live ? TRACE_LOG_LIVE : TRACE_LOG_MESSAGE);
 	struct hook_block part = hook_block_part(b, rec.count);
 
 	hook_log_answer(log);
 	log->gone = rec.gone;
 	if (hook_block_bytes(&part) != rec.bytes)
 		hook_failed(hook_self, "the log has a message that does not fit here");
-	hook_block_read(&part, rec.data, rec.bytes);
+	if (live)
+		recover_live_take(log, &rec, &part);
+	else
+		hook_block_read(&part, rec.data, rec.bytes);
 	if (!rec.error || rec.count)
 		recover_status(status, &rec);
 	return rec.error;
@@ -87,15 +92,20 @@ void recover_post(struct hook_log *log, MPI_Request *request)
 
 static int recover_send(const struct hook_mpi_send *o)
 {
+	struct hook_block b = {(void *)(uintptr_t)o->buf, o->count, o->type};
 	struct hook_log *log = recover_self();
 	int rc;
 
 	if (!log)
 		return hook_mpi_send(&hook_mpi_real, o);
-	if (recover_fails(log, o->comm, &rc) || o->post == HOOK_BLOCKING)
+	if (recover_fails(log, o->comm, &rc))
+		return rc;
+	if (o->post != HOOK_PREPARED)
+		recover_live_send(log, &b, o->dest, o->comm);
+	if (o->post == HOOK_BLOCKING)
 		return rc;
 	recover_post(log, o->request);
-	hook_want_send(*o->request, hook_want_flags(o->post), o->comm);
+	hook_want_send(*o->request, o);
 	return rc;
 }
 
@@ -154,11 +164,13 @@ static int recover_receive(const struct hook_mpi_receive *o)
 static int recover_exchange(const struct hook_mpi_exchange *o)
 {
 	struct hook_block b = {o->recvbuf, o->recvcount, o->recvtype};
+	struct hook_block sent = {(void *)(uintptr_t)o->sendbuf, o->sendcount, o->sendtype};
 	struct hook_log *log = recover_self();
 	int rc;
 
 	if (!log)
 		return hook_mpi_exchange(&hook_mpi_real, o);
+	recover_live_send(log, &sent, o->dest, o->comm);
 	if (o->post == HOOK_BLOCKING) {
 		rc = recover_message(log, &b, o->status);
 		return rc == MPI_SUCCESS ? rc : recover_raise(log, o->comm, rc);

@@ -54,6 +54,18 @@ struct recover_comm {
 	int32_t *number; /* members: own side, other side; then the topology's numbers */
 };
 
+/* Who that is among all ranks; -1: nobody. */
+int recover_world_rank(MPI_Comm comm, int peer);
+
+/*
+ * live.c. What is sent goes to where its receiver finds it, if the session wants that. And what the
+ * log does not have comes from there: that record is the next, and it into its place.
+ */
+void recover_live_send(struct hook_log *log, const struct hook_block *b, int dest, MPI_Comm comm);
+bool recover_live_is_next(const struct hook_log *log);
+void recover_live_take(struct hook_log *log, const struct trace_log_rec *rec,
+		       const struct hook_block *b);
+
 /* NULL: MPI knows all about it. */
 const struct recover_comm *recover_comm(MPI_Comm handle);
 /* What its topology has. */
