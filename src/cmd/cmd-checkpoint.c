@@ -14,6 +14,7 @@
 #include "launch/job.h"
 #include "replay/checkpoint.h"
 #include "replay/images.h"
+#include "replay/live.h"
 
 #define KEEP_MOST 500
 
@@ -58,6 +59,12 @@ static const struct cmd_option options[] = {
 	 .read = read_keep,
 	 .target = offsetof(struct replay_checkpoint, keep),
 	 .help = "keep the last N images of each process, up to twice as many, instead of all"},
+	{.name = "log",
+	 .value = "all|mrt",
+	 .kind = CMD_CHOICE,
+	 .target = offsetof(struct replay_checkpoint, log),
+	 .help = "with MPI: log all that ranks receive, or only what they could not send again "
+		 "when all are restarted together (all)"},
 	CMD_OPTION_MAP,
 	CMD_OPTION_PATIENCE(struct replay_checkpoint, patience, "30"),
 	{.name = "ranks",
@@ -73,21 +80,23 @@ static const struct cmd_option options[] = {
 static void say_made(const struct trace_run *trace)
 {
 	struct replay_images_sum sum = {0};
-	char *images, *logs;
+	char *images, *logs, *which;
 
 	replay_images_measure_all(&trace->dir, &sum);
 	images = cmd_show_size(sum.image_bytes);
 	logs = cmd_show_size(sum.log_bytes);
-	printf("%zu image%s of %zu %s, %s; logs %s; 'reprise lines' lists them\n", sum.images,
+	which = replay_live_text(trace);
+	printf("%zu image%s of %zu %s, %s; logs %s%s; 'reprise lines' lists them\n", sum.images,
 	       sum.images == 1 ? "" : "s", trace->ranks, trace->ranks == 1 ? "process" : "ranks",
-	       images, logs);
+	       images, logs, which);
+	free(which);
 	free(images);
 	free(logs);
 }
 
 static int run(int argc, char **argv)
 {
-	struct replay_checkpoint how = {.done = say_made, .points = true};
+	struct replay_checkpoint how = {.done = say_made, .points = true, .log = CMD_NO_CHOICE};
 	struct cmd_operands operands;
 	unsigned rank;
 	int code = cmd_options_read(&cmd_checkpoint, argc, argv, &how, &operands);

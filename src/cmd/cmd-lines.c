@@ -17,6 +17,7 @@
 #include "replay/checkpoint.h"
 #include "replay/from.h"
 #include "replay/images.h"
+#include "replay/live.h"
 
 struct wanted {
 	const char *point;
@@ -90,6 +91,15 @@ static double seconds_of(const struct ckpt_image *image)
 	return image->damage ? 0 : (double)image->head->elapsed / 1e9;
 }
 
+static bool is_pruned(const struct trace_run *run)
+{
+	struct replay_live live;
+	int rc = replay_live_read(run, &live);
+
+	replay_live_free(&live);
+	return rc != 0;
+}
+
 /* One rank's; NULL if it is text. */
 static json_t *show_rank(const struct trace_run *run, size_t index, bool json)
 {
@@ -124,7 +134,8 @@ static json_t *show_rank(const struct trace_run *run, size_t index, bool json)
 	if (!json && bound.longest > 0)
 		printf("  at most %.2f s from an image to the next, or to the end\n",
 		       bound.longest);
-	return json ? json_pack("{s:I, s:I, s:f, s:o}", "rank", (json_int_t)rank, "log_bytes",
+	return json ? json_pack("{s:I, s:s, s:I, s:f, s:o}", "rank", (json_int_t)rank, "log",
+				is_pruned(run) ? "mrt" : "all", "log_bytes",
 				(json_int_t)sum.log_bytes, "longest", bound.longest, "images", list)
 		    : NULL;
 }
@@ -137,9 +148,9 @@ struct start {
 	double most;    /* seconds from there to the point; 0: not known */
 };
 
-/* The time of the first image behind that one, or of the end. */
+/* The time of the first image behind that one and behind the place, or of the end. */
 static double time_behind(const struct trace_run *run, unsigned rank, const char *dir,
-			  uint32_t image)
+			  uint32_t image, uint64_t place)
 {
 	double at = 0;
 	size_t n;
@@ -151,7 +162,8 @@ static double time_behind(const struct trace_run *run, unsigned rank, const char
 
 		if (number[i] > image) {
 			ckpt_image_open(&next, path);
-			at = seconds_of(&next);
+			if (!next.damage && next.head->event > place)
+				at = seconds_of(&next);
 			ckpt_image_close(&next);
 		}
 		free(path);
@@ -173,11 +185,11 @@ static struct start find_start(const struct replay_front *f, const struct replay
 	ckpt_image_open(&image, f->image[index]);
 	s.image = image.head->number;
 	s.event = image.head->event;
-	at = time_behind(f->run, rank, dir, s.image);
-	if (at > 0)
-		s.most = at - seconds_of(&image);
 	if (places && strncmp(places, "0 ", 2) == 0)
 		s.place = strtoull(places + 2, NULL, 10);
+	at = time_behind(f->run, rank, dir, s.image, s.place ? s.place : UINT64_MAX);
+	if (at > 0)
+		s.most = at - seconds_of(&image);
 	ckpt_image_close(&image);
 	free(dir);
 	return s;
@@ -236,6 +248,23 @@ static int show_line(const struct trace_run *run, const char *point, bool json)
 	return code;
 }
 
+/* What a choice of images has to keep to. */
+static void show_rule(const struct trace_run *run)
+{
+	char *which = replay_live_text(run);
+
+	if (*which)
+		printf("The log is one%s: the others are sent again, so all ranks are restarted "
+		       "together, each from its last\nimage before the point or, where another "
+		       "needs it, from the one before that: at most two intervals;\n",
+		       which);
+	else
+		puts("Any choice of one image of each rank is a recovery line, since all that "
+		     "ranks receive is logged;");
+	puts("'reprise lines --for 0@100' names that of a point.");
+	free(which);
+}
+
 static void show_images(const struct trace_run *run, bool json)
 {
 	json_t *all = json_array();
@@ -251,9 +280,7 @@ static void show_images(const struct trace_run *run, bool json)
 	else
 		json_decref(all);
 	if (!json && run->ranks > 1)
-		puts("Any choice of one image of each rank is a recovery line, since all that "
-		     "ranks receive is logged;\n'reprise lines --for 0@100' names that of a "
-		     "point.");
+		show_rule(run);
 }
 
 static int run(int argc, char **argv)

@@ -26,6 +26,9 @@ const char *cmd_debug_alone(struct group_alone *a, const struct trace_run *run, 
 	if (!replay_checkpoints_read(run, &known))
 		return "there is no way back without a log of the run; 'reprise checkpoint' makes "
 		       "it";
+	if (known.pruned)
+		return "there is no way back with a log that has not everything; 'reprise "
+		       "checkpoint --log=all' makes one that has";
 	for (size_t i = 0; i < run->ranks; i++) {
 		char *image = replay_from_first(&f, i);
 

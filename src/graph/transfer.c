@@ -38,6 +38,7 @@ bool graph_transfer_see(const struct graph_ckpts *ckpts, const struct graph_even
 		.receiver = event->rank,
 		.sent = message->sent,
 		.taken = event->index,
+		.sending = message->number,
 		.number = number,
 		.flags = flags_of(ckpts, sender, message, event, number),
 		.bytes = message->bytes,

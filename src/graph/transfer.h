@@ -24,6 +24,7 @@ enum {
 struct graph_transfer {
 	unsigned sender, receiver;
 	uint32_t sent, taken; /* events of these */
+	uint64_t sending;     /* the number of the sender's event, as R@E has it */
 	uint32_t number;      /* of the interval in which it is received */
 	uint32_t flags;
 	uint64_t bytes;

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -13,6 +14,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "replay/live.h"
 #include "replay/log.h"
 
 #define NAP_NS 5000000
@@ -34,8 +36,12 @@ static void leave_out(struct replay_front *f, size_t rank)
 
 int replay_alone_prepare(struct replay_front *f)
 {
-	int code = 0;
+	int code = 0, rc = f->live ? replay_live_tell(f) : 0;
 
+	if (rc) {
+		rp_say("cannot write into the session: %s", strerror(-rc));
+		return RP_EXIT_FAILURE;
+	}
 	for (size_t i = 0; i < f->ranks && !code; i++) {
 		if (replay_alone_is_in(f, i))
 			code = replay_log_serve(f, i);

@@ -16,9 +16,12 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "replay/clocks.h"
+#include "replay/from.h"
 #include "replay/images.h"
+#include "replay/live.h"
 #include "replay/log.h"
 #include "replay/pass.h"
+#include "replay/prune.h"
 #include "replay/ranks.h"
 
 #define PATIENCE 30.0
@@ -49,6 +52,7 @@ bool replay_checkpoints_read(const struct trace_run *run, struct replay_checkpoi
 	    found->made != log.made)
 		return false;
 	found->middle = faccessat(run->dir.fd, REPLAY_IMAGES_DONE, F_OK, 0) == 0;
+	found->pruned = faccessat(run->dir.fd, "log/" REPLAY_LIVE_FILE, F_OK, 0) == 0;
 	return true;
 }
 
@@ -132,6 +136,42 @@ static int find_points(const struct trace_run *run)
 	return 0;
 }
 
+/* What is there is of use: it is what is wanted, or can become that. */
+static bool is_of_use(const struct replay_checkpoints *known, unsigned log)
+{
+	if (known->pruned)
+		return known->middle && log != REPLAY_LOG_ALL;
+	return !known->middle || log != REPLAY_LOG_MRT;
+}
+
+static int take_images(struct replay_front *f, const struct replay_checkpoint *how)
+{
+	int code = 0;
+
+	if (how->log == REPLAY_LOG_MRT)
+		code = replay_prune_open(f->run, f->every, &f->prune);
+	if (!code)
+		code = replay_images_take(f, how->ranks);
+	if (f->prune)
+		replay_prune_close(f->prune);
+	f->prune = NULL;
+	return code;
+}
+
+static int check_log(const struct trace_run *run, const struct replay_checkpoint *how)
+{
+	if (how->log != REPLAY_LOG_MRT)
+		return 0;
+	if (how->ranks) {
+		rp_say("--log=mrt is for restarts of all ranks: it does not go with --ranks");
+		return RP_EXIT_BAD_INPUT;
+	}
+	if (replay_from_is_mpi(run))
+		return 0;
+	rp_say("%s is a run without MPI: there are no messages to log", run->dir.show);
+	return RP_EXIT_BAD_INPUT;
+}
+
 int replay_checkpoint(const char *trace, const struct replay_checkpoint *how)
 {
 	struct replay_front f = {.force = how->force, .or_force = ", or use --force"};
@@ -154,14 +194,18 @@ int replay_checkpoint(const char *trace, const struct replay_checkpoint *how)
 		code = replay_ranks_read(&run, how->ranks, chosen);
 		free(chosen);
 	}
+	if (!code)
+		code = check_log(&run, how);
 	if (!code && !how->again && replay_checkpoints_read(&run, &known))
-		started = true;
+		started = is_of_use(&known, how->log);
+	if (!started)
+		known = (struct replay_checkpoints){0};
 	if (!code && !known.middle)
 		code = replay_check(&f);
 	if (!code && !started)
 		code = replay_pass_run(&f, &pass);
 	if (!code && !known.middle && !how->only_logs)
-		code = replay_images_take(&f, how->ranks);
+		code = take_images(&f, how);
 	if (!code && how->points && run.ranks > 1)
 		code = find_points(&run);
 	if (!code && how->done)

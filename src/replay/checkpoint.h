@@ -15,6 +15,11 @@
 /* Is there if an input file was not what it was when they were made. */
 #define REPLAY_CHECKPOINT_CHANGED "ckpt/changed"
 
+enum replay_checkpoint_log {
+	REPLAY_LOG_ALL,
+	REPLAY_LOG_MRT, /* what cannot be sent again (prune.h) */
+};
+
 struct replay_checkpoint {
 	bool again;        /* even if they are there */
 	bool force;        /* although the program has changed */
@@ -25,6 +30,7 @@ struct replay_checkpoint {
 	const char *ranks; /* with MPI: which have images in the middle, "0-3,7"; NULL: all */
 	bool points;       /* also what it takes to find the causal cut of a point at once */
 	bool only_logs;    /* with MPI: none has */
+	unsigned log;      /* enum replay_checkpoint_log, or any other number: as it is */
 	void (*done)(const struct trace_run *run); /* the trace has checkpoints now; or NULL */
 };
 
@@ -39,6 +45,7 @@ struct replay_checkpoints {
 	uint64_t made; /* when, in nanoseconds of CLOCK_REALTIME */
 	double seconds;
 	bool middle; /* with MPI: whoever took the images in the middle was not interrupted */
+	bool pruned; /* the log is not whole */
 };
 
 /* True if the trace has checkpoints of its own, and what is known of them. */

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "ckpt/image.h"
 #include "replay/checkpoint.h"
+#include "replay/live.h"
 #include "replay/log.h"
 #include "replay/pass.h"
 #include "replay/ranks.h"
@@ -58,6 +59,7 @@ static int read_position(const struct replay_front *f, const char *text, uint64_
 /* What an image must not be behind of. */
 struct limit {
 	uint64_t event;     /* of the main thread */
+	uint32_t number;    /* of the image; 0: any */
 	const char *places; /* of all threads: lines "thread event …"; or NULL */
 	const struct trace_run_rank *rank;
 };
@@ -159,6 +161,8 @@ static char *last_before(const struct replay_front *f, size_t rank, const struct
 	uint32_t *list = ckpt_image_list(dir, &n);
 
 	for (size_t i = n; i > 0 && !found; i--) {
+		if (limit->number && list[i - 1] > limit->number)
+			continue;
 		found = ckpt_image_path(dir, list[i - 1]);
 		if (is_of_use(found, limit))
 			break;
@@ -279,9 +283,10 @@ static int choose_plain(struct replay_front *f, const struct replay_from *from)
 	return f->image[0] ? 0 : begin_at_start(f, from->position, "");
 }
 
-static char *choose_image(const struct replay_front *f, const struct replay_from *from, size_t rank)
+static char *choose_image(const struct replay_front *f, const struct replay_from *from, size_t rank,
+			  uint32_t number)
 {
-	struct limit limit = {.event = UINT64_MAX, .rank = &f->run->rank[rank]};
+	struct limit limit = {.event = UINT64_MAX, .number = number, .rank = &f->run->rank[rank]};
 	char *refused = replay_log_refusal(f, rank);
 
 	free(refused);
@@ -304,7 +309,7 @@ static int choose_images(struct replay_front *f, const struct replay_from *from,
 	for (size_t i = 0; i < f->ranks; i++) {
 		if (!chosen[i])
 			continue;
-		f->image[i] = choose_image(f, from, i);
+		f->image[i] = choose_image(f, from, i, 0);
 		if (f->image[i])
 			continue;
 		if (!all || !from->position)
@@ -317,6 +322,60 @@ static int choose_images(struct replay_front *f, const struct replay_from *from,
 		return 0;
 	}
 	return 0;
+}
+
+/* Of ranks that are restarted together, each may have to begin earlier for the others. */
+struct line {
+	struct replay_front *f;
+	const struct replay_from *from;
+};
+
+static uint32_t number_of(const char *image)
+{
+	return image ? (uint32_t)strtoul(strrchr(image, '/') + 1, NULL, 10) : 0;
+}
+
+static uint32_t go_back(void *context, size_t rank, uint32_t most)
+{
+	const struct line *line = context;
+	struct replay_front *f = line->f;
+
+	free(f->image[rank]);
+	f->image[rank] = most ? choose_image(f, line->from, rank, most) : NULL;
+	return number_of(f->image[rank]);
+}
+
+static int keep_to_line(struct replay_front *f, const struct replay_from *from,
+			const struct replay_live *live)
+{
+	uint32_t *number = rp_alloc(f->ranks, sizeof(*number));
+	struct line line = {f, from};
+	int code = 0;
+
+	for (size_t i = 0; i < f->ranks; i++)
+		number[i] = number_of(f->image[i]);
+	f->live = replay_live_settle(live, f->ranks, number, go_back, &line);
+	if (!f->live)
+		code = begin_at_start(f, from->position ? from->position : "there",
+				      " from which all ranks could go on");
+	free(number);
+	return code;
+}
+
+/* What the log has; some ranks alone can be served only if that is everything. */
+static int look_at_log(const struct replay_front *f, bool all, struct replay_live *live)
+{
+	int rc = replay_live_read(f->run, live);
+
+	if (rc < 0)
+		rp_say("the log of %s is damaged; 'reprise checkpoint --again' makes it anew",
+		       f->run->dir.show);
+	if (rc == 1 && !all)
+		rp_say("%s was logged with --log=mrt: what ranks send each other again is not in "
+		       "the log, so all ranks are replayed or none; 'reprise checkpoint --log=all' "
+		       "logs everything",
+		       f->run->dir.show);
+	return rc < 0 || (rc == 1 && !all) ? RP_EXIT_BAD_INPUT : 0;
 }
 
 static int read_ranks(const struct replay_front *f, const struct replay_from *from, bool chosen[],
@@ -343,6 +402,7 @@ static int read_ranks(const struct replay_front *f, const struct replay_from *fr
 static int choose_mpi(struct replay_front *f, struct replay_from *from)
 {
 	bool *chosen = rp_alloc(f->ranks, sizeof(*chosen)), all;
+	struct replay_live live = {0};
 	int code = read_ranks(f, from, chosen, &all);
 
 	if (!code && f->command) {
@@ -358,9 +418,14 @@ static int choose_mpi(struct replay_front *f, struct replay_from *from)
 	if (!code)
 		code = make_checkpoints(f, !from->position);
 	if (!code)
+		code = look_at_log(f, all, &live);
+	if (!code)
 		code = choose_images(f, from, chosen, all);
+	if (!code && f->image && live.all.messages)
+		code = keep_to_line(f, from, &live);
 	if (!code && from->stop)
 		f->halt = &from->halt;
+	replay_live_free(&live);
 	free(chosen);
 	return code;
 }
@@ -369,9 +434,13 @@ int replay_from_alone(struct replay_front *f, size_t rank)
 {
 	struct replay_from from = {.halt.kind = REPLAY_TO_END};
 	bool *chosen = rp_alloc(f->ranks, sizeof(*chosen));
+	struct replay_live live = {0};
 	int code = make_checkpoints(f, true);
 
 	chosen[rank] = true;
+	if (!code)
+		code = look_at_log(f, false, &live);
+	replay_live_free(&live);
 	if (!code)
 		code = choose_images(f, &from, chosen, false);
 	free(chosen);

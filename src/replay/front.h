@@ -60,10 +60,12 @@ struct replay_front {
 	int here;
 	void (*watching)(const struct replay_front *f); /* called now and then; may be NULL */
 
-	double every;    /* checkpoint: seconds between images */
-	uint64_t budget; /* checkpoint: bytes for images; 0: as many as there are */
-	unsigned keep;   /* checkpoint: how many of the last images are kept; 0: all */
-	bool alone;      /* ranks are served from their logs, without a launcher (alone.h) */
+	double every;               /* checkpoint: seconds between images */
+	uint64_t budget;            /* checkpoint: bytes for images; 0: as many as there are */
+	unsigned keep;              /* checkpoint: how many of the last images are kept; 0: all */
+	struct replay_prune *prune; /* checkpoint: the log is to have what MRT names; or NULL */
+	bool alone;   /* ranks are served from their logs, without a launcher (alone.h) */
+	bool live;    /* alone: what the logs do not have is sent again (live.h) */
 	char **image; /* by rank: from which it goes on (from.h), or NULL; NULL: all from the start;
 			 alone, a rank without one is left out */
 

@@ -24,6 +24,7 @@
 #include "replay/from.h"
 #include "replay/log.h"
 #include "replay/pass.h"
+#include "replay/prune.h"
 #include "replay/ranks.h"
 
 #define LENGTH "length" /* of a rank: nanoseconds from its begin to its end */
@@ -39,8 +40,9 @@ static bool is_patient(void)
 int replay_images_ask(const struct replay_front *f)
 {
 	uint64_t budget = f->budget ? f->budget / f->ranks + 1 : UINT64_MAX;
-	char *text = rp_format("every=%" PRIu64 "\npatient=%d\nbudget=%" PRIu64 "\nkeep=%u\n",
-			       (uint64_t)(f->every * 1e9), is_patient(), budget, f->keep);
+	char *text =
+		rp_format("every=%" PRIu64 "\npatient=%d\nbudget=%" PRIu64 "\nkeep=%u\n",
+			  (uint64_t)(f->every * 1e9), is_patient() || f->prune, budget, f->keep);
 	int rc = replay_pass_write(f->session_fd, "checkpoint", text);
 
 	free(text);
@@ -84,6 +86,8 @@ static int prepare(const struct replay_front *f)
 		if (replay_alone_is_in(f, i))
 			rc = link_first(f, i);
 	}
+	if (!rc && f->prune)
+		rc = replay_prune_place(f->prune, f);
 	return rc;
 }
 
@@ -136,7 +140,7 @@ static int move_images(const struct replay_front *f, size_t rank)
 
 static int keep(const struct replay_front *f, uint64_t started)
 {
-	int rc = 0;
+	int rc = 0, code = 0;
 
 	(void)started;
 	replay_images_say_refused(f);
@@ -149,9 +153,11 @@ static int keep(const struct replay_front *f, uint64_t started)
 		     REPLAY_CHECKPOINT_CHANGED) != 0 &&
 	    errno != ENOENT)
 		rc = -errno;
-	if (!rc)
+	if (!rc && f->prune)
+		code = replay_prune_log(f->prune, f);
+	if (!rc && !code)
 		rc = replay_pass_write(f->run->dir.fd, REPLAY_IMAGES_DONE, "");
-	return rc ? replay_pass_cannot(f, rc) : 0;
+	return rc ? replay_pass_cannot(f, rc) : code;
 }
 
 static const struct replay_pass pass = {
@@ -242,6 +248,7 @@ int replay_images_take(const struct replay_front *whole, const char *ranks)
 		.every = whole->every,
 		.budget = whole->budget,
 		.keep = whole->keep,
+		.prune = whole->prune,
 		.alone = true,
 	};
 	bool *chosen = rp_alloc(f.ranks, sizeof(*chosen));
@@ -256,6 +263,10 @@ int replay_images_take(const struct replay_front *whole, const char *ranks)
 			f.image[i] = replay_from_first(&f, i);
 		free(refused);
 		in += f.image[i] != NULL;
+	}
+	if (in < f.ranks && f.prune) {
+		rp_say("not all ranks can be restarted: all that ranks receive stays in the log");
+		f.prune = NULL;
 	}
 	if (in && !code)
 		code = replay_pass_run(&f, &pass);

@@ -23,11 +23,13 @@
 #include "replay/alone.h"
 #include "replay/from.h"
 #include "replay/halt.h"
+#include "replay/live.h"
 #include "replay/packed.h"
 #include "replay/pass.h"
 
 #define LOG ".log"
 #define PACKED ".log.zst"
+#define PACKED_LIVE ".live.zst"
 
 static bool ends_in(const char *name, const char *end)
 {
@@ -251,6 +253,18 @@ static int unpack(int from, const char *name, int to, void *reader)
 	return rc;
 }
 
+static int unpack_live(int from, const char *name, int to, void *unused)
+{
+	char *table = rp_format("%.*s", (int)(strlen(name) - strlen(".zst")), name);
+	int rc = replay_live_unpack(from, name, to, table);
+
+	(void)unused;
+	if (rc == -EBADMSG)
+		rp_say("the log %s is damaged; 'reprise checkpoint --again' makes it anew", name);
+	free(table);
+	return rc;
+}
+
 /* All of it, where nobody else is. */
 static int unpack_whole(int from, const char *packed, int to, const char *stream)
 {
@@ -351,6 +365,8 @@ int replay_log_serve(const struct replay_front *f, size_t i)
 	}
 	to = make_place(f, rank);
 	rc = to < 0 ? to : unpack_rank(f, i, from, to, false);
+	if (!rc && f->live)
+		rc = for_files(from, PACKED_LIVE, unpack_live, to, NULL);
 	close(from);
 	if (to >= 0)
 		close(to);
