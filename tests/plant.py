@@ -230,16 +230,41 @@ def omp_lock(s, _):
                f"omp_destroy_lock(&omp_lock_{s.number});"]
 
 
-def omp_depend(s, _):
-    """The mistake may stay hidden: tasks of a team are in the order of their beginnings and ends."""
-    s.top += [f"int {s.may}_x;", f"int {s.fine}_y;"]
-    out, into = ("", "") if s.wrong else (f" depend(out : {s.may}_x)", f" depend(in : {s.may}_x)")
-    s.body += ["#pragma omp parallel num_threads(THREADS)", "#pragma omp single", "{", f"#pragma omp task{out}",
-               f"{s.may}_x = 4;", f"#pragma omp task{into}", f"{s.fine}_y = {s.may}_x + 1;", "#pragma omp taskwait",
-               f"used[0] += {s.fine}_y;", "}"]
+def omp_depend(s, r):
+    """A chain of tasks, one of which does not say what it depends on."""
+    s.top += [f"int {s.name}_x;", f"int {s.fine}_y[4];"]
+    n = r.randint(2, 4)
+    missing = r.randrange(n) if s.wrong else -1
+    s.body += ["#pragma omp parallel num_threads(THREADS)", "#pragma omp single", "{"]
+    for i in range(n):
+        clause = "" if i == missing else f" depend({'out' if i == 0 else 'inout'} : {s.name}_x)"
+        s.body += [f"#pragma omp task{clause}", f"{s.fine}_y[{i}] = ++{s.name}_x;"]
+    s.body += ["#pragma omp taskwait", f"used[0] += {s.fine}_y[0] + {s.name}_x;", "}"]
 
 
-OPENMP = [omp_sum, omp_nowait, omp_single, omp_master, omp_names, omp_lock, omp_depend]
+def omp_taskwait(s, r):
+    s.top.append(f"int {s.name}_x;")
+    how = r.choice(["taskwait", "taskgroup", "if (0)"])
+    s.body += ["#pragma omp parallel num_threads(THREADS)", "#pragma omp single", "{"]
+    if how == "taskgroup" and not s.wrong:
+        s.body += ["#pragma omp taskgroup", "{"]
+    s.body += [f"#pragma omp task{' if (0)' if how == 'if (0)' and not s.wrong else ''}", f"{s.name}_x = 4;"]
+    if how == "taskgroup" and not s.wrong:
+        s.body += ["}"]
+    if how == "taskwait" and not s.wrong:
+        s.body += ["#pragma omp taskwait"]
+    s.body += [f"used[0] += {s.name}_x;", "}"]
+
+
+def omp_taskloop(s, _):
+    s.top += [f"int {s.fine}_part[24];", f"int {s.name}_sum;"]
+    s.body += ["#pragma omp parallel num_threads(THREADS)", "#pragma omp single", "#pragma omp taskloop num_tasks(4)",
+               "for (int i = 0; i < 24; i++) {", f"{s.fine}_part[i] = i;",
+               *([] if s.wrong else ["#pragma omp atomic"]), f"{s.name}_sum += i;", "}"]
+
+
+OPENMP = [omp_sum, omp_nowait, omp_single, omp_master, omp_names, omp_lock, omp_depend, omp_depend, omp_taskwait,
+          omp_taskloop]
 
 HEAD = """/* Made by tests/plant.py, number {seed}. */
 #include <pthread.h>

@@ -64,6 +64,8 @@ enum race_stop race_stopped(void);
 /* The first thread; afterwards each one is made by another. NULL: none can be had. */
 struct race_thread *race_thread_first(void);
 struct race_thread *race_thread_fork(struct race_thread *parent);
+/* A task, which knows of nobody. NULL: there are too many of them, which stops nothing. */
+struct race_thread *race_thread_task(void);
 /* It makes no further access. */
 void race_thread_end(struct race_thread *t);
 /* The other one has ended, and t knows of it. It is not used afterwards. */

@@ -73,7 +73,18 @@ static bool is_forgotten(const struct race_thread *old)
 	return true;
 }
 
-static struct race_thread *slot_take(void)
+#define TASKS (RACE_MOST_THREADS / 2) /* slots that have been used, with those of threads */
+
+static bool may_have_more(bool task)
+{
+	if (race_thread_count < (task ? TASKS : RACE_MOST_THREADS))
+		return true;
+	if (!task)
+		stop(RACE_STOP_THREADS);
+	return false;
+}
+
+static struct race_thread *slot_take(bool task)
 {
 	struct race_thread *t;
 
@@ -81,10 +92,8 @@ static struct race_thread *slot_take(void)
 		if (race_threads[i].joined && is_forgotten(&race_threads[i]))
 			return &race_threads[i];
 	}
-	if (race_thread_count == RACE_MOST_THREADS) {
-		stop(RACE_STOP_THREADS);
+	if (!may_have_more(task))
 		return NULL;
-	}
 	t = &race_threads[race_thread_count];
 	t->slot = race_thread_count;
 	t->memo = race_arena_alloc(RACE_MEMO * sizeof(*t->memo));
@@ -97,9 +106,9 @@ static struct race_thread *slot_take(void)
 	return t;
 }
 
-static struct race_thread *begin(const struct race_thread *parent)
+static struct race_thread *begin(const struct race_thread *parent, bool task)
 {
-	struct race_thread *t = slot_take();
+	struct race_thread *t = slot_take(task);
 
 	if (!t)
 		return NULL;
@@ -119,7 +128,7 @@ struct race_thread *race_thread_first(void)
 	struct race_thread *t;
 
 	race_lock(&race_world);
-	t = begin(NULL);
+	t = begin(NULL, false);
 	race_unlock(&race_world);
 	return t;
 }
@@ -130,8 +139,20 @@ struct race_thread *race_thread_fork(struct race_thread *parent)
 
 	race_lock(&race_world);
 	race_guard_stop_all(); /* the clocks of others are looked at */
-	t = begin(parent);
+	t = begin(parent, false);
 	race_segment_next(parent);
+	race_guard_let_go();
+	race_unlock(&race_world);
+	return t;
+}
+
+struct race_thread *race_thread_task(void)
+{
+	struct race_thread *t;
+
+	race_lock(&race_world);
+	race_guard_stop_all();
+	t = begin(NULL, true);
 	race_guard_let_go();
 	race_unlock(&race_world);
 	return t;

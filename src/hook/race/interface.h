@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HOOK_RACE_VERSION 2
+#define HOOK_RACE_VERSION 3
 #define HOOK_RACE_NAME "reprise_race"
 
 struct hook_race_frames {
@@ -47,6 +47,13 @@ struct hook_race_table {
 	void *(*arrive)(const void *object, uint32_t count);
 	void (*leave)(const void *object, void *meeting);
 	void (*reset)(const void *address, size_t n);
+	/*
+	 * The calling thread runs a task, which knows what was released to the object and nothing
+	 * else; until task_end(), which is given what task_begin() gave. NULL: the thread has to
+	 * run it as a part of itself; the function may be missing for that reason, too.
+	 */
+	void *(*task_begin)(const void *object, const char *name);
+	void (*task_end)(void *was);
 	/* Does it keep accesses in the order that S/order-NNNN-K has? NULL: it cannot. */
 	int (*obeys)(void);
 	/* The calling thread may wait for others from now on: what it did before is done. */

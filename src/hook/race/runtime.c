@@ -110,6 +110,37 @@ static void end(void)
 	runtime_log_stopped();
 }
 
+/* Of those that have their own clocks: each is in the log. */
+#define MOST_TASKS 16384u
+
+static void *task_begin(const void *object, const char *name)
+{
+	static uint32_t tasks;
+	struct race_thread *was = runtime_self, *t;
+
+	if (was == &nobody || runtime_depends || runtime_obeys || race_stopped() ||
+	    __atomic_fetch_add(&tasks, 1, __ATOMIC_RELAXED) >= MOST_TASKS)
+		return NULL;
+	t = race_thread_task();
+	if (!t)
+		return NULL;
+	runtime_log_thread(t, name);
+	runtime_self = t;
+	segment();
+	race_acquire(t, object);
+	return was;
+}
+
+static void task_end(void *was)
+{
+	struct race_thread *t = runtime_self;
+
+	segment();
+	runtime_self = was;
+	race_thread_end(t);
+	race_thread_detach(t);
+}
+
 static void depend(const void *object)
 {
 	if (runtime_depends)
@@ -214,6 +245,8 @@ RUNTIME_EXPORT const struct hook_race_table reprise_race = {
 	.arrive = arrive,
 	.leave = leave,
 	.reset = reset,
+	.task_begin = task_begin,
+	.task_end = task_end,
 	.obeys = obeys,
 	.passed = passed,
 };

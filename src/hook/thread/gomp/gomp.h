@@ -53,6 +53,7 @@ struct hook_gomp_team {
 	uint64_t id; /* of the order of its tasks */
 	uint32_t version[2];
 	struct hook_gomp_task *pending[HOOK_GOMP_BUCKETS]; /* replay */
+	uint32_t phase, clocks;                            /* of tasks, for who looks for races */
 };
 
 /* What a thread is at: one per region and per task at work in it. */
@@ -60,9 +61,12 @@ struct hook_gomp_frame {
 	struct hook_gomp_frame *outer;
 	struct hook_gomp_team *team; /* NULL outside of regions */
 	struct hook_gomp_loop loop;
-	uint32_t ordered;   /* ordered loops so far */
-	void (*meet)(void); /* in a barrier that is not known to be over */
-	uint32_t meetings;  /* barriers that are over */
+	uint32_t ordered;            /* ordered loops so far */
+	void (*meet)(void);          /* in a barrier that is not known to be over */
+	uint32_t meetings;           /* barriers that are over */
+	uint64_t id;                 /* of who makes tasks, given when it makes one; 0: none yet */
+	bool final;                  /* tasks that it makes run at once */
+	struct hook_race_task *task; /* at work; NULL: none */
 };
 
 extern __thread struct hook_gomp_frame *hook_gomp_frame; /* NULL: use hook_gomp_here() */

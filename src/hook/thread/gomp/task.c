@@ -10,23 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hook/thread/gomp/gomp.h"
+#include "hook/thread/gomp/task.h"
+#include "hook/thread/race/race.h"
 #include "hook/thread/serial/baton.h"
 
 #define SITE __builtin_return_address(0)
-
-enum {
-	FLAG_FINAL = 1 << 1,
-	FLAG_UP = 1 << 8,
-	FLAG_GRAINSIZE = 1 << 9,
-	FLAG_IF = 1 << 10,
-	FLAG_NOGROUP = 1 << 11,
-	FLAG_REDUCTION = 1 << 12,
-	FLAG_DETACH = 1 << 13,
-	FLAG_STRICT = 1 << 14,
-};
-
-typedef void copier(void *to, void *from);
 
 struct hook_gomp_task {
 	struct hook_gomp_task *next; /* pending */
@@ -37,6 +25,8 @@ struct hook_gomp_task {
 	unsigned int flags;
 	hook_gomp_body *body;
 	void *data; /* behind this struct */
+	bool final; /* tasks that it makes run at once */
+	struct hook_race_task race;
 };
 
 /* A version of the team's order; in replay a task is put among those pending, or taken. */
@@ -47,49 +37,14 @@ struct step {
 	struct hook_gomp_task *taken;
 };
 
-/* As the program or libgomp gives them. */
-struct making {
-	hook_gomp_body *body;
-	void *data;
-	copier *copy;
-	long size, align;
-	bool deferrable;
-	unsigned int flags;
-	void **depend;
-	int priority;
-	bool has_part; /* of a loop: two words at the beginning of the data */
-	uint64_t part[2];
-};
-
-static struct making making_of(hook_gomp_body *body, void *data, copier *copy, long size,
-			       long align, unsigned int flags, int priority)
-{
-	return (struct making){.body = body,
-			       .data = data,
-			       .copy = copy,
-			       .size = size,
-			       .align = align > 0 ? align : 1,
-			       .flags = flags,
-			       .priority = priority};
-}
-
 static __thread uint64_t made; /* by this thread */
 static __thread bool left_body;
 
-HOOK_EXPORT void GOMP_task(hook_gomp_body *body, void *data, copier *copy, long size, long align,
-			   bool deferrable, unsigned int flags, void **depend, int priority,
-			   void *detach);
-HOOK_EXPORT void GOMP_taskloop(hook_gomp_body *body, void *data, copier *copy, long size,
-			       long align, unsigned int flags, unsigned long tasks, int priority,
-			       long start, long end, long step);
-HOOK_EXPORT void GOMP_taskloop_ull(hook_gomp_body *body, void *data, copier *copy, long size,
-				   long align, unsigned int flags, unsigned long tasks,
-				   int priority, unsigned long long start, unsigned long long end,
-				   unsigned long long step);
+HOOK_EXPORT void GOMP_task(hook_gomp_body *body, void *data, hook_gomp_copier *copy, long size,
+			   long align, bool deferrable, unsigned int flags, void **depend,
+			   int priority, void *detach);
 HOOK_EXPORT void GOMP_taskwait_depend(void **depend);
 int omp_get_thread_num(void);
-int omp_get_num_threads(void);
-void GOMP_taskgroup_start(void);
 
 static __typeof__(GOMP_task) *real_task_now(void)
 {
@@ -108,6 +63,19 @@ static struct hook_gomp_task **bucket(struct hook_gomp_team *team, uint64_t numb
 	return &team->pending[number % HOOK_GOMP_BUCKETS];
 }
 
+/* Who looks for races has as many clocks for tasks between two barriers; the same in every replay.
+ */
+#define CLOCKS 96
+
+static bool has_clock(struct hook_gomp_team *team, const struct hook_gomp_task *task)
+{
+	if (team->phase != task->meetings) {
+		team->phase = task->meetings;
+		team->clocks = 0;
+	}
+	return team->clocks++ < CLOCKS;
+}
+
 /* Only one thread has the turn, so the lists need no lock. */
 static void take_step(struct hook_gomp_team *team, struct step *s)
 {
@@ -116,6 +84,7 @@ static void take_step(struct hook_gomp_team *team, struct step *s)
 	if (s->put) {
 		s->put->next = *p;
 		*p = s->put;
+		s->put->race.apart = has_clock(team, s->put);
 		return;
 	}
 	while (*p && ((*p)->maker != s->maker || (*p)->number != s->number))
@@ -156,28 +125,41 @@ static void order_share(struct hook_thread *t, struct hook_gomp_team *team, stru
 
 void hook_gomp_order_before(struct hook_thread *t, const void *site)
 {
-	if (hook_gomp_here()->team)
-		order_post(t, hook_gomp_here()->team, NULL, site);
+	struct hook_gomp_team *team = hook_gomp_here()->team;
+
+	if (!team)
+		return;
+	hook_race_release(HOOK_RACE_TASKS(team));
+	order_post(t, team, NULL, site);
 }
 
 void hook_gomp_order_after(struct hook_thread *t, const void *site)
 {
-	if (hook_gomp_here()->team)
-		order_share(t, hook_gomp_here()->team, NULL, site);
+	struct hook_gomp_team *team = hook_gomp_here()->team;
+
+	if (!team)
+		return;
+	order_share(t, team, NULL, site);
+	hook_race_acquire(HOOK_RACE_TASKS(team));
 }
 
 /* The program's part of a task. It may begin regions while the thread is at the end of one. */
 static void run_body(struct hook_thread *t, struct hook_gomp_task *task)
 {
-	struct hook_gomp_frame f = {
-		.outer = hook_gomp_frame, .team = task->team, .meetings = task->meetings};
+	struct hook_gomp_frame f = {.outer = hook_gomp_frame,
+				    .team = task->team,
+				    .meetings = task->meetings,
+				    .final = task->final,
+				    .task = &task->race};
 	bool left = left_body;
 
 	left_body = false;
 	hook_gomp_frame = &f;
+	hook_race_task_begins(&task->race);
 	hook_gomp_point(t);
 	task->body(task->data);
 	hook_depth = 1;
+	hook_race_task_ends(&task->race);
 	hook_gomp_frame = f.outer;
 	left_body = left;
 	order_post(t, task->team, NULL, (const void *)task->body);
@@ -231,7 +213,7 @@ static void run_now(struct hook_thread *t, struct hook_gomp_team *team, unsigned
 		hook_diverged(t, hook_sync_name(SYNC_GOMP_NUMBER), "a task that was made before",
 			      "no such task");
 	real_task_now()(run_replayed, &s.taken, NULL, sizeof(s.taken), _Alignof(void *), false,
-			s.taken->flags & FLAG_FINAL, NULL, 0, NULL);
+			s.taken->flags & GOMP_FLAG_FINAL, NULL, 0, NULL);
 }
 
 /* Replay: does what comes next; false if it is over. */
@@ -290,10 +272,17 @@ void hook_gomp_body_left(struct hook_thread *t)
 	hook_depth = t->passive;
 }
 
-static struct hook_gomp_task *task_new(struct hook_thread *t, const struct making *m)
+static bool is_final(const struct hook_gomp_making *m)
 {
-	struct hook_gomp_task *task = malloc(sizeof(*task) + (size_t)(m->size + m->align));
-	uintptr_t data = (uintptr_t)(task + 1);
+	return hook_gomp_here()->final || m->flags & GOMP_FLAG_FINAL;
+}
+
+static struct hook_gomp_task *task_new(struct hook_thread *t, const struct hook_gomp_making *m)
+{
+	size_t depends = hook_race_depends(m->depend) * sizeof(void *);
+	struct hook_gomp_task *task =
+		malloc(sizeof(*task) + depends + (size_t)(m->size + m->align));
+	uintptr_t data = (uintptr_t)(task + 1) + depends;
 
 	if (!task)
 		return NULL;
@@ -304,7 +293,11 @@ static struct hook_gomp_task *task_new(struct hook_thread *t, const struct makin
 					.meetings = hook_gomp_here()->meetings,
 					.flags = m->flags,
 					.body = m->body,
-					.data = (void *)data};
+					.data = (void *)data,
+					.final = is_final(m),
+					.race.depend = (void **)(task + 1),
+					.race.joined = !m->deferrable || hook_gomp_here()->final};
+	hook_race_reset(task->data, (size_t)m->size);
 	hook_depth = t->passive;
 	if (m->copy)
 		m->copy(task->data, m->data);
@@ -316,13 +309,14 @@ static struct hook_gomp_task *task_new(struct hook_thread *t, const struct makin
 	return task;
 }
 
-static void make(struct hook_thread *t, const struct making *m, const void *site)
+void hook_gomp_make(struct hook_thread *t, const struct hook_gomp_making *m, const void *site)
 {
 	struct hook_gomp_task *task = task_new(t, m);
 	struct step s = {.put = task};
 
 	if (!task)
 		hook_failed(t, "there is no memory for a task");
+	hook_race_task_made(&task->race, t, hook_gomp_here(), task->number, m->depend);
 	order_post(t, task->team, &s, site);
 	if (hook_sync_replays || (!m->deferrable && m->depend))
 		hook_baton_leave(t);
@@ -334,22 +328,23 @@ static void make(struct hook_thread *t, const struct making *m, const void *site
 }
 
 /* Reductions by tasks and detached tasks are more than an order. */
-static bool is_ours(unsigned int flags, const void *site)
+bool hook_gomp_makes(unsigned int flags, const void *site)
 {
-	if (flags & FLAG_REDUCTION)
+	if (flags & GOMP_FLAG_REDUCTION)
 		hook_gomp_not_kept(GOMP_REST_REDUCTION);
-	if (flags & FLAG_DETACH)
+	if (flags & GOMP_FLAG_DETACH)
 		hook_gomp_not_kept(GOMP_REST_DETACH);
 	return hook_sync_is_on(site) && hook_gomp_here()->team &&
-	       !(flags & (FLAG_REDUCTION | FLAG_DETACH));
+	       !(flags & (GOMP_FLAG_REDUCTION | GOMP_FLAG_DETACH));
 }
 
-void GOMP_task(hook_gomp_body *body, void *data, copier *copy, long size, long align,
+void GOMP_task(hook_gomp_body *body, void *data, hook_gomp_copier *copy, long size, long align,
 	       bool deferrable, unsigned int flags, void **depend, int priority, void *detach)
 {
-	struct making m = making_of(body, data, copy, size, align, flags, priority);
+	struct hook_gomp_making m =
+		hook_gomp_making_of(body, data, copy, size, align, flags, priority);
 
-	if (!is_ours(flags, SITE)) {
+	if (!hook_gomp_makes(flags, SITE)) {
 		real_task_now()(body, data, copy, size, align, deferrable, flags, depend, priority,
 				detach);
 		return;
@@ -357,11 +352,11 @@ void GOMP_task(hook_gomp_body *body, void *data, copier *copy, long size, long a
 	m.deferrable = deferrable;
 	m.depend = depend;
 	HOOK_SYNC_ENTER(t);
-	make(t, &m, SITE);
+	hook_gomp_make(t, &m, SITE);
 }
 
 /* Waits for tasks: over when those are. */
-#define WAIT(name)                                                                                 \
+#define WAIT(name, over)                                                                           \
 	HOOK_EXPORT void name(void);                                                               \
 	void name(void)                                                                            \
 	{                                                                                          \
@@ -379,12 +374,13 @@ void GOMP_task(hook_gomp_body *body, void *data, copier *copy, long size, long a
 		if (!hook_sync_replays)                                                            \
 			hook_gomp_run(t, SITE);                                                    \
 		order_share(t, team, NULL, SITE);                                                  \
+		over;                                                                              \
 		hook_baton_enter(t);                                                               \
 	}
 
-WAIT(GOMP_taskwait)
-WAIT(GOMP_taskgroup_end)
-WAIT(GOMP_taskyield)
+WAIT(GOMP_taskwait, hook_race_children_over(hook_gomp_here()))
+WAIT(GOMP_taskgroup_end, hook_race_tasks_over(team))
+WAIT(GOMP_taskyield, )
 
 void GOMP_taskwait_depend(void **depend)
 {
@@ -399,99 +395,6 @@ void GOMP_taskwait_depend(void **depend)
 	GOMP_ASK(GOMP_REAL(GOMP_taskwait_depend)(depend));
 	hook_gomp_run(t, SITE);
 	order_share(t, team, NULL, SITE);
+	hook_race_depended(hook_gomp_here(), depend);
 	hook_baton_enter(t);
-}
-
-/* A loop of which each task gets a part. */
-struct taskloop {
-	uint64_t start, end, step, count;
-	uint64_t tasks, each, more; /* the first `more` of them have one iteration more */
-};
-
-static struct taskloop split(unsigned int flags, uint64_t wanted, bool up, uint64_t start,
-			     uint64_t end, uint64_t step)
-{
-	struct taskloop l = {.start = start, .end = end, .step = step};
-
-	l.count = up ? (end - start - 1) / step + 1 : (start - end - 1) / -step + 1;
-	if (flags & FLAG_GRAINSIZE) {
-		l.each = wanted ? wanted : 1;
-		l.tasks = l.count / l.each;
-		if (flags & FLAG_STRICT) {
-			l.tasks += l.count % l.each != 0;
-			return l;
-		}
-	} else {
-		l.tasks = wanted ? wanted : (uint64_t)GOMP_REAL(omp_get_num_threads)();
-	}
-	if (l.tasks == 0)
-		l.tasks = 1;
-	if (l.tasks > l.count)
-		l.tasks = l.count;
-	l.each = l.count / l.tasks;
-	l.more = l.count % l.tasks;
-	return l;
-}
-
-static void make_all(struct hook_thread *t, struct making *m, const struct taskloop *l,
-		     const void *site)
-{
-	uint64_t at = 0;
-
-	m->has_part = true;
-	for (uint64_t i = 0; i < l->tasks; i++) {
-		m->part[0] = l->start + at * l->step;
-		at += l->each + (i < l->more);
-		m->part[1] = at < l->count ? l->start + at * l->step : l->end;
-		make(t, m, site);
-	}
-}
-
-static void taskloop(struct making *m, const struct taskloop *l, const void *site)
-{
-	bool group = !(m->flags & FLAG_NOGROUP);
-
-	m->deferrable = m->flags & FLAG_IF;
-	m->flags &= 0xff;
-	if (group)
-		GOMP_REAL(GOMP_taskgroup_start)();
-	{
-		HOOK_SYNC_ENTER(t);
-		make_all(t, m, l, site);
-	}
-	if (group)
-		GOMP_taskgroup_end();
-}
-
-void GOMP_taskloop(hook_gomp_body *body, void *data, copier *copy, long size, long align,
-		   unsigned int flags, unsigned long tasks, int priority, long start, long end,
-		   long step)
-{
-	struct making m = making_of(body, data, copy, size, align, flags, priority);
-	struct taskloop l;
-
-	if (!is_ours(flags, SITE) || !step || (step > 0 ? start >= end : start <= end)) {
-		GOMP_REAL(GOMP_taskloop)
-		(body, data, copy, size, align, flags, tasks, priority, start, end, step);
-		return;
-	}
-	l = split(flags, tasks, step > 0, (uint64_t)start, (uint64_t)end, (uint64_t)step);
-	taskloop(&m, &l, SITE);
-}
-
-void GOMP_taskloop_ull(hook_gomp_body *body, void *data, copier *copy, long size, long align,
-		       unsigned int flags, unsigned long tasks, int priority,
-		       unsigned long long start, unsigned long long end, unsigned long long step)
-{
-	bool up = flags & FLAG_UP;
-	struct making m = making_of(body, data, copy, size, align, flags, priority);
-	struct taskloop l;
-
-	if (!is_ours(flags, SITE) || !step || (up ? start >= end : start <= end)) {
-		GOMP_REAL(GOMP_taskloop_ull)
-		(body, data, copy, size, align, flags, tasks, priority, start, end, step);
-		return;
-	}
-	l = split(flags, tasks, up, start, end, step);
-	taskloop(&m, &l, SITE);
 }

@@ -52,6 +52,7 @@ void hook_gomp_region_begins(struct hook_gomp_team *team)
 static void race_over(const struct hook_gomp_team *team)
 {
 	hook_race_acquire(HOOK_RACE_OVER(team));
+	hook_race_tasks_over(team);
 	hook_race_forget(team);
 	hook_race_forget(HOOK_RACE_OVER(team));
 	hook_race_forget(HOOK_RACE_TASKS(team));
@@ -106,8 +107,10 @@ bool GOMP_single_start(void)
 void hook_gomp_meet(struct hook_thread *t, struct hook_gomp_frame *f)
 {
 	void (*meet)(void) = f->meet;
-	void *meeting = hook_race_arrive(HOOK_RACE_MEETING(f->team), 0);
+	void *meeting;
 
+	hook_race_tasks_over(f->team);
+	meeting = hook_race_arrive(HOOK_RACE_MEETING(f->team), 0);
 	f->meet = NULL;
 	f->meetings++;
 	t->wait.state = HOOK_THREAD_BLOCKED;
@@ -135,8 +138,10 @@ static void meeting_ends(struct hook_thread *t, struct hook_gomp_frame *f, bool 
 		f->meetings += met;
 	}
 	hook_baton_enter(t);
-	if (hook_baton_on)
+	if (hook_baton_on) {
 		hook_race_acquire(HOOK_RACE_MEETING(f->team));
+		hook_race_tasks_over(f->team);
+	}
 }
 
 /* In replay the data goes through the team, not through libgomp, which might choose another. */

@@ -25,9 +25,10 @@ bool hook_race_obeys;
 
 static const struct hook_sync_mode *below;
 
+/* What is in an order among tasks is told by tasks.c. */
 static bool orders(const struct hook_sync_call *c)
 {
-	return c->op < SYNC_STREAM && c->op != SYNC_IO &&
+	return c->op != SYNC_GOMP_TASK && c->op < SYNC_STREAM && c->op != SYNC_IO &&
 	       (c->op < SYNC_MEMORY || c->op > SYNC_LIBC_LAST);
 }
 
@@ -92,12 +93,6 @@ static int race_wait(struct hook_thread *t, const struct hook_sync_call *c)
 	return below->wait(t, c);
 }
 
-/* The order of the tasks of a team is not the team's own. */
-static const void *object_of(const struct hook_sync_call *c)
-{
-	return c->op == SYNC_GOMP_TASK ? HOOK_RACE_TASKS(c->object) : c->object;
-}
-
 static bool is_write_lock(const struct hook_sync_call *c)
 {
 	return c->op >= SYNC_WRLOCK && c->op <= SYNC_CLOCKWRLOCK;
@@ -109,7 +104,7 @@ static int race_share(struct hook_thread *t, const struct hook_sync_call *c)
 
 	if (rc || !orders(c))
 		return rc;
-	hook_race->acquire(object_of(c));
+	hook_race->acquire(c->object);
 	if (is_write_lock(c))
 		hook_race->acquire(readers(c->object));
 	return 0;
@@ -124,7 +119,7 @@ static int race_unshare(struct hook_thread *t, pthread_rwlock_t *l)
 static int race_post(struct hook_thread *t, const struct hook_sync_call *c)
 {
 	if (orders(c))
-		hook_race->release(object_of(c));
+		hook_race->release(c->object);
 	return below->post(t, c);
 }
 

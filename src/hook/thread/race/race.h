@@ -9,11 +9,41 @@
 #include "hook/race/interface.h"
 #include "hook/thread/sync/sync.h"
 
+struct hook_gomp_frame;
+
+/* What a task of OpenMP waited for, and who waits for it. */
+struct hook_race_task {
+	uint64_t maker; /* of the frame that made it: whose children are waited for */
+	const void *team;
+	bool joined;            /* its maker waits for its end before it goes on */
+	bool apart;             /* it has a clock of its own */
+	bool bound;             /* it asked on which thread it runs */
+	uint32_t depends, outs; /* of the first so many, `outs` are written */
+	void **depend;
+	void *was; /* at work: what it is run by */
+	char name[96];
+};
+
 /* What stands for the parts of a team of OpenMP; its address is for its beginning. */
 #define HOOK_RACE_OVER(team) ((const char *)(team) + 1)
 #define HOOK_RACE_TASKS(team) ((const char *)(team) + 2)
 #define HOOK_RACE_ORDERED(team) ((const char *)(team) + 3)
 #define HOOK_RACE_MEETING(team) ((const char *)(team) + 4)
+
+/*
+ * Tasks have clocks of their own, so that a race between two of them shows even if one thread ran
+ * both. All of these do nothing where nobody looks for races.
+ */
+void hook_race_task_made(struct hook_race_task *task, const struct hook_thread *t,
+			 struct hook_gomp_frame *maker, uint64_t number, void **depend);
+void hook_race_task_begins(struct hook_race_task *task);
+void hook_race_task_ends(struct hook_race_task *task);
+/* The frame's children are done; those of the team; those that it depends on. */
+void hook_race_children_over(struct hook_gomp_frame *f);
+void hook_race_tasks_over(const void *team);
+void hook_race_depended(struct hook_gomp_frame *f, void **depend);
+/* How many words of `depend` name what is depended on. */
+uint32_t hook_race_depends(void **depend);
 
 extern const struct hook_race_table *hook_race; /* NULL: nobody wants to know */
 
@@ -49,6 +79,13 @@ static inline void hook_race_forget(const void *object)
 {
 	if (__builtin_expect(hook_race != NULL, 0))
 		hook_race->forget(object);
+}
+
+/* The memory is used for something else from now on. */
+static inline void hook_race_reset(const void *address, size_t n)
+{
+	if (__builtin_expect(hook_race != NULL, 0))
+		hook_race->reset(address, n);
 }
 
 static inline void hook_race_passed(void)
