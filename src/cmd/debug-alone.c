@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "cmd/debug.h"
+#include "launch/moved.h"
 #include "remote/gdb.h"
 #include "replay/checkpoint.h"
 #include "replay/from.h"
@@ -38,12 +39,14 @@ const char *cmd_debug_alone(struct group_alone *a, const struct trace_run *run, 
 	}
 	a->said = remote_gdb_first;
 	a->target = rp_alloc(run->ranks + 1, sizeof(*a->target));
+	a->program = rp_alloc(run->ranks + 1, sizeof(*a->program));
 	for (size_t i = 0; i < run->ranks; i++) {
 		struct remote_gdb how = {
 			.trace = run->dir.path, .rank = (unsigned)i, .force = force};
 
 		a->target[i] = remote_gdb_target(&how, -1, print);
 		a->target[i][strlen(a->target[i]) - 1] = 0;
+		a->program[i] = launch_moved_path(run->rank[i].start.program);
 	}
 	return NULL;
 }

@@ -81,7 +81,7 @@ int group_alone_start(struct group *g)
 		     : 0;
 	file = rp_format("/proc/self/fd/%d", g->alone->fd);
 	for (unsigned i = 0; i < g->ranks && !rc; i++) {
-		rc = group_gdb_start(&g->gdb[i], i, 0, file, g->env);
+		rc = group_gdb_start(&g->gdb[i], i, 0, file, g->alone->program[i], g->env);
 		command[i] = console(g->alone->target[i]);
 	}
 	free(file);
@@ -95,9 +95,7 @@ int group_alone_start(struct group *g)
 		group_alone_look(g);
 		code = check_targets(g);
 	}
-	for (unsigned i = 0; i < g->ranks && !code; i++)
-		command[i] = group_symbols(g->gdb[i].process);
-	if (!code && !group_ask_each(g, command))
+	if (!code && !group_read_symbols(g))
 		code = 128 + 2;
 	free(command);
 	return code;

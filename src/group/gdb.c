@@ -14,32 +14,34 @@
 #include "group/mi.h"
 
 static void __attribute__((noreturn))
-become_gdb(int process, const char *first, int in, int out, char **env)
+become_gdb(int process, const char *first, const char *program, int in, int out, char **env)
 {
-	char *pid = rp_format("%d", process);
+	char *attach = rp_format("attach %d", process);
 	/* Signals of ours, and functions of ours that nobody wants to step into. */
-	char *argv[] = {"gdb",
-			"-q",
-			"--interpreter=mi3",
-			"-iex",
-			"set debuginfod enabled off",
-			"-iex",
-			"set mi-async on",
-			"-iex",
-			"set confirm off",
-			"-iex",
-			"set pagination off",
-			"-iex",
-			"set print elements 200",
-			"-iex",
-			"set auto-solib-add off", /* see stacks.h */
-			"-iex",
-			"handle SIGURG SIG32 SIG33 nostop noprint pass",
-			"-iex",
-			"skip -gfi */src/hook/*",
-			process ? "-p" : "-ix",
-			process ? pid : (char *)first,
-			NULL};
+	char *argv[40] = {"gdb",
+			  "-q",
+			  "--interpreter=mi3",
+			  "-iex",
+			  "set debuginfod enabled off",
+			  "-iex",
+			  "set mi-async on",
+			  "-iex",
+			  "set confirm off",
+			  "-iex",
+			  "set pagination off",
+			  "-iex",
+			  "set print elements 200",
+			  "-iex",
+			  "set auto-solib-add off", /* see stacks.h */
+			  "-iex",
+			  "handle SIGURG SIG32 SIG33 nostop noprint pass",
+			  "-iex",
+			  "skip -gfi */src/hook/*",
+			  "-ex",
+			  GROUP_GDB_NO_DEBUG,
+			  "-ex",
+			  "set debug-file-directory"};
+	size_t n = 0;
 	sigset_t none;
 	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
@@ -54,12 +56,23 @@ become_gdb(int process, const char *first, int in, int out, char **env)
 	/* A target of ours has words for the user there. */
 	if (process)
 		dup2(null, STDERR_FILENO);
+	while (argv[n])
+		n++;
+	if (process) {
+		argv[n++] = "-ex";
+		argv[n++] = attach;
+	} else {
+		argv[n++] = "-ix";
+		argv[n++] = (char *)first;
+	}
+	argv[n] = (char *)program;
 	environ = env;
 	execvp("gdb", argv);
 	_exit(127);
 }
 
-int group_gdb_start(struct group_gdb *g, unsigned rank, int process, const char *first, char **env)
+int group_gdb_start(struct group_gdb *g, unsigned rank, int process, const char *first,
+		    const char *program, char **env)
 {
 	int to[2], from[2];
 
@@ -73,7 +86,7 @@ int group_gdb_start(struct group_gdb *g, unsigned rank, int process, const char 
 	}
 	g->pid = fork();
 	if (g->pid == 0)
-		become_gdb(process, first, to[0], from[1], env);
+		become_gdb(process, first, program, to[0], from[1], env);
 	close(to[0]);
 	close(from[1]);
 	g->in = to[1];

@@ -19,6 +19,13 @@ enum group_gdb_state {
 	GROUP_GDB_RUNNING,
 };
 
+/*
+ * Debug information of libc is large, kept in files of its own, and of no use here. So it is not
+ * looked for where such files are, until libc has been read (stacks.h).
+ */
+#define GROUP_GDB_NO_DEBUG "set $reprise_debug = $_gdb_setting(\"debug-file-directory\")"
+#define GROUP_GDB_DEBUG "eval \"set debug-file-directory %s\", $reprise_debug"
+
 struct group_gdb {
 	unsigned rank;
 	pid_t pid;   /* gdb's; 0: none */
@@ -51,10 +58,10 @@ struct group_gdb {
 
 /*
  * On a process; or, if that is 0, on nothing yet, with what is in the file `first` said before
- * anything of the user's. 0, or -errno.
+ * anything of the user's. `program` is the file of the program, or NULL. 0, or -errno.
  */
-int group_gdb_start(struct group_gdb *g, unsigned rank, int process, const char *first, char **env)
-	__attribute__((warn_unused_result));
+int group_gdb_start(struct group_gdb *g, unsigned rank, int process, const char *first,
+		    const char *program, char **env) __attribute__((warn_unused_result));
 
 /* It is elsewhere, without a word of gdb: nothing that was known of it holds. */
 void group_gdb_forget(struct group_gdb *g);

@@ -277,21 +277,27 @@ static int await_arrival(struct group *g)
 	return 0;
 }
 
+/* The file of the process, or NULL; the caller frees. */
+static char *program_of(int pid)
+{
+	char *link = rp_format("/proc/%d/exe", pid), *path = realpath(link, NULL);
+
+	free(link);
+	return path;
+}
+
 static int attach_all(struct group *g)
 {
 	double end = now() + ATTACH;
 	bool waiting = true;
-	char *command;
 	int rc = 0;
 
 	for (unsigned i = 0; i < g->ranks && !rc; i++) {
-		rc = group_gdb_start(&g->gdb[i], i, g->live.state->slot[i].pid, NULL, g->env);
-		/* It is answered when gdb has come up. */
-		if (!rc) {
-			command = group_symbols(g->gdb[i].process);
-			group_gdb_send(&g->gdb[i], command);
-			free(command);
-		}
+		int pid = g->live.state->slot[i].pid;
+		char *program = program_of(pid);
+
+		rc = group_gdb_start(&g->gdb[i], i, pid, NULL, program, g->env);
+		free(program);
 	}
 	if (rc) {
 		rp_say("cannot start gdb: %s", strerror(-rc));
@@ -301,9 +307,9 @@ static int attach_all(struct group *g)
 		listen(g, TICK_MS);
 		waiting = false;
 		for (unsigned i = 0; i < g->ranks; i++)
-			waiting |= g->gdb[i].waits || g->gdb[i].state == GROUP_GDB_RUNNING;
+			waiting |= g->gdb[i].state == GROUP_GDB_RUNNING;
 	}
-	return interrupted ? 128 + SIGINT : 0;
+	return group_read_symbols(g) ? 0 : 128 + SIGINT;
 }
 
 static char *to_main(const struct group_gdb *gdb)

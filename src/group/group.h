@@ -15,6 +15,7 @@
 /* Ranks alone. */
 struct group_alone {
 	char **target;    /* by rank: how gdb takes it, "target remote …" */
+	char **program;   /* by rank: its file */
 	const char *said; /* what gdb is told first */
 	int fd;           /* a file with that */
 };

@@ -45,13 +45,12 @@ static size_t own_areas(int pid, struct area **out)
 	return n;
 }
 
-/* "name" of "/lib/name.so.3", if it is a library whose symbols are wanted at once; else NULL. */
-static char *wanted_name(const char *path)
+/* "name" of "/lib/name.so.3" if that is a library which gdb can be asked for; else NULL. */
+static char *library_name(const char *path)
 {
 	const char *name = strrchr(path, '/'), *end = name ? strstr(name, ".so") : NULL;
 
-	if (!end || (symbol_is_foreign(path) && strncmp(name, "/libreprise-", 12) != 0 &&
-		     strncmp(name, "/libc.so", 8) != 0))
+	if (!end)
 		return NULL;
 	for (const char *c = name + 1; c < end; c++) {
 		if (!isalnum((unsigned char)*c) && *c != '-' && *c != '_')
@@ -60,9 +59,19 @@ static char *wanted_name(const char *path)
 	return rp_format("%.*s", (int)(end - name - 1), name + 1);
 }
 
-char *group_symbols(int pid)
+/* Is it one of those without which no stack is known? */
+static bool is_basic(const char *path)
 {
-	char *path = rp_format("/proc/%d/maps", pid), *line = NULL, *text = rp_strdup("ld-linux");
+	const char *name = strrchr(path, '/');
+
+	return strncmp(name, "/libreprise-", 12) == 0 || strncmp(name, "/libc.so", 8) == 0;
+}
+
+/* The command that reads the basic ones, or those of the program; NULL: there are none. */
+static char *read_symbols(int pid, bool basic)
+{
+	char *path = rp_format("/proc/%d/maps", pid), *line = NULL;
+	char *text = rp_strdup(basic ? "ld-linux" : ""), *quoted;
 	FILE *maps = fopen(path, "re");
 	size_t room = 0;
 
@@ -71,9 +80,11 @@ char *group_symbols(int pid)
 		char *slash = strchr(line, '/'), *name;
 
 		line[strcspn(line, "\n")] = 0;
-		name = slash ? wanted_name(slash) : NULL;
+		if (!slash || is_basic(slash) != basic || (!basic && symbol_is_foreign(slash)))
+			continue;
+		name = library_name(slash);
 		if (name && !strstr(text, name)) {
-			char *longer = rp_format("%s\\\\|%s", text, name);
+			char *longer = rp_format("%s%s%s", text, *text ? "\\|" : "", name);
 
 			free(text);
 			text = longer;
@@ -83,9 +94,33 @@ char *group_symbols(int pid)
 	if (maps)
 		fclose(maps);
 	free(line);
-	line = rp_format("-interpreter-exec console \"sharedlibrary %s\"", text);
+	line = rp_format("sharedlibrary %s", text);
+	quoted = group_mi_quoted(line);
+	free(line);
+	line = *text ? rp_format("-interpreter-exec console %s", quoted) : NULL;
+	free(quoted);
 	free(text);
 	return line;
+}
+
+bool group_read_symbols(struct group *g)
+{
+	char **command = rp_alloc(g->ranks + 1, sizeof(*command));
+	char *quoted = group_mi_quoted(GROUP_GDB_DEBUG);
+	bool answered;
+
+	for (unsigned i = 0; i < g->ranks; i++)
+		command[i] = read_symbols(g->gdb[i].process, true);
+	answered = group_ask_each(g, command);
+	for (unsigned i = 0; i < g->ranks && answered; i++)
+		command[i] = rp_format("-interpreter-exec console %s", quoted);
+	answered = answered && group_ask_each(g, command);
+	for (unsigned i = 0; i < g->ranks && answered; i++)
+		command[i] = read_symbols(g->gdb[i].process, false);
+	answered = answered && group_ask_each(g, command);
+	free(quoted);
+	free(command);
+	return answered;
 }
 
 static bool is_own(const struct area *area, size_t n, const json_t *frame)

@@ -6,11 +6,11 @@
 #include "group/group.h"
 
 /*
- * Symbols of all libraries that MPI consists of take gdb most of its time to come up. This command
- * reads those of the program's own and of ours; the rest is read when a stack needs it. The caller
- * frees.
+ * Symbols of all libraries that MPI consists of take gdb most of its time to come up. This reads
+ * those of libc, of the program's own and of ours; the rest is read when a stack needs it. False if
+ * Ctrl-C came before.
  */
-char *group_symbols(int pid);
+bool group_read_symbols(struct group *g);
 
 /* Makes sure that frames of all ranks of the set are known, and that the program's is selected. */
 void group_look(struct group *g, const struct group_set *set);

@@ -31,9 +31,12 @@ const char remote_gdb_first[] = "set sysroot /\n"
 				"set remotetimeout 60\n"
 				"handle SIGURG SIG32 SIG33 nostop noprint pass\n"
 				"pipe skip -gfi */src/hook/* | cat >/dev/null\n"
+				"define reprise-forget\n"
+				"maintenance flush register-cache\n"
+				"maintenance flush dcache\n"
+				"end\n"
 				"define hookpost-monitor\n"
-				"pipe maintenance flush register-cache | cat >/dev/null\n"
-				"pipe maintenance flush dcache | cat >/dev/null\n"
+				"pipe reprise-forget | cat >/dev/null\n"
 				"end\n";
 
 /* Frames of ours and of MPI are inside of the program's. */

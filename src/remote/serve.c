@@ -18,8 +18,8 @@
 
 #define SUPPORTED                                                                                  \
 	"PacketSize=8000;QStartNoAckMode+;qXfer:features:read+;qXfer:auxv:read+;"                  \
-	"qXfer:exec-file:read+;ReverseStep+;ReverseContinue+;swbreak+;hwbreak+;vContSupported+;"   \
-	"QPassSignals+"
+	"qXfer:exec-file:read+;qXfer:libraries-svr4:read+;ReverseStep+;ReverseContinue+;swbreak+;" \
+	"hwbreak+;vContSupported+;QPassSignals+"
 #define READ_MOST 16000
 /* Signals of libc's own, and of ours. */
 #define OURS (1ull << 32 | 1ull << 33 | 1ull << SIGURG)
@@ -274,6 +274,17 @@ static void send_file(struct remote_server *s, const char *range, const char *na
 		send_piece(s, range, bytes, (size_t)n);
 }
 
+static void send_libraries(struct remote_server *s, const char *range)
+{
+	char *list = remote_libraries(&s->travel.live);
+
+	if (list)
+		send_piece(s, range, list, strlen(list));
+	else
+		say(s, "E01");
+	free(list);
+}
+
 /* "qXfer:object:read:annex:offset,length" */
 static void send_object(struct remote_server *s, const char *p)
 {
@@ -285,6 +296,8 @@ static void send_object(struct remote_server *s, const char *p)
 		send_file(s, range, "auxv", false);
 	else if (strncmp(p, "exec-file:read:", 15) == 0)
 		send_file(s, range, "exe", true);
+	else if (strncmp(p, "libraries-svr4:read:", 20) == 0)
+		send_libraries(s, range);
 	else
 		say(s, "");
 }

@@ -48,6 +48,10 @@ char *remote_recorded_message(const struct remote_server *s);
 /* The same of races; the run is evaluated first if it is not. */
 char *remote_recorded_race(struct remote_server *s);
 
+/* libraries.c: what the loader of the process has loaded, in the words of the protocol. NULL, or it
+   has to be freed. */
+char *remote_libraries(const struct remote_process *p);
+
 /* monitor.c: the text to be shown; it has to be freed. */
 char *remote_monitor(struct remote_server *s, const char *words);
 
