@@ -36,7 +36,10 @@ struct trace_memory_thread {
 	uint32_t ended; /* 1: and then it ended; 0: the run did */
 };
 
-/* Before a thread does this, another one must have done that. */
+/*
+ * Before a thread does this, another one must have done that. If it is the same thread, others ran
+ * here: all that it did before is done.
+ */
 struct trace_memory_wait {
 	uint32_t number;
 	uint32_t thread, until; /* which of the threads of the file; number of the other's */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Four threads race for a counter, a text, a list and a flag, by plain and by atomic accesses, and
- * lose updates. What each finds decides what it does next. Prints what all of it came to.
+ * lose updates. What each finds decides what it does next. Prints what all of it came to. With
+ * "copy", three threads of which the second copies what the third writes to where the first wrote.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -75,11 +76,52 @@ static void *work(void *arg)
 	return NULL;
 }
 
+struct {
+	long word[4];
+} from = {{1, 2, 3, 4}}, to;
+
+volatile long delay[64];
+
+static void *write_late(void *arg)
+{
+	for (long i = 0; i < 300000; i++)
+		delay[i % 64] += i;
+	to.word[1] = 7;
+	return arg;
+}
+
+static void *copy(void *arg)
+{
+	memcpy(&to, &from, sizeof(to));
+	return arg;
+}
+
+static void *write_other(void *arg)
+{
+	from.word[2] = 9;
+	return arg;
+}
+
+static int race_copy(void)
+{
+	void *(*const works[])(void *) = {write_late, copy, write_other};
+	pthread_t t[3];
+
+	for (int i = 0; i < 3; i++)
+		pthread_create(&t[i], NULL, works[i], NULL);
+	for (int i = 0; i < 3; i++)
+		pthread_join(t[i], NULL);
+	printf("%ld %ld %ld %ld\n", to.word[0], to.word[1], to.word[2], to.word[3]);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	pthread_t t[THREADS];
 	unsigned long sum = 0, length = 0;
 
+	if (argc > 1 && !strcmp(argv[1], "copy"))
+		return race_copy();
 	rounds = argc > 1 ? atoi(argv[1]) : 300;
 	for (long i = 0; i < THREADS; i++)
 		pthread_create(&t[i], NULL, work, (void *)i);

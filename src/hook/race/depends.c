@@ -3,7 +3,8 @@
  * Dependences that have to be kept go to a file that is mapped, as the log is: it grows as it is
  * needed, and what was found is there however the process ends. Invariant: no other thread runs
  * between the moment at which an access is told and the access itself. So a thread that waits in a
- * loop is stopped here, before it tells, and not by a signal somewhere.
+ * loop is stopped here, before it tells, and not by a signal somewhere. That others ran there is
+ * kept, too: a dependence of the thread on itself.
  */
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -18,7 +19,7 @@
 #define MOST (1ul << 38) /* bytes */
 
 #define PLACES 8
-#define POLLS 1024 /* a power of two */
+#define POLLS 1024
 
 static int fd = -1;
 static const struct hook_race_frames *hooks;
@@ -45,7 +46,7 @@ static void traced(const struct race_dependence *d)
 {
 	struct race_depends_one *one;
 
-	if (d->order != RACE_DEPEND_ALONE || file->lost)
+	if (d->order != RACE_DEPEND_ALONE || !file || file->lost)
 		return;
 	one = &file->one[file->count];
 	if ((uintptr_t)(one + 1) > PLACE + mapped && !grow()) {
@@ -64,12 +65,21 @@ static void traced(const struct race_dependence *d)
 static __thread struct {
 	uintptr_t place[PLACES];
 	unsigned places;
-	uint64_t reads;
+	uint64_t reads, due;
+	const void *site; /* of the last read, */
+	uintptr_t last;   /* and what it was of */
 } polled;
 
-static void note_read(uintptr_t address)
+/* Some functions tell of two reads before they make them: not between these. */
+static bool may_stop(uintptr_t address, const void *site)
+{
+	return site != polled.site || address == polled.last || address == polled.place[0];
+}
+
+static bool note_read(uintptr_t address, const void *site)
 {
 	unsigned i = 0;
+	bool stopped = false;
 
 	while (i < polled.places && polled.place[i] != address)
 		i++;
@@ -78,17 +88,29 @@ static void note_read(uintptr_t address)
 	if (i == polled.places) {
 		polled.place[polled.places++] = address;
 		polled.reads = 0;
+		polled.due = POLLS;
 	}
-	if (++polled.reads % POLLS == 0 && hooks && hooks->polls)
-		hooks->polls(polled.reads);
+	if (++polled.reads >= polled.due && may_stop(address, site)) {
+		polled.due = polled.reads + POLLS;
+		stopped = hooks && hooks->polls && hooks->polls(polled.reads);
+	}
+	polled.site = site;
+	polled.last = address;
+	return stopped;
 }
 
 static void told(struct race_thread *t, uintptr_t address, size_t n, bool write, const void *site)
 {
-	if (write)
+	const struct race_side here = {.slot = race_thread_slot(t), .clock = race_thread_clock(t)};
+	struct race_dependence d = {.order = RACE_DEPEND_ALONE, .address = address};
+
+	if (write) {
 		polled.places = 0;
-	else
-		note_read(address);
+	} else if (note_read(address, site)) {
+		d.from = d.to = here;
+		d.to.clock++;
+		traced(&d);
+	}
 	race_depend_touched(t, address, n, write, site);
 }
 

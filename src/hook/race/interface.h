@@ -20,10 +20,10 @@ struct hook_race_frames {
 	void (*diverged)(const char *expected, const char *found);
 	/*
 	 * The calling thread has read the same few words so many times in a row, and comes to read
-	 * one of them again. Other threads run now if it waited here for them. Also, with a large
-	 * number, where a thread stays until the run is over.
+	 * one of them again. Other threads run now if it waited here for them: then not 0. Also,
+	 * with a large number, where a thread stays until the run is over.
 	 */
-	void (*polls)(uint64_t times);
+	int (*polls)(uint64_t times);
 };
 
 struct hook_race_table {

@@ -3,9 +3,10 @@
  * Threads run side by side, and use memory in the order that was kept (trace/memory.h). A thread
  * counts what it does, and before some of it waits until another one has done something. Invariant:
  * `done` is the number up to which a thread has done everything. Its code tells of an access before
- * it makes it, so an access is done when the thread tells of the next one, or calls something that
- * may wait. A processor of this kind makes stores visible in their order, and no load after a later
- * store, so a plain store says so.
+ * it makes it, and of several if one statement or function makes them. So an access is done when
+ * the thread has told of so many more, calls something that may wait, or comes to where others ran
+ * when the order was found. A processor of this kind makes stores visible in their order, and no
+ * load after a later store, so a plain store says so.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -19,6 +20,7 @@
 #include "trace/memory.h"
 
 #define PLACE ((115ul << 40) + (1ul << 37))
+#define TOGETHER 4 /* accesses, told of before the first of them is made */
 #define SPINS 200
 #define YIELDS 100
 #define NAP_NS 50000
@@ -174,6 +176,15 @@ static void foresee(struct obeyer *o)
 	o->due = o->wait < o->end ? o->wait->number : o->kept->last + 1;
 }
 
+static bool others_ran(const struct obeyer *o)
+{
+	const struct trace_memory_wait *w = o->wait;
+
+	while (w < o->end && w->number == o->now && &obeyers[w->thread] != o)
+		w++;
+	return w < o->end && w->number == o->now;
+}
+
 static __attribute__((noinline)) void look(struct obeyer *o, uintptr_t address)
 {
 	char expected[64], found[64];
@@ -183,11 +194,14 @@ static __attribute__((noinline)) void look(struct obeyer *o, uintptr_t address)
 		differs("the end of the thread", found);
 	if (o->now > o->kept->last)
 		stay();
+	if (others_ran(o))
+		__atomic_store_n(&o->done, o->now - 1, __ATOMIC_RELEASE);
 	for (; o->wait < o->end && o->wait->number <= o->now; o->wait++) {
 		describe(expected, o->wait->number, o->wait->address);
 		if (o->wait->number != o->now || o->wait->address != address)
 			differs(expected, found);
-		await(&obeyers[o->wait->thread], o->wait->until);
+		if (&obeyers[o->wait->thread] != o)
+			await(&obeyers[o->wait->thread], o->wait->until);
 	}
 	foresee(o);
 }
@@ -213,7 +227,8 @@ static void touched(struct race_thread *t, uintptr_t address, size_t n, bool wri
 	(void)n;
 	(void)write;
 	(void)site;
-	publish(o);
+	if ((int32_t)(o->now - o->done) >= TOGETHER)
+		__atomic_store_n(&o->done, o->now + 1 - TOGETHER, __ATOMIC_RELEASE);
 	step(o, address);
 }
 
@@ -236,8 +251,10 @@ void runtime_obey_turn(unsigned n)
 		return;
 	publish(o);
 	for (const struct trace_memory_wait *w = o->wait; w < o->end && w->number <= o->now + n;
-	     w++)
-		await(&obeyers[w->thread], w->until);
+	     w++) {
+		if (&obeyers[w->thread] != o)
+			await(&obeyers[w->thread], w->until);
+	}
 }
 
 void runtime_obey_passed(void)

@@ -204,14 +204,14 @@ static void differs(const char *expected, const char *found)
 /* A thread that never made another operation waits, too, or computes: that is found out slowly. */
 #define POLLS_AT_END (1u << 20)
 
-static void polls(uint64_t times)
+static int polls(uint64_t times)
 {
 	struct hook_thread *t = hook_self;
 	int error = errno;
 
 	if (!t || hook_depth || !hook_baton_on ||
 	    (!hook_baton_parks_next(t) && times < POLLS_AT_END))
-		return;
+		return 0;
 	hook_depth = HOOK_CLOSED;
 	if (hook_race_obeys)
 		hook_baton_park(t);
@@ -219,6 +219,7 @@ static void polls(uint64_t times)
 		hook_baton_answer(t, HOOK_PROBE_WAITS);
 	hook_return_to(t, 0);
 	errno = error;
+	return 1;
 }
 
 static const struct hook_race_frames frames = {walk, differs, polls};
