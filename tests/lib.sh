@@ -524,12 +524,12 @@ alternative() {
 	run explored "$REPRISE" explore --patience=5 "$TRACE"
 }
 
-# explored_replays NUMBER STATUS: the explored trace of that number, noisy, three times
+# explored_replays NUMBER STATUS [TIMES]: the explored trace of that number, noisy, three times
 explored_replays() {
-	local i trace=$TRACE/explore/$1
+	local i trace=$TRACE/explore/$1 times=${3:-3}
 
 	cat "$trace"/output/rank-*.out >"explored.$1.out"
-	for i in 1 2 3; do
+	for ((i = 1; i <= times; i++)); do
 		run "replay.$1.$i" "$REPRISE" replay "--noise=$i" "$trace"
 		status_is "replay.$1.$i" "$2"
 		same_lines '^(sum|first) ' "explored.$1" "replay.$1.$i"

@@ -9,7 +9,7 @@
 static double cell[CELLS];
 static int step;
 
-static double smooth(double left)
+static __attribute__((noinline)) double smooth(double left)
 {
 	for (int n = 0; n < 200; n++) {
 		cell[0] = left;
