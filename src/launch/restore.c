@@ -30,8 +30,12 @@ int launch_restore_library(char **path)
 static int write_file(const char *session, char *name, const char *bytes, uint64_t n, uint64_t size)
 {
 	char *path = rp_format("%s/%s", session, name);
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	int rc = fd < 0 ? -errno : 0;
+	int fd, rc;
+
+	/* Who was restored earlier in this session may have one of that name. */
+	unlink(path);
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	rc = fd < 0 ? -errno : 0;
 
 	for (uint64_t done = 0; !rc && done < n;) {
 		ssize_t part = write(fd, bytes + done, n - done);

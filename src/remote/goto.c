@@ -15,6 +15,12 @@ static const uint64_t all_signals = ~0ull;
 enum remote_way remote_goto_begin(struct remote_travel *t)
 {
 	t->silent = true;
+	if (!t->is_whole) {
+		enum remote_way way = remote_far_begin(t);
+
+		t->silent = false;
+		return way;
+	}
 	while (t->stays > 1)
 		remote_stay_remove(t, t->stays - 1);
 	if (!t->stays || remote_stay_take_up(t, 0) != 0)
@@ -23,8 +29,7 @@ enum remote_way remote_goto_begin(struct remote_travel *t)
 	return REMOTE_WAY_DONE;
 }
 
-/* Forward, until it is told to stop or there is a hit; copies are kept on the way. */
-static enum remote_way run_on(struct remote_travel *t, const struct remote_points *points)
+enum remote_way remote_goto_run(struct remote_travel *t, const struct remote_points *points)
 {
 	struct remote_run how = {.points = points,
 				 .number = t->focus,
@@ -55,8 +60,14 @@ static enum remote_way run_on(struct remote_travel *t, const struct remote_point
 
 enum remote_way remote_goto_end(struct remote_travel *t)
 {
-	enum remote_way way = remote_travel_at_end(t) ? REMOTE_WAY_LOST : run_on(t, NULL);
+	enum remote_way way;
+	bool gone;
 
+	if (remote_travel_at_end(t))
+		return t->live.gone ? REMOTE_WAY_LOST : REMOTE_WAY_DONE;
+	way = remote_far_go(t, UINT64_MAX, &gone);
+	if (way == REMOTE_WAY_DONE)
+		way = remote_goto_run(t, NULL);
 	return way == REMOTE_WAY_LOST && !t->live.gone ? REMOTE_WAY_DONE : way;
 }
 
@@ -86,11 +97,15 @@ enum remote_way remote_goto_event(struct remote_travel *t, uint64_t event)
 	uint64_t slot = remote_goto_slot(t), at = slot + offsetof(struct replay_slot, events);
 	struct remote_points points = {
 		.watch = {{.kind = REMOTE_WATCH_WRITE, .address = at, .length = 8}}};
-	enum remote_way way = REMOTE_WAY_DONE;
+	enum remote_way way;
+	bool gone;
 
 	if (!slot || !t->stays)
 		return REMOTE_WAY_LOST;
-	if (t->slot->events >> 1 >= event) {
+	way = remote_far_go(t, event, &gone);
+	if (way != REMOTE_WAY_DONE)
+		return way;
+	if (!gone && t->slot->events >> 1 >= event) {
 		while (t->stays > 1 && remote_same_events(t, &t->stay[t->stays - 1]) >> 1 >= event)
 			remote_stay_remove(t, t->stays - 1);
 		if (remote_stay_take_up(t, t->stays - 1) != 0)
@@ -98,7 +113,7 @@ enum remote_way remote_goto_event(struct remote_travel *t, uint64_t event)
 	}
 	t->silent = true;
 	while (way == REMOTE_WAY_DONE && t->slot->events >> 1 < event)
-		way = run_on(t, &points);
+		way = remote_goto_run(t, &points);
 	t->silent = false;
 	return way;
 }
@@ -132,18 +147,37 @@ void remote_goto_remember(struct remote_travel *t)
 		return;
 	t->before = stay;
 	t->before_at = at > 0 ? at : 1e-9;
+	t->before_part = t->part;
+}
+
+/* What is known belongs to another process: all that is left is where it was. */
+static enum remote_way begin_there(struct remote_travel *t, struct remote_stay *to)
+{
+	while (t->stays)
+		remote_stay_remove(t, t->stays - 1);
+	to->since = 0;
+	to->steps = -1;
+	remote_stay_insert(t, 0, to);
+	t->shown = to->printed;
+	t->is_whole = t->is_event = false;
+	t->part++;
+	t->silent = false;
+	return remote_stay_take_up(t, 0) == 0 ? REMOTE_WAY_DONE : REMOTE_WAY_LOST;
 }
 
 enum remote_way remote_goto_back(struct remote_travel *t)
 {
 	struct remote_stay to = t->before;
 	double at = t->before_at;
+	bool elsewhere = t->before_part != t->part;
 
 	if (at <= 0)
 		return REMOTE_WAY_BEGIN;
 	t->before_at = 0;
 	remote_goto_remember(t);
 	t->silent = true;
+	if (elsewhere)
+		return begin_there(t, &to);
 	while (t->stays > 1 && length(t) > at)
 		remote_stay_remove(t, t->stays - 1);
 	if (remote_stay_go_to(t, &to) != 0)

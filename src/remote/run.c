@@ -214,6 +214,14 @@ static bool take(struct remote_process *p, int tid, int status, bool stopping)
 							       ? p->thread[1].tid
 							       : p->thread[0].tid);
 			remote_process_open_memory(p);
+			t = remote_process_by_tid(p, tid);
+			/* The kernel has cleared them. */
+			t->control = 0;
+			memset(t->address, 0, sizeof(t->address));
+			if (p->how)
+				set_debug(t, p->how->points,
+					  t->number == p->how->number ? p->how->mark : 0,
+					  p->how->word);
 		}
 		let_go(t, false);
 		return false;

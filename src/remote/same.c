@@ -28,6 +28,7 @@ struct maps {
 	bool threads;
 	uint64_t sp;
 	uint64_t behind; /* the end of the data of a library: its other data begin there */
+	bool no_heap;    /* what libc has is not the program's, see far.c */
 };
 
 static bool is_ours(const char *path)
@@ -50,7 +51,8 @@ static bool next_range(struct maps *m, struct range *r)
 		library = line[at] == '/' ? !is_ours(line + at)
 					  : line[at] == '\n' && r->start == m->behind;
 		m->behind = library ? r->end : 0;
-		if (kind[1] != 'w' || kind[3] != 'p')
+		if (kind[1] != 'w' || kind[3] != 'p' ||
+		    (m->no_heap && strcmp(line + at, "[heap]\n") == 0))
 			continue;
 		/* Handlers of ours have stacks of their own. */
 		stack = m->sp >= r->start && m->sp < r->end &&
@@ -110,7 +112,9 @@ static bool same_bytes(const struct remote_travel *t, const struct remote_proces
 static bool same_memory(const struct remote_travel *t, const struct remote_process *a,
 			const struct remote_process *b, bool threads, uint64_t sp)
 {
-	struct maps m = {.threads = threads, .sp = sp};
+	struct maps m = {.threads = threads,
+			 .sp = sp,
+			 .no_heap = t->across && !t->front->run->meta.system_heap};
 	char path[32];
 	struct range r;
 	bool same = true;

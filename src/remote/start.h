@@ -11,6 +11,15 @@
  * saying why.
  */
 int remote_start(struct remote_travel *t) __attribute__((warn_unused_result));
+/* The same in an open session, without a process. */
+int remote_start_first(struct remote_travel *t) __attribute__((warn_unused_result));
+/* No more than the process, before its first instruction, from the image that the front names. */
+int remote_start_process(struct remote_travel *t) __attribute__((warn_unused_result));
 void remote_start_close(struct remote_travel *t);
+
+/* For struct remote_run: it is at its end, or somebody wants it to stop. */
+bool remote_start_is_over(void *context);
+/* It did not come where it should: says so, and returns the exit code. */
+int remote_start_say_lost(struct remote_travel *t);
 
 #endif

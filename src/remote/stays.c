@@ -12,7 +12,7 @@
 #define MOST 40    /* and no more than these */
 #define SPARSE 0.7 /* how far apart two may be, as a part of how long ago that was */
 
-static void forget_word(struct remote_travel *t)
+void remote_stay_forget_word(struct remote_travel *t)
 {
 	struct replay_front *f = t->front;
 	struct replay_word *w = &f->word[t->one];
@@ -101,7 +101,7 @@ int remote_stay_go_to(struct remote_travel *t, const struct remote_stay *stay)
 		return rc;
 	remote_process_kill(&t->live);
 	remote_travel_drain(t);
-	forget_word(t);
+	remote_stay_forget_word(t);
 	t->live = process;
 	remote_stay_note_number(t);
 	t->slot->pid = process.pid;

@@ -69,8 +69,10 @@ void remote_travel_close(struct remote_travel *t)
 	remote_process_kill(&t->live);
 	free(t->stay);
 	free(t->number);
-	if (t->output >= 0)
+	if (t->output >= 0) {
 		close(t->output);
+		close(t->output_to);
+	}
 }
 
 void remote_travel_run(struct remote_travel *t, bool step, unsigned number,
@@ -153,9 +155,9 @@ static enum remote_way one_before(struct remote_travel *t)
 	int64_t steps;
 
 	for (;;) {
-		if (t->stays == 1)
-			return stay_there(t, REMOTE_WAY_BEGIN);
-		way = remote_find_steps(t);
+		way = t->stays == 1 ? remote_far_earlier(t) : REMOTE_WAY_DONE;
+		if (way == REMOTE_WAY_DONE)
+			way = remote_find_steps(t);
 		if (way != REMOTE_WAY_DONE)
 			return stay_there(t, way);
 		steps = t->stay[t->stays - 1].steps;
@@ -210,10 +212,12 @@ static enum remote_way last_before(struct remote_travel *t, const struct remote_
 {
 	enum remote_way way;
 	uint64_t hits;
+	bool here;
 
 	for (;;) {
-		if (t->stays == 1)
-			return stay_there(t, REMOTE_WAY_BEGIN);
+		way = t->stays == 1 ? remote_far_earlier(t) : REMOTE_WAY_DONE;
+		if (way != REMOTE_WAY_DONE)
+			return stay_there(t, way);
 		way = remote_find_pass(t, points, signal, 0, &hits, stop);
 		if (way == REMOTE_WAY_LOST) {
 			way = remote_find_near(t);
@@ -224,8 +228,10 @@ static enum remote_way last_before(struct remote_travel *t, const struct remote_
 			return stay_there(t, way);
 		if (hits)
 			break;
+		/* Two stays may be the same moment. */
+		here = t->stay[t->stays - 1].steps == 0;
 		remote_stay_forget(t);
-		if (remote_find_break(t, points)) {
+		if (!here && remote_find_break(t, points)) {
 			*stop = (struct remote_stop){.kind = REMOTE_BREAK, .number = t->focus};
 			return stay_there(t, REMOTE_WAY_DONE);
 		}

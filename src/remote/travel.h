@@ -43,8 +43,15 @@ struct remote_travel {
 
 	struct remote_stay before; /* where it was before it went elsewhere */
 	double before_at;          /* processor time since the first stay, 0: nowhere */
+	unsigned before_part;
+
+	bool is_whole; /* the first stay is where the history begins */
+	bool is_event; /* or where an event does */
+	bool across;   /* processes from different images are compared */
+	unsigned part; /* counts the processes that were started */
 
 	int output;       /* what the program prints comes here */
+	int output_to;    /* and goes in here */
 	uint64_t printed; /* bytes by now */
 	uint64_t shown;   /* the most that was shown of it */
 	bool silent;      /* it is only to be found again */
@@ -83,11 +90,22 @@ enum remote_way remote_travel_back_to_signal(struct remote_travel *t, int signal
 enum remote_way remote_goto_begin(struct remote_travel *t);
 enum remote_way remote_goto_end(struct remote_travel *t);
 enum remote_way remote_goto_event(struct remote_travel *t, uint64_t event);
+/* Forward to the next of these, or until it is told to stop; copies are kept on the way. */
+enum remote_way remote_goto_run(struct remote_travel *t, const struct remote_points *points);
 /* Where the slot of the rank is in its memory, or 0. */
 uint64_t remote_goto_slot(const struct remote_travel *t);
 /* Remembers where it is, and goes there again. */
 void remote_goto_remember(struct remote_travel *t);
 enum remote_way remote_goto_back(struct remote_travel *t);
+
+/*
+ * far.c: goes to the last image before the event, if that is nearer than all that is known: it is
+ * then the first stay, and *gone is true. To where the history begins, if the first stay is not
+ * there. And finds more of what is before the first stay, which is then the last one.
+ */
+enum remote_way remote_far_go(struct remote_travel *t, uint64_t event, bool *gone);
+enum remote_way remote_far_begin(struct remote_travel *t);
+enum remote_way remote_far_earlier(struct remote_travel *t);
 
 /* Seconds of processor time since its history began, more or less. */
 double remote_travel_age(const struct remote_travel *t);
@@ -110,6 +128,8 @@ int remote_stay_go_to(struct remote_travel *t, const struct remote_stay *stay)
 	__attribute__((warn_unused_result));
 /* The process is a new one. */
 void remote_stay_note_number(struct remote_travel *t);
+/* The rank has not said its last word. */
+void remote_stay_forget_word(struct remote_travel *t);
 /* Keeps fewer of the older ones. */
 void remote_stay_thin(struct remote_travel *t);
 /* same.c: does the process stand where that copy does? */

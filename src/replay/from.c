@@ -210,6 +210,31 @@ char *replay_from_first(const struct replay_front *f, size_t rank)
 	return path;
 }
 
+bool replay_from_last(const struct replay_front *f, size_t rank, uint64_t event,
+		      struct replay_from_image *found)
+{
+	struct limit limit = {.event = event};
+	char *path = last_before(f, rank, &limit), *number;
+	struct ckpt_image image;
+
+	if (!path)
+		return false;
+	ckpt_image_open(&image, path);
+	*found = (struct replay_from_image){.path = path};
+	number = word_of(f, rank, "init");
+	if (!image.damage) {
+		found->event = image.head->event;
+		found->resume = image.head->resume;
+		found->first = number && strtoul(number, NULL, 10) == image.head->number;
+	} else {
+		free(path);
+		found->path = NULL;
+	}
+	ckpt_image_close(&image);
+	free(number);
+	return found->path != NULL;
+}
+
 /* Why the rank cannot be restored; the caller frees. */
 static char *reason_of(const struct replay_front *f, size_t rank)
 {

@@ -43,6 +43,18 @@ uint64_t replay_from_event(const struct ckpt_image *image, const struct trace_ru
  */
 int replay_from_alone(struct replay_front *f, size_t rank) __attribute__((warn_unused_result));
 
+/* An image of a rank alone. */
+struct replay_from_image {
+	char *path;      /* the caller frees */
+	uint64_t event;  /* of the main thread: it was taken before this one */
+	uint64_t resume; /* where the restored process goes on in our own code */
+	bool first;      /* where MPI_Init returned */
+};
+
+/* The last one that was taken before that event, and that is of use. False: there is none. */
+bool replay_from_last(const struct replay_front *f, size_t rank, uint64_t event,
+		      struct replay_from_image *found);
+
 /* Is it a run of MPI? Others are whole processes by themselves. */
 bool replay_from_is_mpi(const struct trace_run *run);
 

@@ -315,7 +315,8 @@ static int unpack_rank(const struct replay_front *f, size_t i, int from, int to,
 	struct ckpt_image image;
 	int rc;
 
-	if (!f->image || !f->image[i])
+	/* A debugger goes back, too. */
+	if (!f->image || !f->image[i] || f->traced)
 		return for_files(from, PACKED, unpack, to, &r);
 	ckpt_image_open(&image, f->image[i]);
 	if (!image.damage)

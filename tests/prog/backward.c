@@ -2,7 +2,7 @@
 /*
  * Rank 0 takes what the others send, from anybody: into a list, into a sum, and at times by asking
  * again and again, with nothing that would count how often. "crash": it writes to where nothing is
- * after so many of them.
+ * after so many of them. "slow": it takes its time.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -48,7 +48,7 @@ static int ask_for_one(void)
 	return value;
 }
 
-static void take(int each, int others, int crash)
+static void take(int each, int others, int crash, int slow)
 {
 	for (int i = 0; i < each * others; i++) {
 		int value;
@@ -60,6 +60,8 @@ static void take(int each, int others, int crash)
 				 MPI_STATUS_IGNORE); /* line: receive */
 		put_in(value);
 		total += sum_up();
+		if (slow)
+			usleep(3000);
 		if (i % 5 == 0)
 			printf("%d: %ld\n", i, total);
 		if (crash && i == each)
@@ -75,7 +77,8 @@ int main(int argc, char **argv)
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
 	if (!rank)
-		take(each, ranks - 1, argc > 2 && strcmp(argv[2], "crash") == 0);
+		take(each, ranks - 1, argc > 2 && strcmp(argv[2], "crash") == 0,
+		     argc > 2 && strcmp(argv[2], "slow") == 0);
 	for (int i = 0; rank && i < each; i++) {
 		int value = rank * 100 + i;
 
