@@ -174,17 +174,26 @@ static uint32_t make(uint32_t old, const struct access *a, bool *racing)
 	return intern(t, n, read | wrote, wrote);
 }
 
+/* What this segment made of `old` last time; 0: nothing, or it is forgotten. */
+static uint32_t made_of(struct race_thread *t, uint32_t old, uint32_t code, struct race_memo **at)
+{
+	struct race_memo *m =
+		&t->memo[(old * 0x9e3779b1u ^ code * 0x85ebca6bu) >> 20 & (RACE_MEMO - 1)];
+
+	*at = m;
+	return m->old == old && m->code == code && m->first == t->quick.first ? m->now : 0;
+}
+
 /* The same without looking, if this segment has done it before. Races are looked at each time. */
 static uint32_t next_of(uint32_t old, const struct access *a, bool *racing)
 {
 	struct race_thread *t = a->t;
-	struct race_memo *m =
-		&t->memo[(old * 0x9e3779b1u ^ a->code * 0x85ebca6bu) >> 20 & (RACE_MEMO - 1)];
-	uint32_t now;
+	struct race_memo *m;
+	uint32_t now = made_of(t, old, a->code, &m);
 
 	*racing = false;
-	if (m->old == old && m->code == a->code && m->first == t->quick.first && m->now)
-		return m->now;
+	if (now)
+		return now;
 	now = make(old, a, racing);
 	if (now && !*racing)
 		*m = (struct race_memo){old, a->code, t->quick.first, now};
@@ -231,6 +240,27 @@ static void touch(const struct access *a)
 	} while (!done && !race_why && race_chunk_renew(t));
 }
 
+/*
+ * The way of most first accesses of a segment: memory that threads use alike. A cell that is not
+ * empty is among those that are noted as used.
+ */
+static bool touch_alike(struct race_thread *t, uintptr_t address, unsigned n, bool write)
+{
+	uint32_t code = ((1u << n) - 1) << (address & 7) | (write ? WRITE : 0), old, now;
+	uint32_t *cell = race_cell(address);
+	struct race_memo *m;
+	bool done;
+
+	if (!race_guard_enter(t))
+		return false;
+	old = __atomic_load_n(cell, __ATOMIC_ACQUIRE);
+	now = old ? made_of(t, old, code, &m) : 0;
+	done = now && __atomic_compare_exchange_n(cell, &old, now, false, __ATOMIC_ACQ_REL,
+						  __ATOMIC_RELAXED);
+	race_guard_leave(t);
+	return done;
+}
+
 void race_touch(struct race_thread *t, uintptr_t address, size_t n, bool write, const void *site)
 {
 	struct access a = {.t = t, .size = (uint32_t)n, .site = site};
@@ -241,6 +271,8 @@ void race_touch(struct race_thread *t, uintptr_t address, size_t n, bool write, 
 		tell(t, address, n, write, site);
 		return;
 	}
+	if ((address & 7) + n <= 8 && touch_alike(t, address, (unsigned)n, write))
+		return;
 	while (n) {
 		unsigned skip = address & 7, length = 8 - skip < n ? 8 - skip : (unsigned)n;
 
