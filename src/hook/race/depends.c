@@ -8,6 +8,7 @@
  */
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include "hook/race/runtime.h"
 #include "race/depend.h"
@@ -19,6 +20,7 @@
 #define MOST (1ul << 38) /* bytes */
 
 #define PLACES 8
+#define HIGHEST 8 /* descriptors below the limit */
 #define POLLS 1024
 
 static int fd = -1;
@@ -114,15 +116,28 @@ static void told(struct race_thread *t, uintptr_t address, size_t n, bool write,
 	race_depend_touched(t, address, n, write, site);
 }
 
+/* Out of the way of the program's descriptors, which get the lowest numbers that are free. */
+static int lift(long low)
+{
+	struct rlimit limit = {0, 0};
+	long high = -1;
+
+	rp_raw_call(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&limit, 0, 0);
+	if (low >= 0 && limit.rlim_cur > HIGHEST)
+		high = rp_raw_call(SYS_fcntl, low, F_DUPFD_CLOEXEC, (long)limit.rlim_cur - HIGHEST,
+				   0, 0, 0);
+	if (low >= 0)
+		rp_raw_call(SYS_close, low, 0, 0, 0, 0, 0);
+	return (int)high;
+}
+
 void runtime_depends_open(int dir, const char *name, unsigned shift,
 			  struct race_depend_figures *figures,
 			  const struct hook_race_frames *frames)
 {
-	long opened = rp_raw_call(SYS_openat, dir, (long)name,
-				  O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600, 0, 0);
-
-	fd = (int)opened;
+	fd = lift(rp_raw_call(SYS_openat, dir, (long)name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
+			      0600, 0, 0));
 	hooks = frames;
-	race_depend_start(shift, figures, opened >= 0 && grow() ? traced : NULL);
+	race_depend_start(shift, figures, fd >= 0 && grow() ? traced : NULL);
 	race_tell_all(told);
 }
