@@ -194,11 +194,6 @@ uint64_t graph_walk_events(const struct graph_walk *walk, unsigned rank)
 	return walk->survey.events[rank];
 }
 
-uint64_t graph_walk_messages(const struct graph_walk *walk)
-{
-	return walk->survey.messages;
-}
-
 void graph_walk_one_by_one(struct graph_walk *walk)
 {
 	walk->at_once = 1;

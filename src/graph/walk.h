@@ -79,9 +79,8 @@ struct graph_walk *graph_walk_open(const struct graph_source *source);
 const struct graph_match *graph_walk_match(const struct graph_walk *walk);
 /* Clock of a process as far as it was walked. */
 const uint32_t *graph_walk_clock(const struct graph_walk *walk, unsigned rank);
-/* Events of each process, messages of all: known once graph_walk_run() calls its observer. */
+/* Events of each process: known once graph_walk_run() calls its observer. */
 uint64_t graph_walk_events(const struct graph_walk *walk, unsigned rank);
-uint64_t graph_walk_messages(const struct graph_walk *walk);
 /* Before it runs: strictly in the order of time, instead of a few events of a process at once. */
 void graph_walk_one_by_one(struct graph_walk *walk);
 int graph_walk_run(struct graph_walk *walk, const struct graph_observer *observer)

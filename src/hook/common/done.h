@@ -17,7 +17,4 @@ void hook_done_look(struct hook_thread *t);
 /* The thread has ended. */
 void hook_done_forget(struct hook_thread *t);
 
-/* Are there threads that have something to do? */
-bool hook_done_is_all(void);
-
 #endif

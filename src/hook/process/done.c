@@ -66,9 +66,3 @@ void hook_done_forget(struct hook_thread *t)
 		count(t, UINT32_MAX);
 	t->replay.todo = false;
 }
-
-bool hook_done_is_all(void)
-{
-	return !__atomic_load_n(&hook_slot->todo, __ATOMIC_ACQUIRE) &&
-	       !__atomic_load_n(&hook_slot->todo_main, __ATOMIC_ACQUIRE);
-}

@@ -136,7 +136,6 @@ void hook_want_message(MPI_Request handle, uint32_t flags, const struct hook_blo
 		       MPI_Comm comm);
 void hook_want_send(MPI_Request handle, const struct hook_mpi_send *o);
 void hook_want_result(MPI_Request handle, uint32_t flags, struct hook_result *r, MPI_Comm comm);
-uint32_t hook_wants_count(void);
 
 /* Flags of a request by how it was posted. */
 static inline uint32_t hook_want_flags(enum hook_mpi_post post)

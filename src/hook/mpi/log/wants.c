@@ -25,11 +25,6 @@ static uint64_t key_of(MPI_Request handle)
 	return (uint64_t)(uintptr_t)handle;
 }
 
-uint32_t hook_wants_count(void)
-{
-	return live;
-}
-
 struct hook_want *hook_want_find(MPI_Request handle)
 {
 	return live ? hook_table_find(&table, key_of(handle)) : NULL;
