@@ -213,9 +213,7 @@ void hook_thread_adopt_main(void)
 		hook_infile_load();
 	hook_heap_start();
 	hook_memory_start();
-#ifdef HOOK_FLAVOUR_PLAIN
 	hook_end_watch_signals();
-#endif
 	hook_image_start();
 	hook_depth = t->passive;
 }

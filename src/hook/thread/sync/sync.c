@@ -124,9 +124,7 @@ void hook_sync_start(void)
 	if (hook_sync_mode)
 		return;
 	hook_sync_resolve();
-#ifdef HOOK_FLAVOUR_PLAIN
 	hook_end_watch_signals();
-#endif
 	hook_sync_open(hook_thread_self());
 	if (hook_process.mode == HOOK_RECORD)
 		hook_gomp_warn();
