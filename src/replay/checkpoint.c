@@ -150,6 +150,10 @@ static int take_images(struct replay_front *f, const struct replay_checkpoint *h
 
 	if (how->log == REPLAY_LOG_MRT)
 		code = replay_prune_open(f->run, f->every, &f->prune);
+	if (code && code < 128) { /* the user has not ended it */
+		rp_say("all that ranks receive stays in the log, as with --log=all");
+		code = 0;
+	}
 	if (!code)
 		code = replay_images_take(f, how->ranks);
 	if (f->prune)
