@@ -5,6 +5,7 @@ stand at a random point, by images and by a replay from the start."""
 import json
 import os
 import random
+import re
 import signal
 import statistics
 import subprocess
@@ -15,7 +16,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 from jobs import REPRISE, environment, fail, run
 
 THERE = "ctrl-C ends it"
-HEAD = ["program", "ranks", "run s", "T s", "images", "full", "increment", "stopped ms", "log",
+HEAD = ["program", "ranks", "run s", "T s", "images", "full", "increment", "stopped ms", "--log", "messages", "log",
         "of payload", "checkpoint s", "replay s", "wait s", "of a wait: T", "verdict"]
 
 
@@ -48,15 +49,17 @@ def seconds_to(options, trace, limit):
 
 
 class Waits:
-    """Of one trace that has been evaluated."""
+    """Of one trace that has been evaluated, and one kind of log."""
 
-    def __init__(self, trace, every, count, limit):
-        self.every = every
+    def __init__(self, trace, kind, every, count, limit):
+        self.every, self.kind = every, kind
         began = time.monotonic()
         run([REPRISE, "replay", trace], limit)
         self.replay = time.monotonic() - began
         began = time.monotonic()
-        run([REPRISE, "checkpoint", "--every", "%.6f" % every, trace], limit)
+        said = run([REPRISE, "checkpoint", "--again", "--log", kind, "--every", "%.6f" % every, trace], limit)
+        logged = re.search(r"with (\d+) of (\d+) messages", said)
+        self.logged = 100 * int(logged[1]) / max(1, int(logged[2])) if logged else 100
         self.checkpoint = time.monotonic() - began
         ranks = json.loads(run([REPRISE, "lines", "--format=json", trace], limit))
         self.log = sum(r["log_bytes"] for r in ranks)
@@ -82,7 +85,7 @@ class Waits:
                 size_text(statistics.median(self.full)),
                 size_text(statistics.median(self.later)) if self.later else "-",
                 "%.1f, at most %.1f" % (1e3 * statistics.median(self.stopped), 1e3 * max(self.stopped)),
-                size_text(self.log), "%.2f" % (self.log / max(1, payload)), "%.2f" % self.checkpoint,
+                self.kind, "%.2f %%" % self.logged, size_text(self.log), "%.2f" % (self.log / max(1, payload)), "%.2f" % self.checkpoint,
                 "%.2f" % self.replay,
                 "%.2f, %.2f, at most %.2f" % (least, statistics.median(self.waits), most),
                 "%.2f" % ((most - least) / self.every), good]
