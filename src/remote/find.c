@@ -161,7 +161,8 @@ static bool approach(struct remote_travel *t, double seconds)
 	if (remote_stay_take_up(t, t->stays - 2) != 0)
 		return false;
 	remote_process_run(&t->live, &how, &stop);
-	if (stop.kind != REMOTE_TIRED)
+	/* Who has said his last word waits, without a sign and for ever. */
+	if (stop.kind != REMOTE_TIRED || t->slot->state == REPLAY_AT_END)
 		return false;
 	remote_travel_drain(t);
 	stay.printed = t->printed;

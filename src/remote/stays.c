@@ -16,9 +16,15 @@ void remote_stay_forget_word(struct remote_travel *t)
 {
 	struct replay_front *f = t->front;
 	struct replay_word *w = &f->word[t->one];
-	char name[24];
+	char name[24], before[24];
 
+	/*
+	 * The word lies under another name before it is said (hook/session/session.c). A copy may
+	 * stand between the two, and finds it there.
+	 */
 	snprintf(name, sizeof(name), "end-%04u", f->run->rank[t->one].rank);
+	snprintf(before, sizeof(before), "word-%04u", f->run->rank[t->one].rank);
+	(void)!linkat(f->session_fd, name, f->session_fd, before, 0);
 	unlinkat(f->session_fd, name, 0);
 	f->words -= w->why != NULL;
 	*w = (struct replay_word){0};
