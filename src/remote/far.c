@@ -130,6 +130,8 @@ enum remote_way remote_far_go(struct remote_travel *t, uint64_t event, bool *gon
 	struct replay_from_image image;
 
 	*gone = false;
+	if (!t->front->alone)
+		return REMOTE_WAY_DONE;
 	if (!find(t, event, &image))
 		return have ? REMOTE_WAY_DONE : REMOTE_WAY_LOST;
 	if (have && image.event <= have) {
