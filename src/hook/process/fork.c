@@ -177,8 +177,8 @@ long hook_syscall_child(long number, long a, long b, long c, long d, long e, ...
 long hook_syscall_other(long number, long a, long b, long c, long d, long e, long f)
 	__attribute__((used));
 
-/* One that makes no child. */
-long hook_syscall_other(long number, long a, long b, long c, long d, long e, long f)
+/* A function of its own: whatever is called between would change the registers. */
+static long call_kernel(long number, long a, long b, long c, long d, long e, long f)
 {
 	/* cppcheck-suppress constStatement */
 	register long r10 __asm__("r10") = d;
@@ -188,13 +188,22 @@ long hook_syscall_other(long number, long a, long b, long c, long d, long e, lon
 	register long r9 __asm__("r9") = f;
 	long result;
 
-	if (hook_syscall_is_programs(__builtin_return_address(0)) &&
-	    hook_syscall(number, (const long[]){a, b, c, d, e, f}, &result))
-		return result;
 	__asm__ volatile("syscall"
 			 : "=a"(result)
 			 : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
 			 : "rcx", "r11", "memory");
+	return result;
+}
+
+/* One that makes no child. */
+long hook_syscall_other(long number, long a, long b, long c, long d, long e, long f)
+{
+	long result;
+
+	if (hook_syscall_is_programs(__builtin_return_address(0)) &&
+	    hook_syscall(number, (const long[]){a, b, c, d, e, f}, &result))
+		return result;
+	result = call_kernel(number, a, b, c, d, e, f);
 	return (unsigned long)result < -4095UL ? result : hook_syscall_failed(result);
 }
 
