@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #define CKPT_MAGIC "RPRIMAGE"
-#define CKPT_VERSION 5
+#define CKPT_VERSION 6
 #define CKPT_PAGE 4096ul
 #define CKPT_SUFFIX ".image"
 
@@ -61,6 +61,7 @@ struct ckpt_map {
 	uint32_t first_run, runs;
 	uint32_t path, base;            /* of a file */
 	uint64_t file_bytes, file_time; /* its size, and its mtime in nanoseconds */
+	uint64_t build;                 /* of its first part: what ckpt/build.h makes of it, or 0 */
 };
 
 /* Pages that follow each other, in memory and in the file. */

@@ -17,6 +17,7 @@
 
 #include "base/fd.h"
 #include "base/mem.h"
+#include "ckpt/build.h"
 
 #define HOLES_FROM (1l << 30)
 #define HOLES_SHARE 64 /* more than compression would spare */
@@ -211,6 +212,7 @@ void ckpt_image_close(struct ckpt_image *image)
 		munmap((void *)(uintptr_t)image->head, image->bytes);
 	free(image->path);
 	free(image->damage);
+	free(image->changed);
 	*image = (struct ckpt_image){0};
 }
 
@@ -303,6 +305,39 @@ static void check_file(struct ckpt_image *image, uint32_t text, uint64_t bytes, 
 		image->damage = rp_format("cannot be restored: %s has changed since", path);
 }
 
+static uint64_t build_of(const char *path, uint64_t n)
+{
+	int fd = rp_fd_open_file(AT_FDCWD, path);
+	struct stat st;
+	void *p = MAP_FAILED;
+	uint64_t build = 0;
+
+	if (fd >= 0 && fstat(fd, &st) == 0 && st.st_size > 0) {
+		n = n < (uint64_t)st.st_size ? n : (uint64_t)st.st_size;
+		p = mmap(NULL, n, PROT_READ, MAP_PRIVATE, fd, 0);
+	}
+	if (p != MAP_FAILED) {
+		build = ckpt_build_of(p, n);
+		munmap(p, n);
+	}
+	if (fd >= 0)
+		close(fd);
+	return build;
+}
+
+/* A part of a file in memory: the rest of it is taken from the file. */
+static void check_map(struct ckpt_image *image, const struct ckpt_map *m)
+{
+	const char *path = ckpt_image_text(image, m->path);
+
+	check_file(image, m->path, m->file_bytes, m->file_time);
+	if (!image->damage && m->build && build_of(path, m->end - m->start) != m->build)
+		image->damage =
+			rp_format("cannot be restored: %s has changed since (its build-id)", path);
+	if (image->damage && (m->build || m->prot & PROT_EXEC))
+		image->changed = rp_strdup(path);
+}
+
 void ckpt_image_check_place(struct ckpt_image *image)
 {
 	const struct ckpt_map *m;
@@ -321,7 +356,7 @@ void ckpt_image_check_place(struct ckpt_image *image)
 	for (size_t i = 0; i < count(image, CKPT_MAPS) && !image->damage; i++) {
 		if (m[i].base == CKPT_BASE_NONE &&
 		    (m[i].kind == CKPT_MAP_FILE || m[i].kind == CKPT_MAP_SHARED))
-			check_file(image, m[i].path, m[i].file_bytes, m[i].file_time);
+			check_map(image, &m[i]);
 	}
 	if (!image->damage && access(ckpt_image_text(image, image->head->cwd), X_OK) != 0)
 		image->damage = rp_format("cannot be restored: %s, where it was, cannot be entered",

@@ -15,7 +15,8 @@ struct ckpt_image {
 	char *path;
 	const struct ckpt_head *head; /* mapped, as all of the file */
 	size_t bytes;
-	char *damage; /* a sentence part: what is wrong with it; or NULL */
+	char *damage;  /* a sentence part: what is wrong with it; or NULL */
+	char *changed; /* the program's, or a library of it, which is not what it was; or NULL */
 };
 
 /* Opens it and looks at all but its pages; what is wrong is in `damage`. */

@@ -62,63 +62,8 @@ struct limit {
 	uint32_t number;    /* of the image; 0: any */
 	const char *places; /* of all threads: lines "thread event …"; or NULL */
 	const struct trace_run_rank *rank;
+	bool *refused; /* the program has changed: no image is of use */
 };
-
-static const struct ckpt_thread *find_thread(const struct ckpt_image *image, const char *name,
-					     size_t length)
-{
-	const struct ckpt_thread *t = ckpt_image_section(image, CKPT_THREADS);
-	size_t n = image->head->section[CKPT_THREADS].bytes / sizeof(*t);
-
-	for (size_t i = 0; i < n; i++) {
-		const char *other = ckpt_image_text(image, t[i].name);
-
-		if (length && strlen(other) == length && memcmp(other, name, length) == 0)
-			return &t[i];
-	}
-	return NULL;
-}
-
-/* Threads are named by their parents: "0.2" is the second child of "0". */
-static bool is_born(const struct ckpt_image *image, const char *name, size_t length)
-{
-	size_t parent = length;
-	const struct ckpt_thread *t;
-
-	while (parent && name[parent - 1] != '.')
-		parent--;
-	if (!parent || find_thread(image, name, length))
-		return true;
-	t = find_thread(image, name, parent - 1);
-	if (t)
-		return strtoul(name + parent, NULL, 10) <= t->children;
-	return is_born(image, name, parent - 1);
-}
-
-static uint64_t all_events_of(const struct trace_run_rank *rank, const char *name, size_t length)
-{
-	uint64_t most = 0;
-
-	for (size_t i = 0; i < rank->streams; i++) {
-		const struct trace_run_stream *s = &rank->stream[i];
-
-		if (s->kind == TRACE_STREAM_ORDER && strlen(s->thread) == length &&
-		    memcmp(s->thread, name, length) == 0 && s->events > most)
-			most = s->events;
-	}
-	return most;
-}
-
-/* One that has ended has none to come. */
-uint64_t replay_from_event(const struct ckpt_image *image, const struct trace_run_rank *rank,
-			   const char *name, size_t length)
-{
-	const struct ckpt_thread *t = find_thread(image, name, length);
-
-	if (t)
-		return t->event;
-	return is_born(image, name, length) ? all_events_of(rank, name, length) + 1 : 0;
-}
 
 static bool is_before(const struct ckpt_image *image, const struct limit *limit)
 {
@@ -146,8 +91,14 @@ static bool is_of_use(const char *path, const struct limit *limit)
 		ckpt_image_check_place(&image);
 		ckpt_image_check_pages(&image);
 	}
-	if (image.damage)
+	if (image.changed) {
+		rp_say("%s has changed since images were taken: none of them can be restored; "
+		       "'reprise checkpoint --again' takes them anew",
+		       image.changed);
+		*limit->refused = true;
+	} else if (image.damage) {
 		rp_say("%s %s; an earlier one is taken", path, image.damage);
+	}
 	use = use && !image.damage;
 	ckpt_image_close(&image);
 	return use;
@@ -160,7 +111,7 @@ static char *last_before(const struct replay_front *f, size_t rank, const struct
 	size_t n;
 	uint32_t *list = ckpt_image_list(dir, &n);
 
-	for (size_t i = n; i > 0 && !found; i--) {
+	for (size_t i = n; i > 0 && !found && !*limit->refused; i--) {
 		if (limit->number && list[i - 1] > limit->number)
 			continue;
 		found = ckpt_image_path(dir, list[i - 1]);
@@ -288,9 +239,9 @@ static int make_checkpoints(const struct replay_front *f, bool only_logs)
 	return replay_checkpoint(f->run->dir.path, &how);
 }
 
-static int choose_plain(struct replay_front *f, const struct replay_from *from)
+static int choose_plain(struct replay_front *f, struct replay_from *from)
 {
-	struct limit limit = {0};
+	struct limit limit = {.refused = &from->refused};
 	int code;
 
 	if (from->only || from->ranks || from->stop) {
@@ -305,13 +256,18 @@ static int choose_plain(struct replay_front *f, const struct replay_from *from)
 		return code;
 	f->image = rp_alloc(f->ranks, sizeof(*f->image));
 	f->image[0] = last_before(f, 0, &limit);
+	if (from->refused)
+		return RP_EXIT_BAD_INPUT;
 	return f->image[0] ? 0 : begin_at_start(f, from->position, "");
 }
 
-static char *choose_image(const struct replay_front *f, const struct replay_from *from, size_t rank,
+static char *choose_image(const struct replay_front *f, struct replay_from *from, size_t rank,
 			  uint32_t number)
 {
-	struct limit limit = {.event = UINT64_MAX, .number = number, .rank = &f->run->rank[rank]};
+	struct limit limit = {.event = UINT64_MAX,
+			      .number = number,
+			      .rank = &f->run->rank[rank],
+			      .refused = &from->refused};
 	char *refused = replay_log_refusal(f, rank);
 
 	free(refused);
@@ -323,9 +279,18 @@ static char *choose_image(const struct replay_front *f, const struct replay_from
 	return last_before(f, rank, &limit);
 }
 
+/* Where MPI_Init returned: if there is an image, what is wrong with it was said. */
+static int say_no_first(const struct replay_front *f, size_t rank)
+{
+	char *number = word_of(f, rank, "init");
+
+	free(number);
+	return number ? RP_EXIT_BAD_INPUT : say_none(f, rank);
+}
+
 /* All of those that are wanted, or none. */
-static int choose_images(struct replay_front *f, const struct replay_from *from,
-			 const bool chosen[], bool all)
+static int choose_images(struct replay_front *f, struct replay_from *from, const bool chosen[],
+			 bool all)
 {
 	char *why, *words;
 
@@ -337,7 +302,11 @@ static int choose_images(struct replay_front *f, const struct replay_from *from,
 		f->image[i] = choose_image(f, from, i, 0);
 		if (f->image[i])
 			continue;
-		if (!all || !from->position)
+		if (from->refused)
+			return RP_EXIT_BAD_INPUT;
+		if (!from->position)
+			return say_no_first(f, i);
+		if (!all)
 			return say_none(f, i);
 		why = reason_of(f, i);
 		words = rp_format(" (rank %u: %s)", f->run->rank[i].rank, why);
@@ -352,7 +321,7 @@ static int choose_images(struct replay_front *f, const struct replay_from *from,
 /* Of ranks that are restarted together, each may have to begin earlier for the others. */
 struct line {
 	struct replay_front *f;
-	const struct replay_from *from;
+	struct replay_from *from;
 };
 
 static uint32_t number_of(const char *image)
@@ -370,7 +339,7 @@ static uint32_t go_back(void *context, size_t rank, uint32_t most)
 	return number_of(f->image[rank]);
 }
 
-static int keep_to_line(struct replay_front *f, const struct replay_from *from,
+static int keep_to_line(struct replay_front *f, struct replay_from *from,
 			const struct replay_live *live)
 {
 	uint32_t *number = rp_alloc(f->ranks, sizeof(*number));
@@ -380,7 +349,9 @@ static int keep_to_line(struct replay_front *f, const struct replay_from *from,
 	for (size_t i = 0; i < f->ranks; i++)
 		number[i] = number_of(f->image[i]);
 	f->live = replay_live_settle(live, f->ranks, number, go_back, &line);
-	if (!f->live)
+	if (from->refused)
+		code = RP_EXIT_BAD_INPUT;
+	else if (!f->live)
 		code = begin_at_start(f, from->position ? from->position : "there",
 				      " from which all ranks could go on");
 	free(number);

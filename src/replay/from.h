@@ -17,6 +17,7 @@ struct replay_from {
 	const char *only;     /* a rank; or NULL */
 	const char *ranks;    /* "0-3,7"; or NULL: all */
 	bool stop;            /* at the position */
+	bool refused;         /* the program is not what the images are of, which was said */
 	struct replay_halt halt;
 };
 

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "ckpt/build.h"
 #include "ckpt/raw.h"
 #include "hook/kit/text.h"
 #include "hook/image/out.h"
@@ -112,6 +113,14 @@ static void check_memory(void)
 	raw(SYS_close, fd);
 }
 
+/* A file may be replaced by another of the same size and time. */
+static uint64_t build_of(const struct raw_map *line)
+{
+	if (line->offset || !(line->prot & PROT_READ))
+		return 0;
+	return ckpt_build_of((const void *)line->start, line->end - line->start);
+}
+
 static void take_file(struct ckpt_map *m, const char *path)
 {
 	struct stat st;
@@ -160,6 +169,8 @@ static void take_map(const struct raw_map *line)
 		hook_image_check(-EXDEV);
 	if (m->kind == CKPT_MAP_FILE || m->kind == CKPT_MAP_SHARED)
 		take_file(m, line->path);
+	if (m->kind == CKPT_MAP_FILE)
+		m->build = build_of(line);
 	hook_image_out.maps++;
 	if (m->kind == CKPT_MAP_SHARED)
 		return;
