@@ -131,6 +131,18 @@ static bool is_kernels(const char *path)
 	return raw_behind(path, "/proc/") || raw_behind(path, "/sys/");
 }
 
+/* libc may be reading what the kernel tells of the process, which will be another one. */
+static void name_self(char path[PATH + 8])
+{
+	char *rest = path + strlen("/proc/");
+
+	if (!raw_behind(path, "/proc/") || raw_decimal(&rest) != (uint64_t)hook_process.pid ||
+	    *rest != '/')
+		return;
+	memmove(path + strlen("/proc/self"), rest, strlen(rest) + 1);
+	memcpy(path, "/proc/self", strlen("/proc/self"));
+}
+
 /* A file that can be found by its name, and will be. */
 static bool take_file(struct ckpt_fd *f, const char *path, const struct stat *st)
 {
@@ -323,7 +335,7 @@ static bool take_fd(int fd)
 {
 	struct ckpt_fd *f = &hook_image.fd[hook_image.fds];
 	enum hook_output_tag tag = hook_output_tag(fd);
-	char link[40], path[PATH];
+	char link[40], path[PATH + 8];
 	struct hook_text text = hook_text_in(link, sizeof(link));
 	struct stat st;
 	long n;
@@ -344,9 +356,10 @@ static bool take_fd(int fd)
 	}
 	hook_text_add(&text, "/proc/self/fd/");
 	hook_text_number(&text, fd);
-	n = raw(SYS_readlink, link, path, sizeof(path) - 1);
+	n = raw(SYS_readlink, link, path, PATH - 1);
 	path[n > 0 ? n : 0] = 0;
 	hook_image_true_path(path);
+	name_self(path);
 	if (raw(SYS_fstat, fd, &st) != 0)
 		return true;
 	if (find_same(f)) {

@@ -8,9 +8,12 @@
  */
 #include "hook/thread/life/stack.h"
 
+#include <errno.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 
+#include "ckpt/raw.h"
 #include "hook/common/addresses.h"
 #include "hook/kit/pages.h"
 #include "hook/thread/call/real.h"
@@ -211,14 +214,42 @@ void hook_stack_ends(void)
 		madvise((void *)low, here - KEPT - low, MADV_DONTNEED);
 }
 
+/*
+ * In a process that was restored, libc knows a thread by the number that it had, and would ask the
+ * kernel about that one. A thread that asks for itself gets its own for the moment; nobody else
+ * looks at the word then, not even a handler, which might hold a mutex by it.
+ */
+static int real_attr(pthread_t thread, pthread_attr_t *attr)
+{
+	int number = (int)raw(SYS_gettid), known, *tid, rc;
+	uint64_t all = UINT64_MAX, before;
+
+	if (!pthread_equal(thread, pthread_self()) ||
+	    raw(SYS_prctl, PR_GET_TID_ADDRESS, &tid) != 0 || *tid == number)
+		return SYNC_REAL(pthread_getattr_np)(thread, attr);
+	raw(SYS_rt_sigprocmask, SIG_BLOCK, &all, &before, sizeof(all));
+	known = *tid;
+	*tid = number;
+	rc = SYNC_REAL(pthread_getattr_np)(thread, attr);
+	*tid = known;
+	raw(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof(all));
+	return rc;
+}
+
 /* For libc the stack is the program's own, which it would be without a guard. */
 HOOK_EXPORT int pthread_getattr_np(pthread_t thread, pthread_attr_t *attr)
 {
-	int rc = SYNC_REAL(pthread_getattr_np)(thread, attr);
+	int rc = real_attr(thread, attr);
 	const struct stack *s = stack_at(thread);
 	uintptr_t low;
 
-	if (rc || !s || !__atomic_load_n(&s->taken, __ATOMIC_ACQUIRE))
+	if (!s || !__atomic_load_n(&s->taken, __ATOMIC_ACQUIRE))
+		return rc;
+	/* Of another thread all is known here but its processors. */
+	if (rc == ESRCH && pthread_attr_init(attr) == 0)
+		rc = pthread_attr_setdetachstate(attr, s->detached ? PTHREAD_CREATE_DETACHED
+								   : PTHREAD_CREATE_JOINABLE);
+	if (rc)
 		return rc;
 	low = top_of((uint32_t)(s - stacks)) - s->size + s->guard;
 	pthread_attr_setguardsize(attr, s->guard);
