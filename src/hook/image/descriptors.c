@@ -117,12 +117,15 @@ static bool copy_contents(struct ckpt_fd *f)
 	return !left;
 }
 
-/* The process may itself have been restored: a copy that it writes to changes on. */
+/*
+ * The process may itself have been restored: its copies, also one that it only reads now, are
+ * nowhere but in this session.
+ */
 static bool is_changed(const struct ckpt_fd *f)
 {
-	return (f->flags & O_ACCMODE) != O_RDONLY &&
-	       (f->base == CKPT_BASE_NONE ||
-		(f->base == CKPT_BASE_SESSION && raw_behind(hook_image.text + f->path, COPY)));
+	if (f->base == CKPT_BASE_SESSION)
+		return raw_behind(hook_image.text + f->path, COPY);
+	return f->base == CKPT_BASE_NONE && (f->flags & O_ACCMODE) != O_RDONLY;
 }
 
 /* What the kernel makes up as it is read has no contents that could be compared. */

@@ -14,6 +14,7 @@
 #include "hook/common/environ.h"
 #include "hook/common/process.h"
 #include "hook/session/halt.h"
+#include "hook/session/private.h"
 #include "hook/session/session.h"
 #include "hook/common/signal.h"
 #include "hook/common/thread.h"
@@ -70,6 +71,7 @@ static void put_right(void)
 	strcpy(hook_process.dir, hook_image.note.dir);
 	strcpy(hook_process.session, hook_image.note.session);
 	hook_process.replay.checkpoint = false;
+	hook_private_resume();
 	hook_image_go_on();
 	hook_input_pid_changed(before);
 	hook_output_resume();

@@ -121,7 +121,8 @@ static FILE *make_new(const char *path, const char *mode, int flags, const void 
 
 static HOOK_RESIDUE_BELOW FILE *open_stream(const char *path, const char *mode, const void *site)
 {
-	char buffer[HOOK_INPUT_PATH], elsewhere[HOOK_MOVED_PATH];
+	char buffer[HOOK_INPUT_PATH], elsewhere[HOOK_MOVED_PATH], own[HOOK_MOVED_PATH];
+	const char *name;
 	int flags = hook_infile_flags(mode);
 	bool numbers, told;
 	FILE *f;
@@ -138,6 +139,9 @@ static HOOK_RESIDUE_BELOW FILE *open_stream(const char *path, const char *mode, 
 	told = !numbers && hook_io_is_programs(site) && !hook_runtime_is_allocator(site);
 	if (told && hook_names_open_failed())
 		return NULL;
+	name = path;
+	if (__builtin_expect(hook_private, 0) && hook_io_is_programs(site))
+		path = hook_device_own(AT_FDCWD, path, flags, site, own);
 	f = REAL(fopen)(path, mode);
 	if (hook_infile_is_wanted(flags, site))
 		f = compared(f, path, mode, flags);
@@ -147,17 +151,17 @@ static HOOK_RESIDUE_BELOW FILE *open_stream(const char *path, const char *mode, 
 		hook_names_opened(f ? fileno(f) : -1);
 	if (f) {
 		hook_channel_forget(fileno(f));
-		hook_output_opened(fileno(f), path);
+		hook_output_opened(fileno(f), name);
 		if (hook_io_is_programs(site))
-			hook_channel_opened_from(fileno(f), path, flags);
+			hook_channel_opened_from(fileno(f), name, flags);
 		if (mode[0] != 'r' || strchr(mode, '+'))
 			hook_output_child_writes(fileno(f));
 		if (mode[0] == 'w')
-			hook_output_writes(path);
+			hook_output_writes(name);
 		else if (mode[0] == 'a')
-			hook_output_appends(path, fileno(f));
+			hook_output_appends(name, fileno(f));
 	}
-	return opened(f, path, mode);
+	return opened(f, name, mode);
 }
 
 HOOK_EXPORT FILE *fopen(const char *path, const char *mode)

@@ -24,6 +24,7 @@
 #include "hook/output/output.h"
 #include "hook/program/residue.h"
 #include "hook/session/moved.h"
+#include "hook/session/private.h"
 
 #define SITE __builtin_return_address(0)
 #define MARKS 1024
@@ -168,11 +169,33 @@ static void written(int fd, int dir, const char *path, int flags)
 		hook_output_appends(path, fd);
 }
 
+/* It is compared as ever with what was recorded; what it holds is where its own begins. */
+const char *hook_device_own(int dir, const char *path, int flags, const void *site,
+			    char buffer[HOOK_MOVED_PATH])
+{
+	int from = -1, error = errno;
+
+	if ((flags & O_ACCMODE) == O_RDONLY)
+		return hook_private_path(dir, path, buffer);
+	if (hook_private_path(dir, path, buffer) == buffer)
+		return buffer;
+	if (!(flags & (O_TRUNC | O_EXCL)))
+		from = REAL(openat)(dir, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (hook_infile_is_wanted(flags, site))
+		from = hook_infile_opened(from, dir, path, O_RDONLY | O_CLOEXEC);
+	path = hook_private_open(dir, path, flags, from, buffer);
+	if (from >= 0)
+		REAL(close)(from);
+	errno = error;
+	return path;
+}
+
 /* All ways to open a file: in what they do they are one. */
 static HOOK_RESIDUE_BELOW int open_below(int dir, const char *path, int flags, mode_t mode,
 					 const void *site)
 {
-	char buffer[HOOK_INPUT_PATH], elsewhere[HOOK_MOVED_PATH];
+	char buffer[HOOK_INPUT_PATH], elsewhere[HOOK_MOVED_PATH], own[HOOK_MOVED_PATH];
+	const char *name;
 	bool reads = hook_infile_is_wanted(flags, site);
 	bool makes =
 		(flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL) && hook_io_is_programs(site);
@@ -191,6 +214,10 @@ static HOOK_RESIDUE_BELOW int open_below(int dir, const char *path, int flags, m
 		return hook_channel_open_told(path, flags);
 	if (told && hook_names_open_failed())
 		return -1;
+	name = path;
+	if (__builtin_expect(hook_private, 0) && hook_io_is_programs(site) &&
+	    !(flags & (O_DIRECTORY | O_PATH)))
+		path = hook_device_own(dir, path, flags, site, own);
 	if (reads && flags & O_CREAT && !makes)
 		fd = hook_infile_before(dir, path, flags);
 	if (fd < 0)
@@ -200,16 +227,16 @@ static HOOK_RESIDUE_BELOW int open_below(int dir, const char *path, int flags, m
 	if (reads && !makes)
 		fd = hook_infile_opened(fd, dir, path, flags);
 	if (fd >= 0 && !left)
-		written(fd, dir, path, flags);
+		written(fd, dir, name, flags);
 	if (numbers)
 		fd = hook_file_opened("open", fd);
 	else if (makes || (told && hook_process.mode == HOOK_RECORD))
 		fd = hook_names_opened(fd);
 	if (left && fd >= 0) {
 		hook_names_make_again(fd, dir, path, flags, mode);
-		written(fd, dir, path, flags);
+		written(fd, dir, name, flags);
 	}
-	return opened(fd, path, flags);
+	return opened(fd, name, flags);
 }
 
 static int open_at(int dir, const char *path, int flags, mode_t mode, const void *site)

@@ -12,6 +12,7 @@
 #include "hook/input/channel/channel.h"
 #include "hook/program/residue.h"
 #include "hook/session/moved.h"
+#include "hook/session/private.h"
 #include "hook/session/session.h"
 
 #define SITE __builtin_return_address(0)
@@ -34,12 +35,14 @@ static ssize_t fetch(void *ctx, void *buffer, size_t size)
 static void wait_for_file(const struct question *q)
 {
 	static int naps;
-	char elsewhere[HOOK_MOVED_PATH];
+	char elsewhere[HOOK_MOVED_PATH], own[HOOK_MOVED_PATH];
 	const char *path = q->path;
 	int error = errno;
 
 	if (__builtin_expect(hook_moved, 0))
 		path = hook_moved_path(path, elsewhere);
+	if (__builtin_expect(hook_private, 0))
+		path = hook_private_path(q->dir, path, own);
 	while (naps < NAPS_FOR_FILES && REAL(faccessat)(q->dir, path, F_OK, 0) != 0 &&
 	       errno == ENOENT)
 		naps = hook_session_nap(naps);

@@ -15,6 +15,7 @@
 #include "hook/input/file/names.h"
 #include "hook/output/output.h"
 #include "hook/session/moved.h"
+#include "hook/session/private.h"
 
 #define SITE __builtin_return_address(0)
 
@@ -51,6 +52,19 @@ static int made(int rc, int error)
 	return 0;
 }
 
+/* Of a process that leaves alone what is there, in the place of the real calls. */
+static int unlink_own(int dir, const char *path)
+{
+	hook_private_unlink(dir, path);
+	return 0;
+}
+
+static int rename_own(int from_dir, const char *from, int to_dir, const char *to, bool keep)
+{
+	hook_private_rename(from_dir, from, to_dir, to, keep);
+	return 0;
+}
+
 #define AGAIN(name, call)                                                                          \
 	(is_replayed(SITE) ? (outcome(#name, 0, SITE) < 0 ? -1 : made((call), errno))              \
 			   : outcome(#name, (call), SITE))
@@ -60,37 +74,58 @@ static int made(int rc, int error)
 		 ? hook_moved_path(path, (char[HOOK_MOVED_PATH]){0})                               \
 		 : (path))
 
+#define OWN(call, own) (__builtin_expect(hook_private, 0) && is_replayed(SITE) ? (own) : (call))
+
 #define DEFINE(name, parameters, arguments)                                                        \
 	HOOK_EXPORT int name parameters                                                            \
 	{                                                                                          \
 		return AGAIN(name, REAL(name) arguments);                                          \
 	}
 
+#define DEFINE_OWN(name, parameters, arguments, own)                                               \
+	HOOK_EXPORT int name parameters                                                            \
+	{                                                                                          \
+		return AGAIN(name, OWN(REAL(name) arguments, own));                                \
+	}
+
 DEFINE(mkdir, (const char *path, mode_t mode), (HERE(path), mode))
 DEFINE(mkdirat, (int dir, const char *path, mode_t mode), (dir, HERE(path), mode))
-DEFINE(unlink, (const char *path), (HERE(path)))
-DEFINE(unlinkat, (int dir, const char *path, int flags), (dir, HERE(path), flags))
+DEFINE_OWN(unlink, (const char *path), (HERE(path)), unlink_own(AT_FDCWD, HERE(path)))
 DEFINE(rmdir, (const char *path), (HERE(path)))
-DEFINE(remove, (const char *path), (HERE(path)))
-DEFINE(link, (const char *from, const char *to), (HERE(from), HERE(to)))
-DEFINE(linkat, (int from_dir, const char *from, int to_dir, const char *to, int flags),
-       (from_dir, HERE(from), to_dir, HERE(to), flags))
+DEFINE_OWN(remove, (const char *path), (HERE(path)), unlink_own(AT_FDCWD, HERE(path)))
+DEFINE_OWN(link, (const char *from, const char *to), (HERE(from), HERE(to)),
+	   rename_own(AT_FDCWD, HERE(from), AT_FDCWD, HERE(to), true))
+DEFINE_OWN(linkat, (int from_dir, const char *from, int to_dir, const char *to, int flags),
+	   (from_dir, HERE(from), to_dir, HERE(to), flags),
+	   rename_own(from_dir, HERE(from), to_dir, HERE(to), true))
 DEFINE(symlink, (const char *target, const char *path), (target, HERE(path)))
 DEFINE(symlinkat, (const char *target, int dir, const char *path), (target, dir, HERE(path)))
 
 HOOK_EXPORT int rename(const char *from, const char *to)
 {
-	int rc = AGAIN(rename, REAL(rename)(HERE(from), HERE(to)));
+	int rc = AGAIN(rename, OWN(REAL(rename)(HERE(from), HERE(to)),
+				   rename_own(AT_FDCWD, HERE(from), AT_FDCWD, HERE(to), false)));
 
 	if (rc == 0)
 		hook_output_renamed(from, to);
 	return rc;
 }
 
-DEFINE(renameat, (int from_dir, const char *from, int to_dir, const char *to),
-       (from_dir, HERE(from), to_dir, HERE(to)))
-DEFINE(renameat2, (int from_dir, const char *from, int to_dir, const char *to, unsigned int flags),
-       (from_dir, HERE(from), to_dir, HERE(to), flags))
+DEFINE_OWN(renameat, (int from_dir, const char *from, int to_dir, const char *to),
+	   (from_dir, HERE(from), to_dir, HERE(to)),
+	   rename_own(from_dir, HERE(from), to_dir, HERE(to), false))
+DEFINE_OWN(renameat2,
+	   (int from_dir, const char *from, int to_dir, const char *to, unsigned int flags),
+	   (from_dir, HERE(from), to_dir, HERE(to), flags),
+	   rename_own(from_dir, HERE(from), to_dir, HERE(to), false))
+
+HOOK_EXPORT int unlinkat(int dir, const char *path, int flags)
+{
+	bool own = hook_private && is_replayed(SITE) && !(flags & AT_REMOVEDIR);
+
+	return AGAIN(unlinkat,
+		     own ? unlink_own(dir, HERE(path)) : REAL(unlinkat)(dir, HERE(path), flags));
+}
 
 int hook_names_open_left(int dir, const char *path)
 {

@@ -22,6 +22,7 @@
 #include "hook/input/value/input.h"
 #include "hook/program/residue.h"
 #include "hook/session/moved.h"
+#include "hook/session/private.h"
 #include "hook/session/session.h"
 
 #define SITE __builtin_return_address(0)
@@ -51,13 +52,15 @@ static size_t words_of(const struct call *c)
 
 static int make(const struct call *c)
 {
-	char elsewhere[HOOK_MOVED_PATH];
+	char elsewhere[HOOK_MOVED_PATH], own[HOOK_MOVED_PATH];
 	const char *path = c->path;
 
 	if (c->way == BY_DESCRIPTOR)
 		return REAL(fstat)(c->dir, c->result);
 	if (__builtin_expect(hook_moved, 0) && path)
 		path = hook_moved_path(path, elsewhere);
+	if (__builtin_expect(hook_private, 0) && path && *path)
+		path = hook_private_path(c->dir, path, own);
 	if (c->way == EXTENDED)
 		return REAL(statx)(c->dir, path, c->flags, c->mask, c->result);
 	return REAL(fstatat)(c->dir, path, c->result, c->flags);

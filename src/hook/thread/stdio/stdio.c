@@ -17,6 +17,8 @@
 #include <string.h>
 
 #include "hook/common/child.h"
+#include "hook/input/channel/io.h"
+#include "hook/input/descriptor/device.h"
 #include "hook/input/descriptor/file.h"
 #include "hook/input/file/infile.h"
 #include "hook/kit/proc.h"
@@ -207,15 +209,19 @@ HOOK_EXPORT FILE *freopen(const char *path, const char *mode, FILE *f)
 {
 	int flags = hook_infile_flags(mode);
 	bool reads = path && hook_infile_is_wanted(flags, __builtin_return_address(0));
-	char copy[HOOK_PROC_PATH];
+	char copy[HOOK_PROC_PATH], own[HOOK_MOVED_PATH];
 	int fd = reads ? hook_infile_before(AT_FDCWD, path, flags) : -1;
+	const char *place = path;
 	int before = f->_fileno;
 	FILE *opened;
 	USE(f, SYNC_STREAM);
 
 	if (fd >= 0)
 		hook_proc_fd_path(fd, copy);
-	opened = REAL(freopen)(fd >= 0 ? copy : path, mode, f);
+	else if (path && __builtin_expect(hook_private, 0) &&
+		 hook_io_is_programs(__builtin_return_address(0)))
+		place = hook_device_own(AT_FDCWD, path, flags, __builtin_return_address(0), own);
+	opened = REAL(freopen)(fd >= 0 ? copy : place, mode, f);
 	if (fd >= 0)
 		close(fd);
 	else if (opened && reads)
