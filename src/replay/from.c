@@ -164,7 +164,8 @@ char *replay_from_first(const struct replay_front *f, size_t rank)
 bool replay_from_last(const struct replay_front *f, size_t rank, uint64_t event,
 		      struct replay_from_image *found)
 {
-	struct limit limit = {.event = event};
+	bool refused = false;
+	struct limit limit = {.event = event, .refused = &refused};
 	char *path = last_before(f, rank, &limit), *number;
 	struct ckpt_image image;
 
