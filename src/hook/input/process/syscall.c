@@ -153,6 +153,9 @@ static bool descriptor_call(long number, const long arg[6], long *result)
 	case SYS_socket:
 		*result = socket(D(0), D(1), D(2));
 		return true;
+	case SYS_accept:
+		*result = accept(D(0), P(1), P(2));
+		return true;
 	case SYS_accept4:
 		*result = accept4(D(0), P(1), P(2), D(3));
 		return true;

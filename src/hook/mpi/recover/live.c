@@ -229,9 +229,10 @@ static void read_at(const struct channel *c, void *to, size_t n, uint64_t at)
 static void await_more(const struct channel *c, uint64_t seen)
 {
 	struct timespec nap = {0, NAP_NS};
+	uint64_t sent;
 
-	while (__atomic_load_n(c->sent, __ATOMIC_ACQUIRE) <= seen)
-		syscall(SYS_futex, c->sent, FUTEX_WAIT, (uint32_t)seen, &nap, NULL, 0);
+	while ((sent = __atomic_load_n(c->sent, __ATOMIC_ACQUIRE)) <= seen)
+		syscall(SYS_futex, c->sent, FUTEX_WAIT, (uint32_t)sent, &nap, NULL, 0);
 }
 
 /* What comes before it is remembered: it may be asked for later, or has been received before. */

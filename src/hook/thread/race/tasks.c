@@ -8,6 +8,7 @@
  * on the thread. Only so many tasks between two barriers have a clock of their own; others are part
  * of the thread that runs them, and come after all tasks of the team that have ended.
  */
+#include <dlfcn.h>
 #include <link.h>
 
 #include "hook/kit/text.h"
@@ -231,6 +232,32 @@ void hook_race_depended(struct hook_gomp_frame *f, void **depend)
 
 HOOK_EXPORT int omp_get_thread_num(void);
 
+/*
+ * Whose number it is, as the caller would find it without us: that of the program, or of a library
+ * that was loaded for the caller alone, which need not be libgomp.
+ */
+static int number_for(const void *site)
+{
+	static int (*global)(void);
+	int (*real)(void) = global;
+	int depth = hook_depth;
+	void *library = NULL;
+	Dl_info info;
+
+	if (real)
+		return real();
+	hook_depth = 1;
+	global = real = (int (*)(void))hook_real("omp_get_thread_num");
+	if (!real && dladdr(site, &info))
+		library = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+	if (library) {
+		real = (int (*)(void))dlsym(library, "omp_get_thread_num");
+		dlclose(library);
+	}
+	hook_depth = depth;
+	return real ? real() : 0;
+}
+
 /* Whoever asks may have memory by that number. */
 int omp_get_thread_num(void)
 {
@@ -240,5 +267,5 @@ int omp_get_thread_num(void)
 		task->bound = true;
 		hook_race->acquire(bound_to_here());
 	}
-	return GOMP_REAL(omp_get_thread_num)();
+	return number_for(__builtin_return_address(0));
 }
