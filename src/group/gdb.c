@@ -125,6 +125,24 @@ static void is_gone(struct group_gdb *g, char *why)
 		g->gone = why;
 }
 
+static void forget_answer(struct group_gdb *g)
+{
+	free(g->class);
+	json_decref(g->answer);
+	free(g->said);
+	g->class = NULL;
+	g->answer = NULL;
+	g->said = rp_strdup("");
+}
+
+bool group_gdb_ask(struct group_gdb *g, const char *command)
+{
+	if (g->state == GROUP_GDB_STOPPED)
+		return group_gdb_send(g, command);
+	forget_answer(g);
+	return false;
+}
+
 bool group_gdb_send(struct group_gdb *g, const char *command)
 {
 	char *line;
@@ -133,12 +151,7 @@ bool group_gdb_send(struct group_gdb *g, const char *command)
 
 	if (g->state == GROUP_GDB_GONE)
 		return false;
-	free(g->class);
-	json_decref(g->answer);
-	free(g->said);
-	g->class = NULL;
-	g->answer = NULL;
-	g->said = rp_strdup("");
+	forget_answer(g);
 	line = rp_format("%ld%s\n", ++g->token, command);
 	n = strlen(line);
 	written = write(g->in, line, n);
@@ -229,7 +242,7 @@ const char *group_gdb_error(const struct group_gdb *g)
 	if (g->state == GROUP_GDB_GONE)
 		return g->gone ? g->gone : "it is gone";
 	if (!g->class)
-		return "no answer from gdb";
+		return g->state == GROUP_GDB_RUNNING ? "it runs" : "no answer from gdb";
 	if (strcmp(g->class, "error") != 0)
 		return NULL;
 	return group_mi_string(g->answer, "msg");

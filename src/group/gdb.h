@@ -69,6 +69,9 @@ void group_gdb_forget(struct group_gdb *g);
 /* Sends a command; its answer comes later. False if gdb is gone. */
 bool group_gdb_send(struct group_gdb *g, const char *command);
 
+/* The same of a rank that is stopped. Of another one no answer is known any more, and false. */
+bool group_gdb_ask(struct group_gdb *g, const char *command);
+
 /* Takes what has come. */
 void group_gdb_read(struct group_gdb *g);
 

@@ -19,6 +19,7 @@
 #define QUIET 0.5    /* seconds without an event, of ranks that wait */
 #define ATTACH 60.0  /* seconds for gdb to come up, on a busy machine */
 #define PATIENCE 5.0 /* seconds for a rank to stop that is told to */
+#define AGAIN 1.0    /* seconds until it is told again */
 
 static volatile sig_atomic_t interrupted;
 
@@ -90,8 +91,8 @@ static bool await_answers(struct group *g)
 bool group_ask_each(struct group *g, char **command)
 {
 	for (unsigned i = 0; i < g->ranks; i++) {
-		if (command[i] && g->gdb[i].state == GROUP_GDB_STOPPED)
-			group_gdb_send(&g->gdb[i], command[i]);
+		if (command[i])
+			group_gdb_ask(&g->gdb[i], command[i]);
 		free(command[i]);
 		command[i] = NULL;
 	}
@@ -101,8 +102,8 @@ bool group_ask_each(struct group *g, char **command)
 bool group_ask(struct group *g, const struct group_set *set, const char *command)
 {
 	for (unsigned i = 0; i < g->ranks; i++) {
-		if (set->has[i] && g->gdb[i].state == GROUP_GDB_STOPPED)
-			group_gdb_send(&g->gdb[i], command);
+		if (set->has[i])
+			group_gdb_ask(&g->gdb[i], command);
 	}
 	return await_answers(g);
 }
@@ -139,16 +140,21 @@ static bool is_idle(const struct group *g, unsigned rank)
 	return inside || group_is_at_end(g, rank);
 }
 
+/* A word to gdb that comes while it sets a rank going may have no effect: it is said again. */
 static void stop_running(struct group *g)
 {
-	double end = now() + PATIENCE;
+	double end = now() + PATIENCE, next = 0;
 	bool running = true;
 
-	for (unsigned i = 0; i < g->ranks; i++) {
-		if (g->gdb[i].state == GROUP_GDB_RUNNING)
-			group_gdb_send(&g->gdb[i], "-exec-interrupt");
-	}
 	while (running && now() < end) {
+		bool due = now() >= next;
+
+		for (unsigned i = 0; i < g->ranks && due; i++) {
+			if (g->gdb[i].state == GROUP_GDB_RUNNING)
+				group_gdb_send(&g->gdb[i], "-exec-interrupt");
+		}
+		if (due)
+			next = now() + AGAIN;
 		listen(g, TICK_MS);
 		running = false;
 		for (unsigned i = 0; i < g->ranks; i++)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sets of ranks as they are written, and what gdb says in its machine interface. */
+/* Sets of ranks as they are written, what gdb says in its machine interface, and whose answer it
+ * is. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
+#include "group/gdb.h"
 #include "group/mi.h"
 #include "group/set.h"
 
@@ -130,6 +132,19 @@ static void words_are_quoted(void **state)
 	free(text);
 }
 
+/* What it said when it was stopped is no answer to what it is asked while it runs. */
+static void who_runs_has_no_old_answer(void **state)
+{
+	struct group_gdb g = {.state = GROUP_GDB_RUNNING, .class = rp_strdup("done")};
+
+	(void)state;
+	g.answer = json_pack("{s:s}", "value", "70");
+	assert_false(group_gdb_ask(&g, "-data-evaluate-expression x"));
+	assert_null(g.answer);
+	assert_string_equal(group_gdb_error(&g), "it runs");
+	free(g.said);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -138,6 +153,7 @@ int main(void)
 		cmocka_unit_test(results_become_json),
 		cmocka_unit_test(other_lines_are_lines),
 		cmocka_unit_test(words_are_quoted),
+		cmocka_unit_test(who_runs_has_no_old_answer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
