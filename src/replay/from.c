@@ -280,13 +280,16 @@ static char *choose_image(const struct replay_front *f, struct replay_from *from
 	return last_before(f, rank, &limit);
 }
 
-/* Where MPI_Init returned: if there is an image, what is wrong with it was said. */
+/* Where MPI_Init returned: if there is an image that was looked at, what is wrong with it was said.
+ */
 static int say_no_first(const struct replay_front *f, size_t rank)
 {
-	char *number = word_of(f, rank, "init");
+	char *number = word_of(f, rank, "init"), *refused = replay_log_refusal(f, rank);
+	bool said = number && !refused;
 
 	free(number);
-	return number ? RP_EXIT_BAD_INPUT : say_none(f, rank);
+	free(refused);
+	return said ? RP_EXIT_BAD_INPUT : say_none(f, rank);
 }
 
 /* All of those that are wanted, or none. */
