@@ -44,6 +44,8 @@ void hook_log_error(struct hook_log *log, int rc);
 /* The program uses what a rank alone cannot: it is said where the log is, and no more is written.
  */
 void hook_log_refuse(const char *what);
+/* Ends the process: what is logged, or sent again, cannot be. */
+void __attribute__((noreturn)) hook_log_fail(const char *what, const char *why);
 extern bool hook_log_refused;
 
 /* Reading: the record to come, which must be of this kind and event; else the replay ends. */

@@ -15,7 +15,7 @@
 
 bool hook_log_refused;
 
-static void __attribute__((noreturn)) fail(const char *what, const char *why)
+void hook_log_fail(const char *what, const char *why)
 {
 	char words[256];
 	struct hook_text text = hook_text_in(words, sizeof(words));
@@ -36,7 +36,7 @@ int hook_log_directory(void)
 	snprintf(path, sizeof(path), "%s/log/rank-%04u", hook_process.session, hook_process.rank);
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
-		fail("the directory of the log: ", strerror(errno));
+		hook_log_fail("the directory of the log: ", strerror(errno));
 	fd = hook_high_fd(fd);
 	__atomic_store_n(&rank_fd, fd, __ATOMIC_RELEASE);
 	return fd;
@@ -47,7 +47,7 @@ static void advance(struct hook_log *log)
 	int rc = trace_log_next(&log->reader, &log->next);
 
 	if (rc < 0)
-		fail("the log makes no sense here", "");
+		hook_log_fail("the log makes no sense here", "");
 	log->more = rc == 1;
 	if (log->more && log->next.kind == TRACE_LOG_FREED && log->next.event == log->event) {
 		hook_orphan_read(&log->next);
@@ -67,13 +67,13 @@ static void open_log(struct hook_log *log, struct hook_thread *t)
 		rc = trace_log_create(&log->writer, hook_log_directory(), name, hook_process.rank,
 				      hook_process.process, t->name);
 		if (rc)
-			fail("cannot write the log: ", strerror(-rc));
+			hook_log_fail("cannot write the log: ", strerror(-rc));
 		return;
 	}
 	rc = trace_log_open(&log->reader, hook_log_directory(), name, &why);
 	if (rc && rc != -ENOENT) {
 		strncat(name, " ", sizeof(name) - strlen(name) - 1);
-		fail(name, why);
+		hook_log_fail(name, why);
 	}
 	if (!rc)
 		advance(log);
@@ -90,7 +90,7 @@ struct hook_log *hook_log_self(void)
 	if (__builtin_expect(!log, 0)) {
 		log = t->replay.log = hook_pages(sizeof(*log));
 		if (!log)
-			fail("out of memory for the log", "");
+			hook_log_fail("out of memory for the log", "");
 	}
 	if (log->inside)
 		return NULL;
@@ -120,7 +120,7 @@ void hook_log_put(struct hook_log *log, struct trace_log_rec *rec)
 	rec->event = log->event;
 	rc = trace_log_put(&log->writer, rec);
 	if (rc)
-		fail("cannot write the log: ", strerror(-rc));
+		hook_log_fail("cannot write the log: ", strerror(-rc));
 }
 
 void hook_log_contents(struct hook_log *log, const void *bytes, size_t n)
@@ -128,7 +128,7 @@ void hook_log_contents(struct hook_log *log, const void *bytes, size_t n)
 	int rc = trace_log_contents(&log->writer, bytes, n);
 
 	if (rc)
-		fail("cannot write the log: ", strerror(-rc));
+		hook_log_fail("cannot write the log: ", strerror(-rc));
 }
 
 void hook_log_error(struct hook_log *log, int rc)
@@ -149,9 +149,9 @@ void hook_log_refuse(const char *what)
 	hook_log_refused = true;
 	fd = openat(hook_log_directory(), "refused", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
-		fail("cannot write the log: ", strerror(errno));
+		hook_log_fail("cannot write the log: ", strerror(errno));
 	if (hook_write(fd, what, strlen(what)) != (ssize_t)strlen(what))
-		fail("cannot write the log: ", strerror(errno));
+		hook_log_fail("cannot write the log: ", strerror(errno));
 	close(fd);
 }
 
@@ -160,9 +160,9 @@ struct trace_log_rec hook_log_take(struct hook_log *log, uint32_t kind)
 	struct trace_log_rec rec = log->next;
 
 	if (!log->more)
-		fail("the log of what this rank receives ends here", "");
+		hook_log_fail("the log of what this rank receives ends here", "");
 	if (rec.kind != kind || rec.event != log->event)
-		fail("the log of what this rank receives has something else here", "");
+		hook_log_fail("the log of what this rank receives has something else here", "");
 	advance(log);
 	return rec;
 }

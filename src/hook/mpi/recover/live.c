@@ -54,16 +54,6 @@ static struct hook_table early = {.bytes = sizeof(struct early), .clear = sizeof
 static const struct trace_live_entry *entries;
 static uint64_t entry_count, entry_next;
 
-static void __attribute__((noreturn)) fail(const char *what, const char *why)
-{
-	char words[256];
-	struct hook_text text = hook_text_in(words, sizeof(words));
-
-	hook_text_add(&text, what);
-	hook_text_add(&text, why);
-	hook_failed(hook_self, words);
-}
-
 static struct hook_text session_path(char *out, size_t size, const char *name)
 {
 	struct hook_text text = hook_text_in(out, size);
@@ -86,14 +76,14 @@ static void open_channel(struct channel *c, uint32_t from, uint32_t to)
 	hook_text_padded(&text, to, 4);
 	c->fd = rp_fd_openat(AT_FDCWD, path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (c->fd < 0)
-		fail("cannot open what ranks send each other: ", strerror(errno));
+		hook_log_fail("cannot open what ranks send each other: ", strerror(errno));
 	c->fd = hook_high_fd(c->fd);
 	if (fstat(c->fd, &st) != 0 ||
 	    (st.st_size < TRACE_LIVE_FIRST && pwrite(c->fd, "", 1, TRACE_LIVE_FIRST - 1) != 1))
-		fail("cannot write what ranks send each other: ", strerror(errno));
+		hook_log_fail("cannot write what ranks send each other: ", strerror(errno));
 	p = mmap(NULL, TRACE_LIVE_FIRST, PROT_READ | PROT_WRITE, MAP_SHARED, c->fd, 0);
 	if (p == MAP_FAILED)
-		fail("cannot map what ranks send each other: ", strerror(errno));
+		hook_log_fail("cannot map what ranks send each other: ", strerror(errno));
 	c->sent = p;
 	c->next = TRACE_LIVE_FIRST;
 }
@@ -106,7 +96,7 @@ static struct channel *channel_of(struct hook_table *t, uint32_t other)
 		return c;
 	c = hook_table_new(t);
 	if (!c)
-		fail("out of memory for what ranks send each other", "");
+		hook_log_fail("out of memory for what ranks send each other", "");
 	if (t == &to_others)
 		open_channel(c, hook_process.rank, other);
 	else
@@ -124,7 +114,7 @@ static void append(void *channel, const void *bytes, size_t n)
 		ssize_t done = pwrite(c->fd, from, n, (off_t)c->next);
 
 		if (done < 0 && errno != EINTR)
-			fail("cannot write what ranks send each other: ", strerror(errno));
+			hook_log_fail("cannot write what ranks send each other: ", strerror(errno));
 		from += done > 0 ? done : 0;
 		n -= done > 0 ? (size_t)done : 0;
 		c->next += done > 0 ? (uint64_t)done : 0;
@@ -172,11 +162,12 @@ static void open_entries(void)
 	hook_text_add(&text, name);
 	fd = rp_fd_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
 	if (fd < 0 || fstat(fd, &st) != 0 || (size_t)st.st_size < sizeof(*head))
-		fail("the list of messages that are sent again is not there", "");
+		hook_log_fail("the list of messages that are sent again is not there", "");
 	head = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
 	close(fd);
 	if (head == MAP_FAILED)
-		fail("cannot map the list of messages that are sent again: ", strerror(errno));
+		hook_log_fail("cannot map the list of messages that are sent again: ",
+			      strerror(errno));
 	entries = (const struct trace_live_entry *)(head + 1);
 	entry_count = ((size_t)st.st_size - sizeof(*head)) / sizeof(*entries);
 }
@@ -199,7 +190,7 @@ static const struct trace_live_entry *find_entry(uint64_t at)
 			high = middle;
 	}
 	if (low == entry_count || entries[low].at != at)
-		fail("the log makes no sense here", "");
+		hook_log_fail("the log makes no sense here", "");
 	entry_next = low + 1;
 	return &entries[low];
 }
@@ -217,8 +208,8 @@ static void read_at(const struct channel *c, void *to, size_t n, uint64_t at)
 		ssize_t done = pread(c->fd, p, n, (off_t)at);
 
 		if (done == 0 || (done < 0 && errno != EINTR))
-			fail("cannot read what ranks send each other: ",
-			     done ? strerror(errno) : "it is cut");
+			hook_log_fail("cannot read what ranks send each other: ",
+				      done ? strerror(errno) : "it is cut");
 		p += done > 0 ? done : 0;
 		n -= done > 0 ? (size_t)done : 0;
 		at += done > 0 ? (uint64_t)done : 0;
@@ -257,7 +248,7 @@ static struct early find_message(struct channel *c, uint32_t sender, uint64_t ev
 			return found;
 		e = hook_table_new(&early);
 		if (!e)
-			fail("out of memory for what ranks send each other", "");
+			hook_log_fail("out of memory for what ranks send each other", "");
 		e->at = found.at;
 		e->bytes = found.bytes;
 		hook_table_insert(&early, e, key_of(sender, head.event));
@@ -291,12 +282,14 @@ void recover_live_take(struct hook_log *log, const struct trace_log_rec *rec,
 	m = find_message(c, e->sender, e->event);
 	bytes = m.bytes == rec->bytes ? hook_mpi_scratch(hook_self, SCRATCH, m.bytes + 1) : NULL;
 	if (m.bytes == rec->bytes && !bytes)
-		fail("out of memory for a message", "");
+		hook_log_fail("out of memory for a message", "");
 	if (bytes) {
 		read_at(c, bytes, m.bytes, m.at);
 		hook_block_unpack(b, bytes, m.bytes);
 	}
 	if (!bytes || hash_of(b) != e->hash)
-		fail("a message that is sent again is not what it was when the log was made", "");
+		hook_log_fail(
+			"a message that is sent again is not what it was when the log was made",
+			"");
 	log->inside--;
 }
