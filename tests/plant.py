@@ -142,6 +142,44 @@ def flag(s, _):
                f"used[me] += {s.name}_data;", "}"]
 
 
+def plain_flag(s, _):
+    s.top += [f"static atomic_int flag_{s.number};", f"long {s.name}_data;"]
+    late = f"{s.name}_data = 7;"
+    s.body += ["if (me == 0) {", *([] if s.wrong else [late]), f"atomic_store(&flag_{s.number}, 1);",
+               *([late] if s.wrong else []), "} else {", f"while (!atomic_load(&flag_{s.number}))", "sched_yield();",
+               f"used[me] += {s.name}_data;", "}"]
+
+
+def fences(s, r):
+    missing = r.choice(["release", "acquire"]) if s.wrong else ""
+    order = r.choice(["release acquire", "seq_cst seq_cst", "acq_rel acq_rel"]).split()
+    s.top += [f"static atomic_int flag_{s.number};", f"long {s.name}_data;"]
+    s.body += ["if (me == 0) {", f"{s.name}_data = 7;",
+               *([] if missing == "release" else [f"atomic_thread_fence(memory_order_{order[0]});"]),
+               f"atomic_store_explicit(&flag_{s.number}, 1, memory_order_relaxed);", "} else {",
+               f"while (!atomic_load_explicit(&flag_{s.number}, memory_order_relaxed))", "sched_yield();",
+               *([] if missing == "acquire" else [f"atomic_thread_fence(memory_order_{order[1]});"]),
+               f"used[me] += {s.name}_data;", "}"]
+
+
+def last_one(s, _):
+    order = "relaxed" if s.wrong else "acq_rel"
+    s.top += [f"static atomic_int left_{s.number} = THREADS;", f"long {s.name}_part[THREADS];"]
+    s.body += [f"{s.name}_part[me] = me + 1;",
+               f"if (atomic_fetch_sub_explicit(&left_{s.number}, 1, memory_order_{order}) == 1)",
+               "for (int i = 0; i < THREADS; i++)", f"used[me] += {s.name}_part[i];"]
+
+
+def looked_at(s, _):
+    """Who only looks at a variable orders nothing."""
+    look = f"atomic_load(&seen_{s.number})" if s.wrong else f"atomic_fetch_add(&seen_{s.number}, 1)"
+    s.top += [f"static atomic_int seen_{s.number};", f"long {s.name}_data;"]
+    s.body += [f"used[me] += {look};"] if s.wrong else []
+    s.body += ["if (me == 0) {", f"{s.name}_data = 1;", f"used[me] += {look};", "} else {",
+               *([] if s.wrong else [f"while (!atomic_load(&seen_{s.number}))", "sched_yield();"]),
+               f"used[me] += atomic_load(&seen_{s.number}) + {s.name}_data;", "}"]
+
+
 def condition(s, _):
     locks(s)
     lock = f"lock_{s.number}[0]"
@@ -171,8 +209,8 @@ def heap(s, r):
     s.body += guarded(s, [f"{s.name}_sum += {s.fine}_block[me] + 1;"])
 
 
-PTHREADS = [counter, two_locks, queue, double_checked, stack, no_barrier, rwlock, ranges, handed, flag, condition,
-            child, heap]
+PTHREADS = [counter, two_locks, queue, double_checked, stack, no_barrier, rwlock, ranges, handed, flag,
+            plain_flag, fences, last_one, looked_at, condition, child, heap]
 
 # OpenMP: each scene is a region, and a block of the main thread.
 

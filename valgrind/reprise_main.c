@@ -6,6 +6,7 @@
  * (src/hook/race/): the same functions, of which Valgrind lets one thread at a time in.
  *
  * What libc, the loader, MPI and Reprise itself do is not looked at: they have locks of their own.
+ * But what the program has functions of string.h do is (calls.h).
  * An instruction with a lock prefix orders threads, on its address, and is no access.
  */
 #include "pub_tool_basics.h"
@@ -20,6 +21,9 @@
 #include "pub_tool_tooliface.h"
 #include "valgrind.h"
 
+#include <link.h>
+
+#include "calls.h"
 #include "hook/race/runtime.h"
 #include "race/inner.h"
 
@@ -30,7 +34,7 @@ extern const struct hook_race_table reprise_race;
 
 static struct race_thread *self[THREADS], *nobody;
 static ThreadId running = 1;
-static Bool at_work;
+Bool at_work;
 
 /* Whoever runs now has this thread's state in runtime_self. */
 static void switch_to(ThreadId tid)
@@ -70,7 +74,7 @@ static void start(const UWord *arg, UWord *result)
 	at_work = *result == 0;
 }
 
-/* What the last thread on this stack did there is over. */
+/* What the last thread on this stack did there is over; its handle, on top of it, is joined yet. */
 static void begin(void *child)
 {
 	Addr end = VG_(thread_get_stack_max)(running);
@@ -78,7 +82,7 @@ static void begin(void *child)
 
 	reprise_race.begin(child);
 	if (end && n && n < end)
-		reprise_race.reset((const void *)(end - n), n);
+		reprise_race.reset_data((const void *)(end - n), n);
 }
 
 static void module(const UWord *arg)
@@ -86,7 +90,7 @@ static void module(const UWord *arg)
 	runtime_log_module((const char *)arg[1], arg[2], arg[3]);
 }
 
-static Bool is_left_out(Addr a)
+Bool is_left_out(Addr a)
 {
 	static const HChar *const names[] = {
 		"libreprise", "ld-linux", "libc.so",  "libc-2",   "libm.so",   "libpthread",
@@ -110,7 +114,7 @@ static const void *caller(void)
 	Addr ips[FRAMES];
 	UInt n, k = 0;
 
-	if (!runtime_watches)
+	if (!runtime_watches && !runtime_early)
 		return NULL;
 	n = VG_(get_StackTrace)(running, ips, FRAMES, NULL, NULL, 0);
 	while (k < n && is_left_out(ips[k]))
@@ -139,6 +143,9 @@ static Bool request(ThreadId tid, UWord *arg, UWord *result)
 	case HOOK_RACE_REQUEST_STOP:
 		reprise_race.stop();
 		break;
+	case HOOK_RACE_REQUEST_FINISH:
+		reprise_race.finish();
+		break;
 	case HOOK_RACE_REQUEST_FORK:
 		*result = (UWord)reprise_race.fork((const char *)arg[1]);
 		break;
@@ -166,6 +173,18 @@ static Bool request(ThreadId tid, UWord *arg, UWord *result)
 	case HOOK_RACE_REQUEST_RESET:
 		runtime_block(object, arg[2], caller());
 		break;
+	case HOOK_RACE_REQUEST_ATOMIC:
+		reprise_race.atomic(object, (int)arg[2], (int)arg[3]);
+		break;
+	case HOOK_RACE_REQUEST_ABANDON:
+		reprise_race.abandon((void *)arg[1]);
+		break;
+	case HOOK_RACE_REQUEST_FENCE:
+		reprise_race.fence((int)arg[1]);
+		break;
+	case HOOK_RACE_REQUEST_COUNTS:
+		reprise_race.counts(object, (const uint64_t *)arg[2]);
+		break;
 	default:
 		break;
 	}
@@ -179,6 +198,7 @@ static void mapped(Addr a, SizeT n, Bool r, Bool w, Bool x, ULong handle)
 	(void)w;
 	(void)x;
 	(void)handle;
+	calls_forget();
 	if (at_work)
 		reprise_race.reset((const void *)a, n);
 }
@@ -188,10 +208,7 @@ static void mapped(Addr a, SizeT n, Bool r, Bool w, Bool x, ULong handle)
 	{                                                                                          \
 		if (!at_work)                                                                      \
 			return;                                                                    \
-		if (__builtin_expect((a & (n - 1)) == 0, 1))                                       \
-			race_access(runtime_self, a, n, writes, (const void *)site);               \
-		else                                                                               \
-			race_touch(runtime_self, a, n, writes, (const void *)site);                \
+		race_access(runtime_self, a, n, writes, (const void *)site);                       \
 	}
 
 ACCESS(read, 1, false)
@@ -236,11 +253,6 @@ static IRExpr *word(ULong x)
 	return IRExpr_Const(IRConst_U64(x));
 }
 
-static IRExpr *half(UInt x)
-{
-	return IRExpr_Const(IRConst_U32(x));
-}
-
 static IRExpr *bound(IRSB *out, IRType type, IRExpr *e)
 {
 	IRTemp t = newIRTemp(out->tyenv, type);
@@ -254,11 +266,6 @@ static IRExpr *op64(IRSB *out, IROp op, IRExpr *a, IRExpr *b)
 	return bound(out, Ity_I64, IRExpr_Binop(op, a, b));
 }
 
-static IRExpr *op32(IRSB *out, IROp op, IRExpr *a, IRExpr *b)
-{
-	return bound(out, Ity_I32, IRExpr_Binop(op, a, b));
-}
-
 static IRExpr *byte(UChar x)
 {
 	return IRExpr_Const(IRConst_U8(x));
@@ -269,72 +276,62 @@ static IRExpr *loaded(IRSB *out, IRType type, IRExpr *address)
 	return bound(out, type, IRExpr_Load(Iend_LE, type, address));
 }
 
-/* race_cell() of race/access.h. */
-static IRExpr *cell_of(IRSB *out, IRExpr *a)
-{
-	IRExpr *granule = op64(out, Iop_And64, op64(out, Iop_Shr64, a, byte(RACE_GRANULE_BITS)),
-			       word(RACE_GRANULES - 1));
-	IRExpr *entry = op64(out, Iop_Add64, op64(out, Iop_Shl64, granule, byte(3)),
-			     word((ULong)(Addr)race_granules));
-	IRExpr *inside = op64(out, Iop_And64, op64(out, Iop_Shr64, a, byte(1)),
-			      word(((1ul << (RACE_GRANULE_BITS - 1)) - 1) & ~3ul));
+/* Where a page that is not at hand would be written to. */
+static UChar nowhere[2];
 
-	return op64(out, Iop_Add64, op64(out, Iop_Add64, loaded(out, Ity_I64, entry), inside),
-		    word(RACE_ARENA));
-}
-
-/* The bits that a cell has to have, which for less than 8 bytes are those of their half. */
-static IRExpr *bits_needed(IRSB *out, IRExpr *low, Int n, Bool writes)
+/* The bits of n bytes, which for less than 8 depend on where they are. */
+static IRExpr *with_bits(IRSB *out, IRExpr *address, IRExpr *at, Int n)
 {
-	IRExpr *second;
+	IRExpr *shift, *bits;
 
 	if (n == 8)
-		return half(writes ? RACE_WROTE : RACE_READ);
-	second = op32(out, Iop_And32, op32(out, Iop_Shr32, low, byte(2)), half(1));
-	return op32(out, Iop_Shl32, half((writes ? RACE_WROTE : RACE_READ) & 5u),
-		    bound(out, Ity_I8, IRExpr_Unop(Iop_32to8, second)));
+		return byte(0xff);
+	shift = bound(out, Ity_I8, IRExpr_Unop(Iop_64to8, op64(out, Iop_And64, address, word(7))));
+	bits = bound(out, Ity_I8,
+		     IRExpr_Unop(Iop_64to8, op64(out, Iop_Shl64, word((1ul << n) - 1), shift)));
+	return bound(out, Ity_I8, IRExpr_Binop(Iop_Or8, loaded(out, Ity_I8, at), bits));
 }
 
 /*
- * race_access() of race/access.h, in line: has this segment done the same before? 1 if not, and
- * then the function has to be called.
+ * race_access() of race/access.h, in line. 1 if the function has to be called instead: the page is
+ * not at hand, or the address no multiple of n.
  */
 static IRExpr *is_new(IRSB *out, IRExpr *address, Int n, Bool writes)
 {
-	IRExpr *low = bound(out, Ity_I32, IRExpr_Unop(Iop_64to32, address));
-	IRExpr *cell = loaded(out, Ity_I32, cell_of(out, address));
-	IRExpr *self_now = loaded(out, Ity_I64, word((ULong)(Addr)&runtime_self));
-	IRExpr *first = loaded(out, Ity_I32, self_now);
-	IRExpr *span = loaded(
-		out, Ity_I32,
-		op64(out, Iop_Add64, self_now, word(__builtin_offsetof(struct race_quick, span))));
-	IRExpr *known = bound(out, Ity_I1,
-			      IRExpr_Binop(Iop_CmpLT32U, op32(out, Iop_Sub32, cell, first), span));
-	IRExpr *need = bits_needed(out, low, n, writes);
-	IRExpr *missing = op32(out, Iop_Xor32, op32(out, Iop_And32, cell, need), need);
-	IRExpr *odd = op32(out, Iop_And32, low, half((UInt)n - 1));
-	IRExpr *unknown =
-		op32(out, Iop_Xor32, bound(out, Ity_I32, IRExpr_Unop(Iop_1Uto32, known)), half(1));
+	IRExpr *key = op64(out, Iop_And64, address, word(race_window_key(~0ul, (unsigned)n)));
+	IRExpr *page = op64(out, Iop_Shr64, address, byte(RACE_PAGE_BITS));
+	IRExpr *offset =
+		op64(out, Iop_Shl64, op64(out, Iop_And64, page, word(RACE_WINDOWS - 1)), byte(4));
+	IRExpr *window = op64(out, Iop_Add64, offset,
+			      loaded(out, Ity_I64, word((ULong)(Addr)&runtime_self)));
+	IRExpr *bits = loaded(
+		out, Ity_I64,
+		op64(out, Iop_Add64, window, word(__builtin_offsetof(struct race_window, bits))));
+	IRExpr *at = op64(out, Iop_Add64, bits,
+			  op64(out, Iop_And64, op64(out, Iop_Shr64, address, byte(2)), word(~1ul)));
+	IRExpr *missing;
 
-	return bound(out, Ity_I1,
-		     IRExpr_Binop(Iop_CmpNE32,
-				  op32(out, Iop_Or32, op32(out, Iop_Or32, missing, odd), unknown),
-				  half(0)));
+	missing = bound(out, Ity_I1, IRExpr_Binop(Iop_CmpNE64, loaded(out, Ity_I64, window), key));
+	at = bound(out, Ity_I64, IRExpr_ITE(missing, word((ULong)(Addr)nowhere), at));
+	if (writes)
+		at = op64(out, Iop_Add64, at, word(1));
+	addStmtToIRSB(out, IRStmt_Store(Iend_LE, at, with_bits(out, address, at, n)));
+	return missing;
 }
 
 /* The same of more than 8 bytes: of all of its parts. */
 static IRExpr *is_new_in_part(IRSB *out, IRExpr *address, Int n, Bool writes)
 {
-	IRExpr *any = half(0);
+	IRExpr *any = word(0);
 
 	for (Int i = 0; i < n; i += 8) {
 		IRExpr *part = op64(out, Iop_Add64, address, word((ULong)i));
 		IRExpr *new_here = is_new(out, part, 8, writes);
 
-		any = op32(out, Iop_Or32, any,
-			   bound(out, Ity_I32, IRExpr_Unop(Iop_1Uto32, new_here)));
+		any = op64(out, Iop_Or64, any,
+			   bound(out, Ity_I64, IRExpr_Unop(Iop_1Uto64, new_here)));
 	}
-	return bound(out, Ity_I1, IRExpr_Binop(Iop_CmpNE32, any, half(0)));
+	return bound(out, Ity_I1, IRExpr_Binop(Iop_CmpNE64, any, word(0)));
 }
 
 static void add_access(IRSB *out, IRExpr *address, Int n, Bool writes, Addr at, IRExpr *guard)
@@ -407,15 +404,17 @@ static IRSB *instrument(VgCallbackClosure *closure, IRSB *in, const VexGuestLayo
 {
 	IRSB *out;
 	Addr at = closure->nraddr;
+	Bool left_out;
 
 	(void)layout;
 	(void)extents;
 	(void)arch;
 	(void)guest;
 	(void)host;
-	if (is_left_out(closure->nraddr))
-		return in;
+	left_out = is_left_out(closure->nraddr);
 	out = deepCopyIRSBExceptStmts(in);
+	if (left_out)
+		calls_add(out, closure->nraddr);
 	for (Int i = 0; i < in->stmts_used; i++) {
 		IRStmt *st = in->stmts[i];
 
@@ -423,22 +422,45 @@ static IRSB *instrument(VgCallbackClosure *closure, IRSB *in, const VexGuestLayo
 			continue;
 		if (st->tag == Ist_IMark)
 			at = st->Ist.IMark.addr;
-		add_before(out, st, at);
+		if (!left_out)
+			add_before(out, st, at);
 		addStmtToIRSB(out, st);
 	}
 	return out;
 }
 
-/* There is no libc in here. Modules come by requests. */
-int dl_iterate_phdr(int (*act)(void *, size_t, void *), void *arg);
+/*
+ * There is no libc in here. Modules that are there when it begins come by requests, the program's
+ * own by the name that the log has for it; those that are loaded later, as Valgrind knows them.
+ */
 int memcmp(const void *a, const void *b, size_t n);
 size_t strlen(const char *s);
 
-int dl_iterate_phdr(int (*act)(void *, size_t, void *), void *arg)
+static Addr end_of(const DebugInfo *di)
 {
-	(void)act;
-	(void)arg;
-	return 0;
+	Addr text = VG_(DebugInfo_get_text_avma)(di) + VG_(DebugInfo_get_text_size)(di);
+	Addr bss = VG_(DebugInfo_get_bss_avma)(di) + VG_(DebugInfo_get_bss_size)(di);
+
+	return bss > text ? bss : text;
+}
+
+int dl_iterate_phdr(int (*act)(struct dl_phdr_info *, size_t, void *), void *arg)
+{
+	const DebugInfo *di = NULL;
+	int rc = 0;
+
+	while (!rc && (di = VG_(next_DebugInfo)(di))) {
+		Addr bias = (Addr)VG_(DebugInfo_get_text_bias)(di);
+		ElfW(Phdr) part = {.p_type = PT_LOAD, .p_memsz = end_of(di) - bias};
+		struct dl_phdr_info info = {.dlpi_addr = bias,
+					    .dlpi_name = VG_(DebugInfo_get_filename)(di),
+					    .dlpi_phdr = &part,
+					    .dlpi_phnum = 1,
+					    .dlpi_adds = VG_(current_DiEpoch)().n};
+
+		rc = act(&info, sizeof(info), arg);
+	}
+	return rc;
 }
 
 int memcmp(const void *a, const void *b, size_t n)
@@ -473,10 +495,6 @@ static void before_options(void)
 	VG_(track_start_client_code)(start_client);
 	VG_(track_new_mem_mmap)(mapped);
 	nobody = runtime_self;
-	if (race_arena_open() != 0) {
-		VG_(printf)("reprise: addresses from 116 TiB on are not free\n");
-		VG_(exit)(125);
-	}
 }
 
 VG_DETERMINE_INTERFACE_VERSION(before_options)

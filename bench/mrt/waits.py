@@ -68,7 +68,7 @@ class Waits:
         self.later = [i["bytes"] for i in later]
         self.stopped = [i["stopped"] for i in later] or [0]
         self.images = len(self.full) + len(later)
-        info = json.loads(run([REPRISE, "info", "--all", "--format=json", trace], limit))
+        info = json.loads(run([REPRISE, "info", "--by-rank", "--format=json", trace], limit))
         self.events = [r["events"] for r in info["ranks"]]
         random.seed(1)
         self.waits = sorted(self.wait(trace, limit) for _ in range(count))

@@ -15,7 +15,7 @@
 #define STATE "State:\t"
 #define TRACER "TracerPid:\t"
 
-enum { UNTRACED, TRACED, HELD };
+enum { GONE = -1, UNTRACED, TRACED, HELD };
 
 struct entry {
 	uint64_t number;
@@ -37,7 +37,7 @@ static char *add_number(char *out, unsigned int n)
 	return out + (digits + sizeof(digits) - p);
 }
 
-static int ask_thread(int tasks, const char *tid)
+static int ask_thread(int tasks, const char *tid, bool *runs)
 {
 	char path[64] = "", text[1024];
 	const char *state, *tracer;
@@ -48,50 +48,84 @@ static int ask_thread(int tasks, const char *tid)
 	strcat(path, "/status");
 	fd = (int)syscall(SYS_openat, tasks, path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return UNTRACED;
+		return GONE;
 	n = syscall(SYS_read, fd, text, sizeof(text) - 1);
 	syscall(SYS_close, fd);
-	text[n > 0 ? n : 0] = 0;
+	if (n <= 0)
+		return GONE;
+	text[n] = 0;
 	state = strstr(text, "\n" STATE);
 	tracer = strstr(text, "\n" TRACER);
-	if (!state || !tracer || tracer[1 + strlen(TRACER)] == '0')
+	if (!state || !tracer)
 		return UNTRACED;
 	state += 1 + strlen(STATE);
+	if (*state == 'Z' || *state == 'X')
+		return GONE;
+	*runs |= *state == 'R';
+	if (tracer[1 + strlen(TRACER)] == '0')
+		return UNTRACED;
 	return *state == 't' || *state == 'T' ? HELD : TRACED;
 }
 
-/* The most that is true of one of its threads. */
-static int ask(int pid)
+/* The most that is true of one of its threads, what is true of all, and whether one runs. */
+struct answer {
+	int most, least;
+	bool runs;
+};
+
+static struct answer ask(int pid)
 {
 	char path[48] = "/proc/", bytes[2048] __attribute__((aligned(8)));
-	int tasks, what = UNTRACED;
+	struct answer answer = {UNTRACED, HELD, false}, none = {UNTRACED, UNTRACED, false};
+	bool any = false;
+	int tasks;
 	long n;
 
 	if (pid <= 0)
-		return UNTRACED;
+		return none;
 	strcpy(add_number(path + strlen(path), (unsigned int)pid), "/task");
 	tasks = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (tasks < 0)
-		return UNTRACED;
-	while (what < HELD && (n = syscall(SYS_getdents64, tasks, bytes, sizeof(bytes))) > 0) {
-		for (long at = 0; at < n && what < HELD;) {
+		return none;
+	while ((n = syscall(SYS_getdents64, tasks, bytes, sizeof(bytes))) > 0) {
+		for (long at = 0; at < n;) {
 			const struct entry *e = (const struct entry *)(bytes + at);
-			int found = e->name[0] == '.' ? UNTRACED : ask_thread(tasks, e->name);
+			int found =
+				e->name[0] == '.' ? GONE : ask_thread(tasks, e->name, &answer.runs);
 
-			what = found > what ? found : what;
 			at += e->length;
+			if (found == GONE)
+				continue;
+			any = true;
+			answer.most = found > answer.most ? found : answer.most;
+			answer.least = found < answer.least ? found : answer.least;
 		}
 	}
 	syscall(SYS_close, tasks);
-	return what;
+	return any ? answer : none;
 }
 
 bool rp_held(int pid)
 {
-	return ask(pid) == HELD;
+	return ask(pid).most == HELD;
 }
 
 bool rp_traced(int pid)
 {
-	return ask(pid) >= TRACED;
+	return ask(pid).most >= TRACED;
+}
+
+bool rp_all_held(int pid)
+{
+	return ask(pid).least == HELD;
+}
+
+bool rp_all_traced(int pid)
+{
+	return ask(pid).least >= TRACED;
+}
+
+bool rp_runs(int pid)
+{
+	return ask(pid).runs;
 }

@@ -15,4 +15,11 @@ bool rp_held(int pid);
 /* True if some thread of the process has a tracer, stopped or not. */
 bool rp_traced(int pid);
 
+/* The same of every thread. A debugger attaches to one after the other. */
+bool rp_all_held(int pid);
+bool rp_all_traced(int pid);
+
+/* True if some thread of the process computes, or would if it had a processor. */
+bool rp_runs(int pid);
+
 #endif

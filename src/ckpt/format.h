@@ -6,7 +6,8 @@
  * (XXH3, 64 bits), and so has the head. Only pages that the process has made its own are in it.
  *
  * An image may be based on earlier ones of its rank: a run of pages names the image it lies in. A
- * change of a struct here needs a new CKPT_VERSION; images of other versions are refused.
+ * change of a number or a struct here needs a new CKPT_VERSION (tools/trace-numbers compares them
+ * with those of this version); images of other versions are refused.
  */
 #ifndef CKPT_FORMAT_H
 #define CKPT_FORMAT_H
@@ -14,7 +15,7 @@
 #include <stdint.h>
 
 #define CKPT_MAGIC "RPRIMAGE"
-#define CKPT_VERSION 6
+#define CKPT_VERSION 7
 #define CKPT_PAGE 4096ul
 #define CKPT_SUFFIX ".image"
 
@@ -25,16 +26,16 @@
 #define CKPT_CPU_WORDS 16 /* for 1,024 processors */
 
 enum ckpt_section_kind {
-	CKPT_THREADS, /* struct ckpt_thread */
-	CKPT_MAPS,    /* struct ckpt_map, by address */
-	CKPT_RUNS,    /* struct ckpt_run, by address */
-	CKPT_HASHES,  /* uint64_t for each page of the runs */
-	CKPT_FDS,     /* struct ckpt_fd, by number */
-	CKPT_TEXT,    /* strings, each with its 0; offsets lead here, 0 to an empty one */
-	CKPT_OUTPUT,  /* what the process had printed: the file of that stream */
-	CKPT_COPIES,  /* contents of files that were open for writing */
-	CKPT_PAGES,   /* those that lie in this file */
-	CKPT_SECTIONS
+	CKPT_THREADS = 0, /* struct ckpt_thread */
+	CKPT_MAPS = 1,    /* struct ckpt_map, by address */
+	CKPT_RUNS = 2,    /* struct ckpt_run, by address */
+	CKPT_HASHES = 3,  /* uint64_t for each page of the runs */
+	CKPT_FDS = 4,     /* struct ckpt_fd, by number */
+	CKPT_TEXT = 5,    /* strings, each with its 0; offsets lead here, 0 to an empty one */
+	CKPT_OUTPUT = 6,  /* what the process had printed: the file of that stream */
+	CKPT_COPIES = 7,  /* contents of files that were open for writing */
+	CKPT_PAGES = 8,   /* those that lie in this file */
+	CKPT_SECTIONS = 9,
 };
 
 struct ckpt_section {
@@ -43,16 +44,16 @@ struct ckpt_section {
 
 /* What a path is relative to. */
 enum ckpt_base {
-	CKPT_BASE_NONE,    /* nothing: it is absolute */
-	CKPT_BASE_TRACE,   /* the trace directory */
-	CKPT_BASE_SESSION, /* that of the replay, another one each time */
+	CKPT_BASE_NONE = 0,    /* nothing: it is absolute */
+	CKPT_BASE_TRACE = 1,   /* the trace directory */
+	CKPT_BASE_SESSION = 2, /* that of the replay, another one each time */
 };
 
 enum ckpt_map_kind {
 	CKPT_MAP_ANON = 1,
-	CKPT_MAP_FILE,   /* private, of a file that must be what it was */
-	CKPT_MAP_STACK,  /* the main thread's */
-	CKPT_MAP_SHARED, /* of a file of ours, mapped again */
+	CKPT_MAP_FILE = 2,   /* private, of a file that must be what it was */
+	CKPT_MAP_STACK = 3,  /* the main thread's */
+	CKPT_MAP_SHARED = 4, /* of a file of ours, mapped again */
 };
 
 struct ckpt_map {
@@ -73,15 +74,15 @@ struct ckpt_run {
 };
 
 enum ckpt_fd_kind {
-	CKPT_FD_KEPT = 1, /* what the new process has as its `same`: 0, 1 or 2 */
-	CKPT_FD_FILE,     /* opened again by its path */
-	CKPT_FD_COPY,     /* a copy in the session, made from what is in CKPT_COPIES */
-	CKPT_FD_SAME,     /* the same open file as the descriptor `same` */
-	CKPT_FD_IDLE,     /* a channel whose other end stays silent */
-	CKPT_FD_FOUND,    /* came with the process: what the new one has by this number, or idle */
-	CKPT_FD_EPOLL,
-	CKPT_FD_EVENT,
-	CKPT_FD_PIPE, /* an end; `same` is the lower number of the two, and its own there */
+	CKPT_FD_KEPT = 1,  /* what the new process has as its `same`: 0, 1 or 2 */
+	CKPT_FD_FILE = 2,  /* opened again by its path */
+	CKPT_FD_COPY = 3,  /* a copy in the session, made from what is in CKPT_COPIES */
+	CKPT_FD_SAME = 4,  /* the same open file as the descriptor `same` */
+	CKPT_FD_IDLE = 5,  /* a channel whose other end stays silent */
+	CKPT_FD_FOUND = 6, /* came with the process: what the new one has by this number, or idle */
+	CKPT_FD_EPOLL = 7,
+	CKPT_FD_EVENT = 8,
+	CKPT_FD_PIPE = 9, /* an end; `same` is the lower number of the two, and its own there */
 };
 
 struct ckpt_fd {
@@ -147,6 +148,8 @@ struct ckpt_head {
 	uint64_t auxv[CKPT_AUXV_WORDS];
 	struct ckpt_action action[CKPT_SIGNALS]; /* of signal i + 1 */
 	char kernel[160];
+	char processor[64];    /* its name; ckpt/processor.h */
+	uint64_t features;     /* what it can do */
 	uint32_t cwd, program; /* paths */
 	uint32_t rseq_bytes, rseq_signature;
 	uint32_t umask, pad;

@@ -18,6 +18,7 @@
 #include "base/fd.h"
 #include "base/mem.h"
 #include "ckpt/build.h"
+#include "ckpt/processor.h"
 
 #define HOLES_FROM (1l << 30)
 #define HOLES_SHARE 64 /* more than compression would spare */
@@ -169,6 +170,7 @@ static bool are_tables_good(const struct ckpt_image *image)
 	       is_text(image, image->head->cwd) && is_text(image, image->head->program) &&
 	       image->head->mm.auxv_bytes <= sizeof(image->head->auxv) &&
 	       memchr(image->head->kernel, 0, sizeof(image->head->kernel)) &&
+	       memchr(image->head->processor, 0, sizeof(image->head->processor)) &&
 	       are_threads_good(image) && are_maps_good(image) && are_fds_good(image);
 }
 
@@ -338,20 +340,34 @@ static void check_map(struct ckpt_image *image, const struct ckpt_map *m)
 		image->changed = rp_strdup(path);
 }
 
-void ckpt_image_check_place(struct ckpt_image *image)
+static void check_machine(struct ckpt_image *image)
 {
-	const struct ckpt_map *m;
-	const struct ckpt_fd *f;
+	const char *processor = image->head->processor;
+	char here[CKPT_PROCESSOR_BYTES];
 	struct utsname u;
 	char *kernel;
 
-	if (image->damage)
-		return;
 	uname(&u);
 	kernel = rp_format("%s %s", u.release, u.version);
 	if (strcmp(kernel, image->head->kernel) != 0)
 		image->damage = rp_format("was taken with another kernel: %s", image->head->kernel);
 	free(kernel);
+	if (image->damage || image->head->features == ckpt_processor_features())
+		return;
+	ckpt_processor_name(here);
+	image->damage = rp_format("was taken with another processor: %s%s",
+				  *processor ? processor : "one without a name",
+				  strcmp(processor, here) == 0 ? ", with other features" : "");
+}
+
+void ckpt_image_check_place(struct ckpt_image *image)
+{
+	const struct ckpt_map *m;
+	const struct ckpt_fd *f;
+
+	if (image->damage)
+		return;
+	check_machine(image);
 	m = ckpt_image_section(image, CKPT_MAPS);
 	for (size_t i = 0; i < count(image, CKPT_MAPS) && !image->damage; i++) {
 		if (m[i].base == CKPT_BASE_NONE &&

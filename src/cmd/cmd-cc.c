@@ -10,11 +10,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "cmd/archive.h"
+#include "cmd/compile-run.h"
 #include "cmd/compile.h"
 #include "launch/flavour.h"
 #include "race/wrapped.h"
@@ -23,85 +24,58 @@ struct wanted {
 	bool atomics;
 };
 
-/* What programs are linked with; atomics and header are NULL unless these are to be recorded. */
+/*
+ * What programs are linked with; atomics and header are NULL unless these are to be recorded. Of
+ * accesses there are two kinds; clang has one in line, if that was built.
+ */
 struct runtimes {
-	char *race, *atomics, *header;
+	char *race, *accesses, *in_line, *atomics, *header;
 };
 
-/* Words that grow. */
-struct words {
-	char **word;
-	size_t count;
-};
-
-static void add(struct words *w, const char *word)
+static char *temporary_object(size_t number)
 {
-	w->word = rp_realloc(w->word, w->count + 2, sizeof(*w->word));
-	w->word[w->count++] = rp_strdup(word);
-	w->word[w->count] = NULL;
+	const char *dir = getenv("TMPDIR");
+
+	return rp_format("%s/reprise-cc-%ld-%zu.o", dir ? dir : "/tmp", (long)getpid(), number);
 }
 
-static void add_owned(struct words *w, char *word)
+/* Can this clang, and its linker, do with the bitcode? It may be of another version. */
+static bool links_in_line(const struct compile_line *line, const char *in_line)
 {
-	add(w, word);
-	free(word);
-}
+	char *out = temporary_object(0);
+	struct compile_words w = {0};
+	bool done;
 
-/* The exit status, 128 and the signal, or 127. */
-static int run_words(char **word)
-{
-	pid_t pid = fork();
-	int status;
-
-	if (pid == 0) {
-		execvp(word[0], word);
-		rp_say("cannot run %s: %s", word[0], strerror(errno));
-		_exit(127);
+	compile_words_add(&w, line->word[0]);
+	for (size_t i = 1; i < line->words; i++) {
+		if (!strncmp(line->word[i], "-fuse-ld=", strlen("-fuse-ld=")))
+			compile_words_add(&w, line->word[i]);
 	}
-	if (pid < 0) {
-		rp_say("cannot run %s: %s", word[0], strerror(errno));
-		return 127;
-	}
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
-/* Whatever its name, clang says that it is one. */
-static bool is_clang(const char *compiler)
-{
-	const char *slash = strrchr(compiler, '/');
-	const char *name = slash ? slash + 1 : compiler;
-	char *command, line[256] = "";
-	FILE *answer;
-
-	if (strstr(name, "clang"))
-		return true;
-	if (!strncmp(name, "gcc", 3) || !strncmp(name, "g++", 3))
-		return false;
-	command = rp_format("exec '%s' --version 2>/dev/null", compiler);
-	answer = strchr(compiler, '\'') ? NULL : popen(command, "r");
-	free(command);
-	if (!answer)
-		return false;
-	if (!fgets(line, sizeof(line), answer))
-		line[0] = '\0';
-	pclose(answer);
-	return strstr(line, "clang") != NULL;
+	compile_words_add(&w, "-flto");
+	compile_words_add(&w, "-nostdlib");
+	compile_words_add(&w, "-r");
+	compile_words_add(&w, in_line);
+	compile_words_add(&w, "-o");
+	compile_words_add(&w, out);
+	done = compile_run_quietly(w.word) == 0;
+	rp_strings_free(w.word);
+	unlink(out);
+	free(out);
+	return done;
 }
 
 /* What the compiler does with these in line, it does not tell of. */
-static void add_no_builtins(struct words *w)
+static void add_no_builtins(struct compile_words *w)
 {
 	static const char *const names[] = {"memcpy",  "memmove", "memset",  "memcmp", "memchr",
 					    "strlen",  "strcpy",  "strncpy", "strcat", "strcmp",
 					    "strncmp", "strchr",  "strrchr", NULL};
 
 	for (size_t i = 0; names[i]; i++)
-		add_owned(w, rp_format("-fno-builtin-%s", names[i]));
+		compile_words_own(w, rp_format("-fno-builtin-%s", names[i]));
 }
 
-static void add_checks(struct words *w, bool clang)
+static void add_checks(struct compile_words *w, bool clang)
 {
 	/* clang tells of a read and a write of the same by the write, after the read. */
 	static const char *const of_clang[] = {"-mllvm",
@@ -114,16 +88,16 @@ static void add_checks(struct words *w, bool clang)
 					       NULL};
 	static const char *const of_gcc[] = {"--param", "tsan-instrument-func-entry-exit=0", NULL};
 
-	add(w, "-w");
-	add(w, "-g");
-	add(w, "-fsanitize=thread");
+	compile_words_add(w, "-w");
+	compile_words_add(w, "-g");
+	compile_words_add(w, "-fsanitize=thread");
 	for (const char *const *word = clang ? of_clang : of_gcc; *word; word++)
-		add(w, *word);
+		compile_words_add(w, *word);
 	add_no_builtins(w);
 }
 
 /* Atomic operations become calls of functions; all else is compiled as it is. */
-static void add_atomics(struct words *w, bool clang, const struct runtimes *runtimes)
+static void add_atomics(struct compile_words *w, bool clang, const struct runtimes *runtimes)
 {
 	static const char *const of_clang[] = {"-Xclang",
 					       "-fsanitize=thread",
@@ -137,40 +111,40 @@ static void add_atomics(struct words *w, bool clang, const struct runtimes *runt
 					       NULL};
 
 	if (!clang) {
-		add(w, "-fno-inline-atomics");
-		add(w, "-include");
-		add(w, runtimes->header);
+		compile_words_add(w, "-fno-inline-atomics");
+		compile_words_add(w, "-include");
+		compile_words_add(w, runtimes->header);
 		return;
 	}
 	for (const char *const *word = of_clang; *word; word++)
-		add(w, *word);
+		compile_words_add(w, *word);
 }
 
-static void add_library(struct words *w, const char *library)
+static void add_library(struct compile_words *w, const char *library)
 {
 	const char *slash = strrchr(library, '/');
 
 	/* It is looked up by name, so nothing else may seem to need it. */
-	add(w, "-Wl,--push-state,--no-as-needed");
-	add(w, library);
-	add(w, "-Wl,--pop-state");
-	add_owned(w, rp_format("-Wl,-rpath,%.*s", (int)(slash - library), library));
+	compile_words_add(w, "-Wl,--push-state,--no-as-needed");
+	compile_words_add(w, library);
+	compile_words_add(w, "-Wl,--pop-state");
+	compile_words_own(w, rp_format("-Wl,-rpath,%.*s", (int)(slash - library), library));
 }
 
 /* The compilation that was asked for. */
 static int compile_program(const struct compile_line *line, const struct runtimes *runtimes)
 {
-	struct words w = {0};
+	struct compile_words w = {0};
 	int code;
 
 	if (!runtimes->atomics)
-		return run_words(line->word);
+		return compile_run(line->word);
 	for (size_t i = 0; i < line->words; i++)
-		add(&w, line->word[i]);
-	add_atomics(&w, is_clang(line->word[0]), runtimes);
+		compile_words_add(&w, line->word[i]);
+	add_atomics(&w, compile_is_clang(line->word[0]), runtimes);
 	if (line->is_linked)
 		add_library(&w, runtimes->atomics);
-	code = run_words(w.word);
+	code = compile_run(w.word);
 	rp_strings_free(w.word);
 	return code;
 }
@@ -179,76 +153,153 @@ static int compile_program(const struct compile_line *line, const struct runtime
 static bool compile_checked(const struct compile_line *line, size_t source, const char *object,
 			    const struct runtimes *runtimes)
 {
-	bool clang = is_clang(line->word[0]);
-	struct words w = {0};
+	bool clang = compile_is_clang(line->word[0]);
+	struct compile_words w = {0};
 	bool done;
 
 	for (size_t i = 0; i < line->words; i++) {
-		if (!line->is_dropped[i] && !line->is_object[i] &&
+		if (!line->is_dropped[i] && !line->is_object[i] && !line->is_archive[i] &&
 		    (!line->is_source[i] || i == source))
-			add(&w, line->word[i]);
+			compile_words_add(&w, line->word[i]);
 	}
 	add_checks(&w, clang);
+	/* gcc would put its calls in when it links, if at all. */
+	compile_words_add(&w, clang && runtimes->in_line ? "-flto" : "-fno-lto");
 	if (runtimes->header && !clang) {
-		add(&w, "-include");
-		add(&w, runtimes->header);
+		compile_words_add(&w, "-include");
+		compile_words_add(&w, runtimes->header);
 	}
-	add(&w, "-c");
-	add(&w, "-o");
-	add(&w, object);
-	done = run_words(w.word) == 0;
+	compile_words_add(&w, "-c");
+	compile_words_add(&w, "-o");
+	compile_words_add(&w, object);
+	done = compile_run(w.word) == 0;
 	rp_strings_free(w.word);
 	return done;
 }
 
 /* The first of them that has a name is the one that is called. */
-static void add_runtimes(struct words *w, const struct runtimes *runtimes)
+static void add_runtimes(struct compile_words *w, bool clang, const struct runtimes *runtimes)
 {
-#define WRAP(name) add(w, "-Wl,--wrap=" #name);
+#define WRAP(name) compile_words_add(w, "-Wl,--wrap=" #name);
 	RACE_WRAPPED(WRAP)
 #undef WRAP
-	add_library(w, runtimes->race);
+	/* The hook library looks for these. */
+	compile_words_add(w, "-Wl,--export-dynamic-symbol=reprise_race");
+	compile_words_add(w, "-Wl,--export-dynamic-symbol=reprise_race_code");
+	if (clang && runtimes->in_line) {
+		/* Whatever the program is made with: only from there on is anything put in line. */
+		compile_words_add(w, "-flto");
+		compile_words_add(w, "-Wl,-plugin-opt=O2,-plugin-opt=-generate-arange-section");
+	}
+	compile_words_add(w, clang && runtimes->in_line ? runtimes->in_line : runtimes->accesses);
+	compile_words_add(w, runtimes->race);
 	if (runtimes->atomics)
 		add_library(w, runtimes->atomics);
 }
 
 /* The twin of an object, if it has one. */
-static void add_object(struct words *w, const char *object)
+static void add_object(struct compile_words *w, const char *object)
 {
 	char *twin = rp_format("%s" COMPILE_SUFFIX, object);
 
-	add(w, access(twin, R_OK) == 0 ? twin : object);
+	compile_words_add(w, access(twin, R_OK) == 0 ? twin : object);
 	free(twin);
 }
 
-static char *temporary_object(size_t number)
+static char *temporary_archive(size_t number)
 {
-	const char *dir = getenv("TMPDIR");
+	char *object = temporary_object(number), *archive = rp_format("%s.a", object);
 
-	return rp_format("%s/reprise-cc-%ld-%zu.o", dir ? dir : "/tmp", (long)getpid(), number);
+	free(object);
+	return archive;
+}
+
+/* The archive, with twins in place of its objects as far as they have one. */
+static void add_archive(struct compile_words *w, const struct compile_line *line, size_t word,
+			struct archive_objects *objects)
+{
+	const char *library = compile_library_of(line, word);
+	char *archive = compile_archive_of(line, word), *twin = temporary_archive(word);
+	bool ours = archive && !archive_is_foreign(archive);
+	size_t without = 0;
+	int rc = ours ? archive_make_twin(archive, objects, twin, &without) : -ENOENT;
+
+	if (rc && library)
+		compile_words_own(w, rp_format("-l%s", library));
+	else
+		compile_words_add(w, rc ? line->word[word] : twin);
+	if (ours && rc)
+		rp_say("%s has no checked objects: what its code does is not seen", archive);
+	else if (!rc && without)
+		rp_say("%s has %zu object%s without a twin: what %s code does is not seen", archive,
+		       without, without == 1 ? "" : "s", without == 1 ? "its" : "their");
+	free(archive);
+	free(twin);
+}
+
+static void add_word(struct compile_words *w, const char *word)
+{
+	compile_words_add(w, word);
+	if (!strncmp(word, "-Wl,", 4) && strstr(word, ",-l"))
+		rp_say("archives in %s are linked as they are: what their code does is not seen",
+		       word);
 }
 
 /* Sources have been compiled to temporary objects. */
 static bool link_checked(const struct compile_line *line, const struct runtimes *runtimes)
 {
 	const char *output = line->output ? line->output : "a.out";
-	struct words w = {0};
+	struct archive_objects objects = {0};
+	struct compile_words w = {0};
 	bool done;
 
 	for (size_t i = 0; i < line->words; i++) {
 		if (line->is_source[i])
-			add_owned(&w, temporary_object(i));
+			compile_words_own(&w, temporary_object(i));
 		else if (line->is_object[i])
 			add_object(&w, line->word[i]);
+		else if (line->is_archive[i])
+			add_archive(&w, line, i, &objects);
 		else if (!line->is_dropped[i])
-			add(&w, line->word[i]);
+			add_word(&w, line->word[i]);
 	}
-	add(&w, "-o");
-	add_owned(&w, rp_format("%s" COMPILE_SUFFIX, output));
-	add_runtimes(&w, runtimes);
-	done = run_words(w.word) == 0;
+	compile_words_add(&w, "-o");
+	compile_words_own(&w, rp_format("%s" COMPILE_SUFFIX, output));
+	archive_objects_free(&objects);
+	add_runtimes(&w, compile_is_clang(line->word[0]), runtimes);
+	done = compile_run(w.word) == 0;
 	rp_strings_free(w.word);
 	return done;
+}
+
+/* The twin of one word's object; the caller frees. */
+static char *object_twin(const struct compile_line *line, size_t source)
+{
+	char *object =
+		line->output ? rp_strdup(line->output) : compile_object_of(line->word[source]);
+	char *twin = rp_format("%s" COMPILE_SUFFIX, object);
+
+	free(object);
+	return twin;
+}
+
+/* A twin of what was there before would tell of a program that is none any more. */
+static void forget_twins(const struct compile_line *line)
+{
+	char *twin;
+
+	if (line->kind == COMPILE_LINK || line->without) {
+		twin = rp_format("%s" COMPILE_SUFFIX, line->output ? line->output : "a.out");
+		unlink(twin);
+		free(twin);
+	}
+	for (size_t i = 1; line->kind == COMPILE_OBJECT && i < line->words; i++) {
+		if (!line->is_source[i])
+			continue;
+		twin = object_twin(line, i);
+		unlink(twin);
+		free(twin);
+	}
 }
 
 static bool make_objects(const struct compile_line *line, const struct runtimes *runtimes)
@@ -256,14 +307,12 @@ static bool make_objects(const struct compile_line *line, const struct runtimes 
 	bool done = true;
 
 	for (size_t i = 1; i < line->words && done; i++) {
-		char *object, *twin;
+		char *twin;
 
 		if (!line->is_source[i])
 			continue;
-		object = line->output ? rp_strdup(line->output) : compile_object_of(line->word[i]);
-		twin = rp_format("%s" COMPILE_SUFFIX, object);
+		twin = object_twin(line, i);
 		done = compile_checked(line, i, twin, runtimes);
-		free(object);
 		free(twin);
 	}
 	return done;
@@ -283,23 +332,52 @@ static bool make_program(const struct compile_line *line, const struct runtimes 
 	if (done)
 		done = link_checked(line, runtimes);
 	for (size_t i = 1; i < line->words; i++) {
-		char *object = temporary_object(i);
+		char *object = temporary_object(i), *archive = temporary_archive(i);
 
 		if (line->is_source[i])
 			unlink(object);
+		if (line->is_archive[i])
+			unlink(archive);
 		free(object);
+		free(archive);
 	}
 	return done;
 }
 
-static void make_twin(const struct compile_line *line, const struct runtimes *runtimes)
+static void say_without(const struct compile_line *line)
+{
+	const char *what = line->output ? line->output : "what was compiled", *why;
+
+	if (!strcmp(line->without, "-shared"))
+		why = "what a shared library does is not seen; 'reprise races --valgrind' sees it";
+	else if (!strcmp(line->without, "-r"))
+		why = "objects that are joined by -r are linked as they are";
+	else if (*line->without == '@')
+		why = "words in a file are not read";
+	else
+		why = "a static program cannot be recorded";
+	rp_say("there is no checked twin of %s: %s", what, why);
+}
+
+static void make_twin(const struct compile_line *line, struct runtimes *runtimes)
 {
 	bool done = true;
 
+	if (line->without)
+		say_without(line);
+	if (line->kind != COMPILE_OBJECT && line->kind != COMPILE_LINK)
+		return;
+	if (runtimes->in_line && compile_is_clang(line->word[0]) &&
+	    !links_in_line(line, runtimes->in_line)) {
+		free(runtimes->in_line);
+		runtimes->in_line = NULL;
+	}
 	if (line->kind == COMPILE_OBJECT)
 		done = make_objects(line, runtimes);
-	else if (line->kind == COMPILE_LINK)
+	else
 		done = make_program(line, runtimes);
+	if (!done)
+		forget_twins(line);
 	if (!done)
 		rp_say("there is no checked twin of %s: it could not be compiled",
 		       line->output ? line->output : "what was compiled");
@@ -317,8 +395,11 @@ static int find_runtime(const char *name, char **path)
 
 static int find_runtimes(bool atomics, struct runtimes *runtimes)
 {
-	int code = find_runtime("libreprise-race.so", &runtimes->race);
+	int code = find_runtime("reprise-race.o", &runtimes->race);
 
+	if (!code)
+		code = find_runtime("reprise-accesses.o", &runtimes->accesses);
+	runtimes->in_line = launch_library_find("reprise-accesses-clang.o");
 	if (!code && atomics)
 		code = find_runtime("libreprise-atomics.so", &runtimes->atomics);
 	if (!code && atomics)
@@ -344,12 +425,15 @@ static int run_as(const struct cmd_verb *verb, int argc, char **argv)
 	code = find_runtimes(w.atomics, &runtimes);
 	if (!code) {
 		compile_line_read(&line, operands.command);
+		forget_twins(&line);
 		code = compile_program(&line, &runtimes);
 		if (!code)
 			make_twin(&line, &runtimes);
 		compile_line_free(&line);
 	}
 	free(runtimes.race);
+	free(runtimes.accesses);
+	free(runtimes.in_line);
 	free(runtimes.atomics);
 	free(runtimes.header);
 	return code;
@@ -380,7 +464,8 @@ static const struct cmd_option options[] = {
 	"'reprise races' which data threads raced for. For gcc and clang, and compilers of MPI "   \
 	"made of them.\n"
 #define NOTES                                                                                      \
-	"For example: make CC=\"reprise cc gcc\", or CC=\"reprise cc clang\" ./configure. The "    \
+	"For example: make CC=\"reprise cc gcc\", or CC=\"reprise cc clang\" ./configure, or "     \
+	"CC=\"reprise cc gcc\" cmake -B build. The "                                               \
 	"exit "                                                                                    \
 	"status is that of the compiler; if the twin cannot be made, a message says so.\n"
 

@@ -71,7 +71,9 @@ static const struct cmd_option options[] = {
 	 .value = "LIST",
 	 .kind = CMD_TEXT,
 	 .target = offsetof(struct replay_checkpoint, ranks),
-	 .help = "with MPI: images in the middle of the run of these ranks alone, as in 0-3,7"},
+	 .help = "with MPI: images and logs of these ranks alone, as in 0-3,7, which are then "
+		 "restarted together: what comes from other ranks is logged, and what they send "
+		 "each other only where it could not be sent again"},
 	CMD_OPTION_TRUST,
 	CMD_OPTION_END,
 };

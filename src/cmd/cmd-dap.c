@@ -13,8 +13,8 @@ static const struct cmd_option options[] = {
 	 .value = "POINT",
 	 .kind = CMD_TEXT,
 	 .target = offsetof(struct cmd_dap_wanted, at),
-	 .help = "where to begin: RANK@EVENT, RANK.THREAD@EVENT, start, crash or end (crash if "
-		 "there was one, else start)"},
+	 .help = "where to begin: RANK@EVENT, RANK.THREAD@EVENT, race:N, start, crash or end "
+		 "(crash if there was one, else start)"},
 	CMD_OPTION_FORCE(struct cmd_dap_wanted, force),
 	CMD_OPTION_MAP,
 	CMD_OPTION_TRUST,

@@ -41,8 +41,8 @@ static const struct cmd_option options[] = {
 	 .value = "POINT",
 	 .kind = CMD_TEXT,
 	 .target = offsetof(struct wanted, at),
-	 .help = "where to begin: RANK@EVENT, RANK.THREAD@EVENT, start, crash or end (crash if "
-		 "there was one, else start)"},
+	 .help = "where to begin: RANK@EVENT, RANK.THREAD@EVENT, race:N, start, crash or end "
+		 "(crash if there was one, else start)"},
 	{.name = "ex",
 	 .value = "COMMAND",
 	 .kind = CMD_OWN,

@@ -96,7 +96,7 @@ const struct cmd_verb cmd_evaluate = {
 		 "checked twin of its program (see 'reprise cc'), and it is counted "
 		 "which accesses of its threads depend on each other, and how few of these "
 		 "dependences imply all the others. These are kept in the trace, below memory/, "
-		 "for 'reprise replay --memory'.\n",
+		 "for 'reprise replay --parallel'.\n",
 	.options = options,
 	.notes = "Without TRACE, the newest trace is used. The exit status is 0, or 120 if the "
 		 "program diverged from the recording.\n",

@@ -44,7 +44,7 @@ static int read_cut(void *target, const char *text)
 }
 
 static const struct cmd_option options[] = {
-	{.name = "all",
+	{.name = "exhaustive",
 	 .kind = CMD_FLAG,
 	 .target = offsetof(struct options, wanted.all),
 	 .help = "try every alternative of every race"},
@@ -214,9 +214,9 @@ static int explore_all(struct options *o, const struct replay_alternatives *list
 		json_decref(array);
 	if (!code && list->left_out && o->format != CMD_FORMAT_JSON)
 		rp_say("%" PRIu64 " more alternatives were not tried%s", list->left_out,
-		       o->wanted.all || o->wanted.limit
-			       ? ""
-			       : ": they are of the same places and senders; --all tries them");
+		       o->wanted.all || o->wanted.limit ? ""
+							: ": they are of the same places and "
+							  "senders; --exhaustive tries them");
 	return code ? code : changed != 0;
 }
 

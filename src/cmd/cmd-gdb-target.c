@@ -17,14 +17,18 @@
 #include "replay/from.h"
 #include "replay/front.h"
 
+#define PATIENCE 30.0
+
 struct wanted {
 	bool force;
 	uint64_t tell, print;
+	double patience;
 };
 
 static const struct cmd_option options[] = {
 	CMD_OPTION_FORCE(struct wanted, force),
 	CMD_OPTION_MAP,
+	CMD_OPTION_PATIENCE(struct wanted, patience, "30"),
 	{.name = "print",
 	 .value = "FD",
 	 .kind = CMD_NUMBER,
@@ -41,8 +45,8 @@ static const struct cmd_option options[] = {
 
 static int run(int argc, char **argv)
 {
-	struct wanted w = {0};
-	struct replay_front f = {.or_force = ", or use --force", .patience = 30};
+	struct wanted w = {.patience = PATIENCE};
+	struct replay_front f = {.or_force = ", or use --force"};
 	struct cmd_operands operands;
 	struct trace_run trace;
 	struct cmd_gdb_races races = {0};
@@ -57,14 +61,15 @@ static int run(int argc, char **argv)
 	if (code)
 		return code;
 	f.force = w.force;
+	f.patience = w.patience;
 	f.run = &trace;
 	races.trace = trace.dir.path;
 	f.ranks = trace.ranks;
 	code = replay_check(&f);
 	rank = (unsigned)strtoul(operands.first ? operands.first : "0", NULL, 10);
-	if (!code && (rank >= trace.ranks || remote_unsuited(&trace, rank))) {
+	if (!code && (rank >= trace.ranks || remote_unsuited(&trace))) {
 		rp_say("rank %u is not served: %s; 'reprise gdb' takes all", rank,
-		       rank >= trace.ranks ? "there is none" : remote_unsuited(&trace, rank));
+		       rank >= trace.ranks ? "there is none" : remote_unsuited(&trace));
 		code = RP_EXIT_BAD_INPUT;
 	}
 	if (!code && replay_from_is_mpi(&trace))

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "cmd/races.h"
 #include "launch/job.h"
 #include "launch/moved.h"
 #include "remote/gdb.h"
@@ -29,8 +30,8 @@ static const struct cmd_option options[] = {
 	 .value = "POINT",
 	 .kind = CMD_TEXT,
 	 .target = offsetof(struct wanted, at),
-	 .help = "where to begin: RANK@EVENT, RANK.THREAD@EVENT, start, crash or end (crash if "
-		 "there was one, else main, with MPI where MPI_Init returned)"},
+	 .help = "where to begin: RANK@EVENT, RANK.THREAD@EVENT, race:N, start, crash or end "
+		 "(crash if there was one, else main, with MPI where MPI_Init returned)"},
 	CMD_OPTION_FORCE(struct wanted, force),
 	CMD_OPTION_MAP,
 	CMD_OPTION_TRUST,
@@ -50,14 +51,11 @@ static int read_rank(const char *text, unsigned *rank)
 	return RP_EXIT_BAD_INPUT;
 }
 
-static int read_halt(struct replay_halt *halt, const struct wanted *w,
-		     const struct cmd_operands *operands)
+static int read_halt(struct replay_halt *halt, const struct cmd_operands *operands)
 {
 	unsigned outer;
 	int code = read_rank(operands->first, &halt->debugged);
 
-	if (!code && w->at)
-		code = replay_halt_read(halt, w->at);
 	if (!code && launch_job_rank(&outer)) {
 		rp_say("replay starts the launcher itself: run 'reprise gdb' without mpirun");
 		code = RP_EXIT_BAD_INPUT;
@@ -65,6 +63,14 @@ static int read_halt(struct replay_halt *halt, const struct wanted *w,
 	halt->debug = true;
 	halt->arguments = operands->command;
 	return code ? code : replay_halt_find_gdb();
+}
+
+/* Races are found by their numbers. *position: the text of the halt, to be freed behind it. */
+static int read_point(struct replay_halt *halt, const char *trace, const char *at, char **position)
+{
+	int code = cmd_races_resolve(trace, at, position);
+
+	return code ? code : replay_halt_read(halt, *position);
 }
 
 /* Did this very rank die by a signal? */
@@ -79,7 +85,7 @@ static bool has_crashed(const struct trace_run *trace, unsigned rank)
 static const char *forward_only(const struct trace_run *trace, const struct replay_halt *h,
 				bool asked)
 {
-	const char *why = remote_unsuited(trace, h->debugged);
+	const char *why = remote_unsuited(trace);
 	bool position = h->kind == REPLAY_TO_POSITION;
 
 	if (why)
@@ -119,6 +125,8 @@ static int run_both_ways(struct replay_front *f, const struct replay_halt *halt)
 		.rank = halt->debugged,
 		.program = launch_moved_path(rank->start.program),
 		.force = f->force,
+		.patience = f->patience,
+		.threads = rank->threads != 1,
 		.behind_init = replay_from_is_mpi(f->run),
 		.arguments = halt->arguments,
 	};
@@ -153,26 +161,31 @@ static int run(int argc, char **argv)
 	struct replay_front f = {.or_force = ", or use --force", .halt = &halt};
 	struct cmd_operands operands;
 	struct trace_run trace;
+	char *position = NULL;
 	int code = cmd_options_read(&cmd_gdb, argc, argv, &w, &operands);
 
 	if (!code)
-		code = read_halt(&halt, &w, &operands);
+		code = read_halt(&halt, &operands);
 	if (!code)
 		code = trace_run_open(&trace, operands.trace);
 	if (code)
 		return code;
-	if (!w.at)
+	if (w.at)
+		code = read_point(&halt, trace.dir.path, w.at, &position);
+	else
 		halt.kind = replay_halt_usual(&trace);
 	f.force = w.force;
 	f.patience = w.patience;
 	f.run = &trace;
 	f.ranks = trace.ranks;
-	code = replay_check(&f);
+	if (!code)
+		code = replay_check(&f);
 	if (!code)
 		code = replay_halt_plan(&halt, &trace);
 	if (!code)
 		code = look(&f, forward_only(&trace, &halt, w.at != NULL));
 	trace_run_close(&trace);
+	free(position);
 	return code;
 }
 
@@ -181,9 +194,11 @@ const struct cmd_verb cmd_gdb = {
 	.takes = CMD_TAKES_RANK_TRACE,
 	.summary = "Looks into a recorded run with gdb",
 	.about = "The rank is replayed, and gdb is started on it at the given point, in this "
-		 "terminal. Its commands work as usual; in ranks of one thread also those that go "
-		 "backward, which with MPI run alone, from a log that is made first if there is "
-		 "none. 'continue' goes on to the recorded end. When gdb ends, the replay does. "
+		 "terminal. Its commands work as usual, also those that go backward. Threads then "
+		 "take "
+		 "turns, so that each run is the same. A rank of MPI runs alone, from a log that "
+		 "is made first if there is none; where that cannot be, it goes forward only. "
+		 "'continue' goes on to the recorded end. When gdb ends, the replay does. "
 		 "What follows '--' is for gdb: 'reprise gdb 3 -- -batch -ex bt'.\n",
 	.options = options,
 	.notes = "Without TRACE it is the latest one. The exit status is gdb's; 120 if the "

@@ -17,6 +17,7 @@
 #include "replay/checkpoint.h"
 #include "replay/evaluate.h"
 #include "replay/images.h"
+#include "replay/ranks.h"
 #include "trace/run.h"
 #include "trace/words.h"
 
@@ -97,14 +98,16 @@ static void print_checkpoints(const struct trace_run *run)
 {
 	struct replay_images_sum sum = {0};
 	struct replay_checkpoints made;
-	char *images, *logs;
+	char *images, *logs, *ranks;
 
 	if (!replay_checkpoints_read(run, &made))
 		return;
 	replay_images_measure_all(&run->dir, &sum);
 	images = cmd_show_size(sum.image_bytes);
 	logs = cmd_show_size(sum.log_bytes);
-	print_field("images", rp_format("%zu, %s; logs %s", sum.images, images, logs));
+	ranks = replay_ranks_logged_text(run);
+	print_field("images", rp_format("%zu, %s; logs %s%s", sum.images, images, logs, ranks));
+	free(ranks);
 	free(images);
 	free(logs);
 }
@@ -363,7 +366,7 @@ static void say_damage(const struct trace_run *run)
 	}
 }
 
-static int show(const char *trace, bool json, bool all)
+static int show(const char *trace, bool json, bool by_rank)
 {
 	struct trace_run_rank sum;
 	struct trace_run info;
@@ -376,12 +379,12 @@ static int show(const char *trace, bool json, bool all)
 	} else {
 		print_run(&info);
 		print_notes(&info);
-		if (all || info.ranks <= RANKS_IN_FULL)
+		if (by_rank || info.ranks <= RANKS_IN_FULL)
 			print_each(&info);
 		else
 			print_states(&info);
 		trace_run_total(&info, &sum);
-		if (sum.syncs && (all || info.ranks <= RANKS_IN_FULL))
+		if (sum.syncs && (by_rank || info.ranks <= RANKS_IN_FULL))
 			print_threads(&info);
 		print_totals(&info, &sum);
 	}
@@ -393,14 +396,14 @@ static int show(const char *trace, bool json, bool all)
 }
 
 struct wanted {
-	bool all;
+	bool by_rank;
 	unsigned format;
 };
 
 static const struct cmd_option options[] = {
-	{.name = "all",
+	{.name = "by-rank",
 	 .kind = CMD_FLAG,
-	 .target = offsetof(struct wanted, all),
+	 .target = offsetof(struct wanted, by_rank),
 	 .help = "one line per rank, even if there are many"},
 	CMD_OPTION_FORMAT(struct wanted, format),
 	CMD_OPTION_END,
@@ -412,7 +415,7 @@ static int run(int argc, char **argv)
 	struct cmd_operands operands;
 	int code = cmd_options_read(&cmd_info, argc, argv, &w, &operands);
 
-	return code ? code : show(operands.first, w.format == CMD_FORMAT_JSON, w.all);
+	return code ? code : show(operands.first, w.format == CMD_FORMAT_JSON, w.by_rank);
 }
 
 const struct cmd_verb cmd_info = {

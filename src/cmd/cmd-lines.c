@@ -18,6 +18,7 @@
 #include "replay/from.h"
 #include "replay/images.h"
 #include "replay/live.h"
+#include "replay/ranks.h"
 
 struct wanted {
 	const char *point;
@@ -86,6 +87,36 @@ static void widen_bound(struct bound *b, double at)
 	b->before = at > 0 ? at : b->before;
 }
 
+/* How long the process stood still for its images. */
+struct stops {
+	double *second;
+	size_t n;
+};
+
+static void note_stop(struct stops *s, const struct ckpt_image *image)
+{
+	if (image->damage)
+		return;
+	s->second = rp_realloc(s->second, s->n + 1, sizeof(*s->second));
+	s->second[s->n++] = (double)image->head->stopped / 1e9;
+}
+
+static int compare_seconds(const void *a, const void *b)
+{
+	const double *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static void show_stops(struct stops *s)
+{
+	if (!s->n)
+		return;
+	qsort(s->second, s->n, sizeof(*s->second), compare_seconds);
+	printf("  stopped for %.1f ms (median), at most %.1f ms\n", 1e3 * s->second[s->n / 2],
+	       1e3 * s->second[s->n - 1]);
+}
+
 static double seconds_of(const struct ckpt_image *image)
 {
 	return image->damage ? 0 : (double)image->head->elapsed / 1e9;
@@ -107,7 +138,9 @@ static json_t *show_rank(const struct trace_run *run, size_t index, bool json)
 	char *dir = rp_format("%s/ckpt/rank-%04u", run->dir.path, rank);
 	struct replay_images_sum sum = {0};
 	struct bound bound = {0};
+	struct stops stops = {0};
 	json_t *list = json ? json_array() : NULL;
+	double length;
 	size_t n;
 	uint32_t *number = ckpt_image_list(dir, &n);
 
@@ -125,18 +158,24 @@ static json_t *show_rank(const struct trace_run *run, size_t index, bool json)
 		else
 			show_text(&image, number[i]);
 		widen_bound(&bound, seconds_of(&image));
+		note_stop(&stops, &image);
 		ckpt_image_close(&image);
 		free(path);
 	}
 	free(number);
 	free(dir);
-	widen_bound(&bound, replay_images_length(&run->dir, rank));
+	length = replay_images_length(&run->dir, rank);
+	widen_bound(&bound, length);
 	if (!json && bound.longest > 0)
 		printf("  at most %.2f s from an image to the next, or to the end\n",
 		       bound.longest);
-	return json ? json_pack("{s:I, s:s, s:I, s:f, s:o}", "rank", (json_int_t)rank, "log",
+	if (!json)
+		show_stops(&stops);
+	free(stops.second);
+	return json ? json_pack("{s:I, s:s, s:I, s:f, s:f, s:o}", "rank", (json_int_t)rank, "log",
 				is_pruned(run) ? "mrt" : "all", "log_bytes",
-				(json_int_t)sum.log_bytes, "longest", bound.longest, "images", list)
+				(json_int_t)sum.log_bytes, "longest", bound.longest, "length",
+				length, "images", list)
 		    : NULL;
 }
 
@@ -217,24 +256,39 @@ static json_t *start_json(unsigned rank, const struct start *s)
 	return object;
 }
 
+/* Those that can be restarted, if not all can be: "0-3"; else NULL. The caller frees. */
+static char *logged_ranks(const struct trace_run *run)
+{
+	bool *logged = rp_alloc(run->ranks, sizeof(*logged));
+	char *text = replay_ranks_logged(run, logged) ? NULL : replay_ranks_text(run, logged);
+
+	free(logged);
+	return text;
+}
+
 /* Where a replay --from would begin; the places are those of the causal cut. */
 static int show_line(const struct trace_run *run, const char *point, bool json)
 {
 	struct replay_front f = {.run = run, .ranks = run->ranks};
 	struct replay_from from = {0};
 	json_t *list = json ? json_array() : NULL;
-	char *position;
+	char *position, *ranks;
 	int code = cmd_races_resolve(run->dir.path, point, &position);
 
 	if (code)
 		return code;
+	ranks = logged_ranks(run);
 	from.position = position;
+	from.ranks = ranks;
 	code = replay_from_choose(&f, &from);
 	if (!code && f.image && !json)
 		printf("recovery line of %s\n", position);
 	for (size_t i = 0; i < f.ranks && !code && f.image; i++) {
-		struct start s = find_start(&f, &from, i);
+		struct start s;
 
+		if (!f.image[i])
+			continue;
+		s = find_start(&f, &from, i);
 		if (json)
 			json_array_append_new(list, start_json(run->rank[i].rank, &s));
 		else
@@ -244,6 +298,7 @@ static int show_line(const struct trace_run *run, const char *point, bool json)
 		cmd_show_json_line(list, JSON_INDENT(2));
 	else if (json)
 		json_decref(list);
+	free(ranks);
 	free(position);
 	return code;
 }
@@ -251,17 +306,22 @@ static int show_line(const struct trace_run *run, const char *point, bool json)
 /* What a choice of images has to keep to. */
 static void show_rule(const struct trace_run *run)
 {
-	char *which = replay_live_text(run);
+	char *which = replay_live_text(run), *group = replay_ranks_logged_text(run);
 
-	if (*which)
-		printf("The log is one%s: the others are sent again, so all ranks are restarted "
+	if (is_pruned(run))
+		printf("The log is one%s: the others are sent again, so %s are restarted "
 		       "together, each from its last\nimage before the point or, where another "
 		       "needs it, from the one before that: at most two intervals;\n",
+		       which, *group ? "these ranks" : "all ranks");
+	else if (*group)
+		printf("The log is one%s: any choice of one image of each of them is a recovery "
+		       "line, since all that they receive is logged;\n",
 		       which);
 	else
 		puts("Any choice of one image of each rank is a recovery line, since all that "
 		     "ranks receive is logged;");
 	puts("'reprise lines --for 0@100' names that of a point.");
+	free(group);
 	free(which);
 }
 

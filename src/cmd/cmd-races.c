@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * reprise races: which receives, probes and completions could have had another outcome, and where
- * in the program; and which data threads raced for, if there is a checked twin of the program.
- * Exit status 1 if there is one.
+ * in the program; and which data threads raced for, by a checked twin of the program or in
+ * Valgrind. Exit status 1 if there is one.
  */
 #include "cmd/cmd.h"
 
@@ -13,7 +13,9 @@
 #include "base/mem.h"
 #include "cmd/data-races.h"
 #include "cmd/races.h"
+#include "cmd/show.h"
 #include "cmd/twin.h"
+#include "launch/front.h"
 #include "launch/moved.h"
 #include "launch/valgrind.h"
 #include "trace/run.h"
@@ -31,27 +33,27 @@ struct wanted {
 	bool all;
 	size_t top;
 	unsigned format;
+	double patience;
 };
 
-/* Both messages are about threads: nobody should think that their data was examined. */
-static int check_program(const struct cmd_graph *graph, bool json)
-{
-	struct trace_run_rank sum;
-	struct trace_run run;
-	int code = trace_run_open(&run, graph->dir.path);
+/* What the run is about, as far as the recording knows, and the means at hand for its data. */
+struct subject {
+	bool messages, threads;
+	char *twin; /* NULL: the program itself, in Valgrind, */
+	bool means; /* if there is any */
+};
 
-	if (code)
-		return code;
-	code = cmd_graph_check_messages(&run, graph->dir.show);
-	trace_run_total(&run, &sum);
-	if (!code && sum.syncs && !json)
-		printf("Only messages are examined, not the data that threads share: that is "
-		       "for --using.\n");
-	trace_run_close(&run);
-	return code;
+static bool has_mpi(const struct trace_run *run)
+{
+	for (size_t i = 0; i < run->ranks; i++) {
+		if (run->rank[i].world)
+			return true;
+	}
+	return false;
 }
 
-static int show(const char *trace, bool json, size_t top)
+/* The message reports go to `root`, or to standard output if that is NULL. */
+static int show_messages(const char *trace, const struct wanted *w, json_t *root)
 {
 	struct graph_report report = {0};
 	struct cmd_graph graph;
@@ -60,15 +62,13 @@ static int show(const char *trace, bool json, size_t top)
 
 	if (code)
 		return code;
-	code = check_program(&graph, json);
-	if (!code)
-		code = graph_report_make(&report, &graph.source);
+	code = graph_report_make(&report, &graph.source);
 	if (!code) {
 		cmd_races_group(&races, &graph, &report);
-		if (json)
-			cmd_races_print_json(&races);
+		if (root)
+			cmd_races_json(&races, root);
 		else
-			cmd_races_print(&races, top);
+			cmd_races_print(&races, w->all ? 0 : w->top);
 		code = races.racing ? EXIT_RACES : 0;
 		cmd_races_free(&races);
 		graph_report_free(&report);
@@ -78,7 +78,8 @@ static int show(const char *trace, bool json, size_t top)
 }
 
 /* Without a twin, the program itself is replayed in Valgrind. */
-static int show_data(const struct trace_run *run, const char *twin, const struct wanted *w)
+static int show_data(const struct trace_run *run, const char *twin, const struct wanted *w,
+		     json_t *root)
 {
 	struct cmd_data_races races;
 	struct replay_races found;
@@ -88,15 +89,20 @@ static int show_data(const struct trace_run *run, const char *twin, const struct
 	if (!code && w->suppressions)
 		code = cmd_data_races_read_patterns(w->suppressions, &patterns);
 	if (!code)
-		code = replay_races(run, twin, w->engine == BY_SEGMENTS, &found);
+		code = replay_races(
+			run,
+			&(struct replay_races_how){twin, w->engine == BY_SEGMENTS, w->patience},
+			&found);
 	if (code)
 		goto free_patterns;
 	program = twin ? rp_strdup(twin) : launch_moved_path(run->rank[0].start.program);
-	cmd_data_races_group(&races, &found, program);
+	cmd_data_races_group(&races, &found, run, program);
+	races.program = program;
+	races.by_valgrind = !twin;
 	if (patterns)
 		cmd_data_races_suppress(&races, patterns);
-	if (w->format == CMD_FORMAT_JSON)
-		cmd_data_races_print_json(&races);
+	if (root)
+		cmd_data_races_json(&races, root);
 	else
 		cmd_data_races_print(&races, w->all ? 0 : w->top);
 	code = races.count ? EXIT_RACES : 0;
@@ -109,38 +115,45 @@ free_patterns:
 	return code;
 }
 
-static bool has_mpi(const struct trace_run *run)
+static void say_means(const struct trace_run *run, const struct subject *subject)
 {
-	for (size_t i = 0; i < run->ranks; i++) {
-		if (run->rank[i].world)
-			return true;
-	}
-	return false;
-}
+	const char *program = run->rank[0].start.program;
 
-static int say_how(const struct trace_run *run)
-{
-	rp_say("the run in %s has threads and no MPI: to see which data raced, build the program "
-	       "by 'reprise cc', as in make CC=\"reprise cc gcc\", which makes %s-checked beside "
-	       "it, and ask again; or install Valgrind and Reprise's tool for it",
-	       run->dir.show, run->rank[0].start.program);
-	return RP_EXIT_BAD_INPUT;
-}
-
-/* By the best means at hand. */
-static int show_threads(const struct trace_run *run, const struct wanted *w)
-{
-	char *twin = cmd_twin_beside(run);
-	int code;
-
-	if (!twin && !launch_valgrind_is_here())
-		return say_how(run);
-	if (!twin)
+	if (subject->means && !subject->twin)
 		rp_say("there is no %s-checked ('reprise cc' makes it): the program itself is "
 		       "replayed, in Valgrind",
-		       run->rank[0].start.program);
-	code = show_data(run, twin, w);
-	free(twin);
+		       program);
+	else if (!subject->means)
+		rp_say("%s: to see which data raced, build the program by 'reprise cc', as in make "
+		       "CC=\"reprise cc gcc\", which makes %s-checked beside it, and ask again; "
+		       "or install Valgrind and Reprise's tool for it",
+		       subject->messages ? "only messages are examined, not the data that threads "
+					   "share"
+					 : "the run has threads and no MPI",
+		       program);
+}
+
+/* Messages first; what raced counts, also if the data could not be examined after that. */
+static int show(const struct trace_run *run, const char *trace, const struct subject *subject,
+		const struct wanted *w, json_t *root)
+{
+	int code = subject->messages ? show_messages(trace, w, root) : 0, data;
+
+	if (!subject->threads || (code && code != EXIT_RACES))
+		return code;
+	if (!w->twin && !w->valgrind)
+		say_means(run, subject);
+	if (!subject->means)
+		return subject->messages ? code : RP_EXIT_BAD_INPUT;
+	if (subject->messages && !root) {
+		putchar('\n');
+		fflush(stdout);
+	}
+	data = show_data(run, subject->twin, w, root);
+	if (data == 0 || data == EXIT_RACES || !subject->messages || w->suppressions ||
+	    launch_front_signal())
+		return code ? code : data;
+	rp_say("only messages are examined: the data that threads share could not be");
 	return code;
 }
 
@@ -155,32 +168,54 @@ static int require_valgrind(void)
 	return code;
 }
 
-/* Threads without MPI, or a means that is named: it is about data. -1: about messages. */
-static int try_data(const char *trace, const struct wanted *w)
+/* A means that is named is for data, and for nothing else. */
+static int read_means(struct subject *subject, const struct wanted *w)
 {
-	char *twin = w->twin ? realpath(w->twin, NULL) : NULL;
-	struct trace_run_rank sum;
-	struct trace_run run;
-	int code;
-
-	if (w->twin && !twin) {
+	subject->twin = w->twin ? realpath(w->twin, NULL) : NULL;
+	if (w->twin && !subject->twin) {
 		rp_say("there is no program %s", w->twin);
 		return RP_EXIT_BAD_INPUT;
 	}
-	code = w->valgrind ? require_valgrind() : 0;
+	subject->means = subject->threads = w->twin || w->valgrind;
+	return w->valgrind ? require_valgrind() : 0;
+}
+
+/* Otherwise it is the best one at hand; a run that never made a thread needs none. */
+static void choose_means(struct subject *subject, const struct trace_run *run)
+{
+	struct trace_run_rank sum;
+
+	trace_run_total(run, &sum);
+	subject->threads = run->ranks && sum.syncs;
+	subject->messages = !subject->threads || has_mpi(run);
+	if (!subject->threads)
+		return;
+	subject->twin = cmd_twin_beside(run);
+	subject->means = subject->twin || launch_valgrind_is_here();
+}
+
+static int examine(const char *trace, const struct wanted *w)
+{
+	json_t *root = w->format == CMD_FORMAT_JSON ? json_object() : NULL;
+	struct subject subject = {0};
+	struct trace_run run;
+	int code = read_means(&subject, w);
+
 	if (!code)
 		code = trace_run_open(&run, trace);
 	if (code)
-		goto free_twin;
-	trace_run_total(&run, &sum);
-	code = -1;
-	if (twin || w->valgrind)
-		code = show_data(&run, twin, w);
-	else if (run.ranks && sum.syncs && !has_mpi(&run))
-		code = show_threads(&run, w);
+		goto free_subject;
+	if (!subject.means)
+		choose_means(&subject, &run);
+	code = show(&run, trace, &subject, w, root);
+	if (root && json_object_size(root)) {
+		cmd_show_json_line(root, JSON_INDENT(1));
+		root = NULL;
+	}
 	trace_run_close(&run);
-free_twin:
-	free(twin);
+free_subject:
+	json_decref(root);
+	free(subject.twin);
 	return code;
 }
 
@@ -214,6 +249,7 @@ static const struct cmd_option options[] = {
 	 .target = offsetof(struct wanted, top),
 	 .help = "show the N worst places (10)"},
 	CMD_OPTION_FORMAT(struct wanted, format),
+	CMD_OPTION_PATIENCE(struct wanted, patience, "60"),
 	CMD_OPTION_MAP,
 	CMD_OPTION_TRUST,
 	CMD_OPTION_END,
@@ -231,10 +267,7 @@ static int run(int argc, char **argv)
 		rp_say("--using and --valgrind are two means for the same: give one of them");
 		return RP_EXIT_BAD_INPUT;
 	}
-	code = try_data(operands.first, &w);
-	if (code >= 0)
-		return code;
-	return show(operands.first, w.format == CMD_FORMAT_JSON, w.all ? 0 : w.top);
+	return examine(operands.first, &w);
 }
 
 const struct cmd_verb cmd_races = {
@@ -245,11 +278,12 @@ const struct cmd_verb cmd_races = {
 		 "although the run is the same up to there. A race is chance; it may be intended. "
 		 "The worst places come first, each with an example. The trace is evaluated "
 		 "first if needed.\n\n"
-		 "With --using, or for a program without MPI, it is the data that threads used "
-		 "with no order between them: both places, threads and stacks, and the variable. "
+		 "If the run has threads, the data that these used with no order between them is "
+		 "listed, too: both places, threads, positions and stacks, and the variable. "
 		 "The run is replayed twice, with PROGRAM instead of the recorded program. "
 		 "Without --using that is the file beside it with -checked at the end; if there "
-		 "is none, the program itself is replayed in Valgrind, which takes longer.\n",
+		 "is none, the program itself is replayed in Valgrind, which takes longer. With "
+		 "--using or --valgrind it is data alone, not messages.\n",
 	.options = options,
 	.notes = "Without TRACE, the newest trace is used. The exit status is 0 without races, 1 "
 		 "with races, 2 if the trace cannot be read.\n",

@@ -21,7 +21,7 @@
 #define NO_RANK UINT64_MAX
 
 struct wanted {
-	bool arrival, force, memory;
+	bool arrival, force, parallel;
 	const char *twin;
 	struct replay_from from;
 	const char *to;
@@ -50,11 +50,6 @@ static const struct cmd_option options[] = {
 	 .help = "with gdb on this rank, from the start or where --to says; all ranks are "
 		 "replayed"},
 	CMD_OPTION_MAP,
-	{.name = "memory",
-	 .kind = CMD_FLAG,
-	 .target = offsetof(struct wanted, memory),
-	 .help = "of a run recorded with --serial: threads run side by side, and the checked twin "
-		 "keeps their accesses to memory in the recorded order"},
 	CMD_OPTION_NOISE(struct wanted, noise),
 	{.name = "only",
 	 .value = "RANK",
@@ -62,6 +57,11 @@ static const struct cmd_option options[] = {
 	 .target = offsetof(struct wanted, from.only),
 	 .help = "this rank alone, as one process without a launcher, from where MPI_Init returns "
 		 "or where --from says"},
+	{.name = "parallel",
+	 .kind = CMD_FLAG,
+	 .target = offsetof(struct wanted, parallel),
+	 .help = "of a run recorded with --serial: threads run side by side, and the checked twin "
+		 "keeps their accesses to memory in the recorded order"},
 	CMD_OPTION_PATIENCE(struct wanted, patience, "30"),
 	{.name = "ranks",
 	 .value = "LIST",
@@ -83,7 +83,7 @@ static const struct cmd_option options[] = {
 	 .value = "PROGRAM",
 	 .kind = CMD_TEXT,
 	 .target = offsetof(struct wanted, twin),
-	 .help = "with --memory: the checked twin, made by 'reprise cc'"},
+	 .help = "with --parallel: the checked twin, made by 'reprise cc'"},
 	CMD_OPTION_END,
 };
 
@@ -127,12 +127,13 @@ static int check(const struct wanted *w, const struct cmd_operands *operands)
 		       w->to ? "--from stops with --stop" : "'reprise gdb' takes a rank alone");
 		return RP_EXIT_BAD_INPUT;
 	}
-	if (w->twin && !w->memory) {
-		rp_say("--using is for --memory");
+	if (w->twin && !w->parallel) {
+		rp_say("--using is for --parallel");
 		return RP_EXIT_BAD_INPUT;
 	}
-	if (w->memory && (middle || stops || w->arrival || operands->command)) {
-		rp_say("--memory replays the whole run: it does not go with --from, --only, --to, "
+	if (w->parallel && (middle || stops || w->arrival || operands->command)) {
+		rp_say("--parallel replays the whole run: it does not go with --from, --only, "
+		       "--to, "
 		       "--gdb, --arrival-order and a command");
 		return RP_EXIT_BAD_INPUT;
 	}
@@ -152,7 +153,10 @@ static int replay(struct replay_front *f, struct wanted *w)
 		code = replay_from_choose(f, &w->from);
 	if (!code && f->halt == &halt)
 		code = replay_halt_plan(&halt, f->run);
-	return code ? code : replay_run(f);
+	if (code)
+		return code;
+	code = replay_run(f);
+	return replay_from_otherwise(f, &w->from) ? replay_run(f) : code;
 }
 
 static int run(int argc, char **argv)
@@ -191,7 +195,7 @@ static int run(int argc, char **argv)
 		code = find_point(&trace, &w.from.position, &from);
 	if (!code && w.arrival)
 		code = replay_reduced_open_arrival(&trace);
-	if (!code && w.memory)
+	if (!code && w.parallel)
 		code = cmd_memory_obey(&f, w.twin, &twin);
 	if (!code)
 		code = replay(&f, &w);

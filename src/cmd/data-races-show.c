@@ -2,6 +2,7 @@
 /* Data races for people and for scripts. Keys only ever get more; what is not known is left out. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "cmd/data-races.h"
 #include "cmd/show.h"
@@ -17,6 +18,8 @@ static void print_access(const struct cmd_data_access *a)
 	if (a->size)
 		printf(" of %" PRIu64 " byte%s", a->size, a->size == 1 ? "" : "s");
 	printf(" at %s by thread %s", a->place, a->thread);
+	if (a->position)
+		printf(" (%s)", a->position);
 	if (a->has_value)
 		printf(", %s %" PRIu64, a->write ? "over" : "of", a->value);
 	putchar('\n');
@@ -40,12 +43,21 @@ static void print_race(const struct cmd_data_race *r, size_t number)
 
 static const char *stop_text(uint32_t why)
 {
+	if (why == RACE_STOP_BUSY)
+		return "the process ended while a thread was being looked at";
+	if (why == RACE_STOP_TASKS)
+		return "of many tasks between two barriers, some were looked at as parts of the "
+		       "threads that ran them";
+	if (why == RACE_STOP_HANDLERS)
+		return "handlers of signals ran while their threads were being looked at";
 	return why == RACE_STOP_THREADS ? "there were more than 400 threads at a time"
 					: "there was no memory left for it";
 }
 
 void cmd_data_races_print(const struct cmd_data_races *races, size_t top)
 {
+	char *program;
+
 	if (!races->count && !races->left) {
 		printf("No data races.\n");
 	} else {
@@ -54,6 +66,11 @@ void cmd_data_races_print(const struct cmd_data_races *races, size_t top)
 			printf(", then the replay left the recording at %s", races->left);
 		printf(".\n");
 	}
+	program = cmd_show_text(races->program);
+	printf(races->by_valgrind ? "Means: %s itself, in Valgrind.\n"
+				  : "Means: %s, the checked twin.\n",
+	       program);
+	free(program);
 	if (races->suppressed)
 		printf("%zu suppressed.\n", races->suppressed);
 	if (races->segments.created)
@@ -63,6 +80,14 @@ void cmd_data_races_print(const struct cmd_data_races *races, size_t top)
 		       races->segments.pages);
 	if (races->stopped)
 		printf("Not all of the run was looked at: %s.\n", stop_text(races->stopped));
+	if (races->dropped)
+		printf("There was no room for %" PRIu64 " of what was found: threads and places "
+		       "may be missing.\n",
+		       races->dropped);
+	if (races->untold)
+		printf("Counted only: %" PRIu64 " further races, of the same threads and near "
+		       "these.\n",
+		       races->untold);
 	for (size_t i = 0; i < races->count && (!top || i < top); i++)
 		print_race(&races->race[i], i + 1);
 	if (top && races->count > top)
@@ -75,6 +100,8 @@ static json_t *access_json(const struct cmd_data_access *a)
 
 	json_object_set_new(object, "kind", json_string(kind(a)));
 	json_object_set_new(object, "thread", cmd_show_json(a->thread));
+	if (a->position)
+		json_object_set_new(object, "position", cmd_show_json(a->position));
 	json_object_set_new(object, "place", cmd_show_json(a->place));
 	if (a->size)
 		json_object_set_new(object, "bytes", json_integer((json_int_t)a->size));
@@ -99,19 +126,21 @@ static json_t *race_json(const struct cmd_data_race *r)
 	return object;
 }
 
-void cmd_data_races_print_json(const struct cmd_data_races *races)
+void cmd_data_races_json(const struct cmd_data_races *races, json_t *root)
 {
-	json_t *root = json_object(), *list = json_array();
+	json_t *list = json_array();
 
 	for (size_t i = 0; i < races->count; i++)
 		json_array_append_new(list, race_json(&races->race[i]));
 	json_object_set_new(root, "data_races", list);
+	json_object_set_new(root, "means", json_string(races->by_valgrind ? "valgrind" : "twin"));
+	json_object_set_new(root, "program", cmd_show_json(races->program));
 	if (races->suppressed)
 		json_object_set_new(root, "suppressed",
 				    json_integer((json_int_t)races->suppressed));
 	if (races->left)
 		json_object_set_new(root, "left_at", cmd_show_json(races->left));
-	json_object_set_new(root, "complete",
-			    json_boolean(!races->left && !races->stopped && !races->dropped));
-	cmd_show_json_line(root, JSON_INDENT(1));
+	json_object_set_new(
+		root, "complete",
+		json_boolean(!races->left && !races->stopped && !races->dropped && !races->untold));
 }

@@ -11,11 +11,14 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "cmd/place.h"
+#include "replay/halt.h"
 #include "symbol/symbol.h"
 
 struct context {
 	const struct replay_races *races;
 	const char *twin;
+	bool calls; /* are what positions count */
 };
 
 static const char *file_of(const struct context *c, const char *module)
@@ -25,18 +28,10 @@ static const char *file_of(const struct context *c, const char *module)
 
 static char *place_at(const struct context *c, const struct replay_race_log *log, uint64_t address)
 {
-	struct symbol_place place;
-	const char *module, *base;
 	uint64_t at;
+	const char *module = replay_race_module(log, address, &at);
 
-	module = replay_race_module(log, address, &at);
-	if (!module)
-		return rp_strdup("?");
-	symbol_find(file_of(c, module), at, true, &place);
-	if (!place.line)
-		return rp_strdup(place.function);
-	base = strrchr(place.file, '/');
-	return rp_format("%s:%d (%s)", base ? base + 1 : place.file, place.line, place.function);
+	return module ? cmd_place_in(file_of(c, module), at) : rp_strdup("?");
 }
 
 static char **stack_of(const struct context *c, const struct replay_race_log *log,
@@ -55,49 +50,70 @@ static char **stack_of(const struct context *c, const struct replay_race_log *lo
 	return list;
 }
 
-/* Does the access touch those of the 8 bytes? */
-static bool touches(const struct race_log_entry *e, uint64_t address, uint32_t bytes)
+/* Which of the 8 bytes at the address does the access touch? */
+static uint32_t bytes_of(const struct race_log_entry *e, uint64_t address)
 {
+	uint32_t bytes = 0;
+
 	for (unsigned i = 0; i < 8; i++) {
-		if (bytes >> i & 1 && e->address <= address + i &&
-		    address + i < e->address + e->size)
-			return true;
+		if (e->address <= address + i && address + i < e->address + e->size)
+			bytes |= 1u << i;
 	}
-	return false;
+	return bytes;
 }
 
-/* The access of the second pass that is this side of the race; NULL: it was not told. */
+/* The access of the second pass that is this side of a race of the byte; NULL: it was not told. */
 static const struct race_log_entry *access_of(const struct context *c,
 					      const struct replay_race_log *log,
-					      const struct race_log_entry *race, int side)
+					      const struct race_log_entry *race, uint32_t byte,
+					      int side)
 {
 	const struct replay_race_log *seen = replay_race_seen(c->races, log);
-	const struct race_log_entry *found = NULL;
-	uint32_t segment, other;
-	const char *name = replay_race_thread(log, &race->side[side], &segment);
+	uint32_t number;
+	const char *name = replay_race_thread(log, &race->side[side], &number);
+	uint64_t segment = race_log_segment(name, number);
 
-	for (uint32_t i = 0; seen && i < seen->log->count; i++) {
-		const struct race_log_entry *e = &seen->log->entry[i];
+	if (!seen)
+		return NULL;
+	for (size_t i = replay_race_first_access(seen, segment);
+	     i < seen->accesses && seen->access[i].segment == segment; i++) {
+		const struct race_log_entry *e = seen->access[i].entry;
 
-		if (e->kind != RACE_LOG_ACCESS || e->side[0].write != race->side[side].write ||
-		    !touches(e, race->address, race->side[side].bytes) ||
-		    strcmp(replay_race_thread(seen, &e->side[0], &other), name) != 0 ||
-		    other != segment)
-			continue;
-		if (!found)
-			found = e;
-		/* Of the later one it is known where it was; both passes have the same addresses.
-		 */
-		if (side == 1 && e->site == race->site)
+		if (e->side[0].write == race->side[side].write && bytes_of(e, race->address) & byte)
 			return e;
 	}
-	return found;
+	return NULL;
 }
 
-static void fill_access(const struct context *c, const struct replay_race_log *log,
-			const struct race_log_entry *race, int side, struct cmd_data_access *out)
+/*
+ * Before the last operation of the thread: the access comes after it. A thread that has made none
+ * is found where it was created.
+ */
+static char *position_of(const struct context *c, const struct replay_race_log *log,
+			 const struct race_log_entry *e)
 {
-	const struct race_log_entry *e = access_of(c, log, race, side);
+	const struct race_log_entry *t = replay_race_thread_of(log, &e->side[1]), *maker;
+	uint64_t n = c->calls ? e->events : e->operations;
+
+	while (!n && t) {
+		maker = replay_race_thread_of(log, &t->side[1]);
+		if (maker == t)
+			return NULL;
+		n = c->calls ? t->events : t->operations;
+		t = maker;
+	}
+	if (!t || log->process)
+		return NULL;
+	return !strcmp(t->text, "0") ? rp_format("%u@%" PRIu64, log->rank, n)
+				     : rp_format("%u.%s@%" PRIu64, log->rank, t->text, n);
+}
+
+/* Gives the bytes that the access has of the 8. */
+static uint32_t fill_access(const struct context *c, const struct replay_race_log *log,
+			    const struct race_log_entry *race, uint32_t byte, int side,
+			    struct cmd_data_access *out)
+{
+	const struct race_log_entry *e = access_of(c, log, race, byte, side);
 	uint32_t segment;
 
 	out->thread = replay_race_thread(log, &race->side[side], &segment);
@@ -107,15 +123,14 @@ static void fill_access(const struct context *c, const struct replay_race_log *l
 
 		out->place = place_at(c, seen, e->site);
 		out->stack = stack_of(c, seen, e);
+		out->position = position_of(c, seen, e);
 		out->size = e->size;
 		out->value = e->value;
 		out->has_value = e->size <= 8;
-	} else if (side == 1) {
-		out->place = place_at(c, log, race->site);
-		out->size = race->size;
 	} else {
 		out->place = rp_strdup("?");
 	}
+	return e ? bytes_of(e, race->address) : 0xff;
 }
 
 /* The block of the heap around the address, as it was allocated last. */
@@ -123,27 +138,26 @@ static const struct race_log_entry *block_of(const struct replay_race_log *seen,
 {
 	const struct race_log_entry *found = NULL;
 
-	for (uint32_t i = 0; seen && i < seen->log->count; i++) {
-		const struct race_log_entry *e = &seen->log->entry[i];
+	for (size_t i = 0; seen && i < seen->blocks; i++) {
+		const struct race_log_entry *e = seen->block[i];
 
-		if (e->kind == RACE_LOG_BLOCK && e->address <= address &&
-		    address < e->address + e->size)
+		if (e->address <= address && address < e->address + e->size &&
+		    (!found || e->value > found->value))
 			found = e;
 	}
 	return found;
 }
 
-static void fill_what(const struct context *c, const struct replay_race_log *log,
-		      const struct race_log_entry *race, struct cmd_data_race *out)
+static void fill_what(const struct context *c, const struct replay_race_log *log, uint64_t address,
+		      struct cmd_data_race *out)
 {
 	const struct replay_race_log *seen = replay_race_seen(c->races, log);
-	uint64_t address = race->address + (unsigned)__builtin_ctz(race->side[0].bytes | 256);
 	const struct race_log_entry *block = block_of(seen, address);
 	const char *module, *name = NULL;
 	uint64_t at, offset;
 
 	out->address = address;
-	module = replay_race_module(log, address, &at);
+	module = replay_race_module(seen ? seen : log, address, &at);
 	if (module)
 		name = symbol_variable(file_of(c, module), at, &offset);
 	if (name && offset)
@@ -162,6 +176,7 @@ static void fill_what(const struct context *c, const struct replay_race_log *log
 static void access_free(struct cmd_data_access *a)
 {
 	free(a->place);
+	free(a->position);
 	if (a->stack)
 		rp_strings_free(a->stack);
 }
@@ -179,9 +194,16 @@ static bool same_access(const struct cmd_data_access *a, const struct cmd_data_a
 	return !strcmp(a->place, b->place);
 }
 
-/* Which of the two came first is chance. */
+static bool is_known(const struct cmd_data_race *r)
+{
+	return strcmp(r->side[0].place, "?") != 0 && strcmp(r->side[1].place, "?") != 0;
+}
+
+/* Which of the two came first is chance. Without a place it is about what raced. */
 static bool same_places(const struct cmd_data_race *a, const struct cmd_data_race *b)
 {
+	if (!is_known(a) && strcmp(a->what, b->what) != 0)
+		return false;
 	return (same_access(&a->side[0], &b->side[0]) && same_access(&a->side[1], &b->side[1])) ||
 	       (same_access(&a->side[0], &b->side[1]) && same_access(&a->side[1], &b->side[0]));
 }
@@ -198,6 +220,25 @@ static void add(struct cmd_data_races *out, struct cmd_data_race *r)
 	r->count = 1;
 	out->race = rp_realloc(out->race, out->count + 1, sizeof(*out->race));
 	out->race[out->count++] = *r;
+}
+
+/* The segments may have used the 8 bytes by several accesses: one race for each of two that meet.
+ */
+static void add_all(const struct context *c, const struct replay_race_log *log,
+		    const struct race_log_entry *e, struct cmd_data_races *out)
+{
+	uint32_t bytes = e->side[0].bytes & 0xff;
+
+	while (bytes) {
+		struct cmd_data_race r = {.rank = log->rank};
+		uint32_t byte = bytes & -bytes, both;
+
+		both = fill_access(c, log, e, byte, 0, &r.side[0]);
+		both &= fill_access(c, log, e, byte, 1, &r.side[1]);
+		fill_what(c, log, e->address + (unsigned)__builtin_ctz(byte), &r);
+		add(out, &r);
+		bytes &= ~(both | byte);
+	}
 }
 
 static int by_count(const void *a, const void *b)
@@ -219,9 +260,9 @@ static void add_segments(struct race_segment_figures *sum, const struct race_seg
 }
 
 void cmd_data_races_group(struct cmd_data_races *out, const struct replay_races *races,
-			  const char *twin)
+			  const struct trace_run *run, const char *twin)
 {
-	struct context c = {races, twin};
+	struct context c = {races, twin, replay_halt_counts_calls(run)};
 
 	*out = (struct cmd_data_races){.left = races->left};
 	for (size_t i = 0; i < races->found.count; i++) {
@@ -229,22 +270,20 @@ void cmd_data_races_group(struct cmd_data_races *out, const struct replay_races 
 
 		out->all += log->log->races;
 		out->dropped += log->log->dropped;
+		out->untold += log->log->untold;
 		if (log->log->stopped)
 			out->stopped = log->log->stopped;
 		for (uint32_t k = 0; k < log->log->count; k++) {
 			const struct race_log_entry *e = &log->log->entry[k];
-			struct cmd_data_race r = {.rank = log->rank};
 
 			if (e->kind == RACE_LOG_SEGMENTS)
 				add_segments(&out->segments, &e->segments);
-			if (e->kind != RACE_LOG_RACE)
-				continue;
-			fill_access(&c, log, e, 0, &r.side[0]);
-			fill_access(&c, log, e, 1, &r.side[1]);
-			fill_what(&c, log, e, &r);
-			add(out, &r);
+			if (e->kind == RACE_LOG_RACE)
+				add_all(&c, log, e, out);
 		}
 	}
+	for (size_t i = 0; i < races->seen.count; i++)
+		out->dropped += races->seen.log[i].log->dropped;
 	if (out->count)
 		qsort(out->race, out->count, sizeof(*out->race), by_count);
 }

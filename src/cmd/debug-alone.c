@@ -19,7 +19,7 @@ const char *cmd_debug_alone(struct group_alone *a, const struct trace_run *run, 
 	if (!replay_from_is_mpi(run))
 		return "there is no way back in a program without MPI; 'reprise gdb' has one";
 	for (size_t i = 0; i < run->ranks; i++) {
-		if (remote_unsuited(run, (unsigned)i))
+		if (run->rank[i].threads != 1)
 			return "there is no way back: a rank has several threads";
 		if (run->rank[i].events < 2)
 			return "there is no way back: a rank did not come out of MPI_Init";

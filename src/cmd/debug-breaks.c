@@ -51,6 +51,14 @@ void cmd_debug_run_break(struct cmd_debug *d, const struct group_set *set, const
 		free(at);
 		return;
 	}
+	if (!watch && strncmp(rest, "race:", 5) == 0) {
+		char *at = cmd_debug_find_race(d, name, rest + 5);
+
+		if (at)
+			stop_at_event(d, name, rest, at);
+		free(at);
+		return;
+	}
 	if (!watch && isdigit((unsigned char)*rest) && strchr(rest, '@')) {
 		stop_at_event(d, name, rest, rest);
 		return;

@@ -121,7 +121,7 @@ static void run_goto(struct cmd_debug *d, const struct group_set *set, const cha
 		return;
 	}
 	if (strncmp(rest, "race:", 5) == 0) {
-		found = cmd_debug_find_race(d, rest + 5);
+		found = cmd_debug_find_race(d, name, rest + 5);
 		if (!found)
 			return;
 	}
@@ -270,8 +270,9 @@ static const struct command commands[] = {
 	{"reverse-finish", "", "back to where the function was called", run_reverse, false},
 	{"reverse-continue", "", "back to a breakpoint, or to the beginning; 'rc'", run_reverse,
 	 false},
-	{"break", "PLACE", "stop there: 'break x.c:12', 'break f if n > 3'", cmd_debug_run_break,
-	 false},
+	{"break", "PLACE",
+	 "stop there: 'break x.c:12', 'break f if n > 3', 'break 2@517', 'break race:1'",
+	 cmd_debug_run_break, false},
 	{"breaks", "", "list of breakpoints", cmd_debug_run_breaks, true},
 	{"watch", "EXPRESSION", "stop when it changes", cmd_debug_run_watch, false},
 	{"delete", "[N]", "remove a breakpoint, or all", cmd_debug_run_delete, true},

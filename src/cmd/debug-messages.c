@@ -69,23 +69,24 @@ static void note_race(void *context, unsigned rank, const struct graph_racer *r,
 	a->pair[a->pairs++] = (struct pair){r->index, cmd_graph_sent(m)};
 }
 
-/* What it held, as the log has it; the caller frees. */
+/* What it held, as the log has it; the caller frees. A call may receive several: it is the last. */
 static char *contents_of(const struct cmd_debug *d, const struct got *g, const char *thread)
 {
 	struct trace_log_reader reader;
-	struct trace_log_rec rec;
-	char *text = NULL;
+	struct trace_log_rec rec, last = {0};
+	char *text;
 	int rc = replay_log_open(d->run, g->rank, thread, &reader);
 
 	if (rc)
 		return rp_strdup("not known; 'reprise checkpoint' writes down what ranks receive");
-	while (!text && trace_log_next(&reader, &rec) == 1 && rec.event <= g->number) {
+	while (trace_log_next(&reader, &rec) == 1 && rec.event <= g->number) {
 		if (rec.kind == TRACE_LOG_MESSAGE && rec.event == g->number &&
 		    rec.tag == g->message.tag)
-			text = replay_log_text(&rec);
+			last = rec;
 	}
+	text = last.kind ? replay_log_text(&last) : rp_strdup("not in the log");
 	trace_log_close(&reader);
-	return text ? text : rp_strdup("not in the log");
+	return text;
 }
 
 static char *got_text(const struct cmd_debug *d, struct cmd_graph *graph, const struct asked *a)
@@ -271,18 +272,18 @@ void cmd_debug_races(struct cmd_debug *d)
 	graph_report_free(&report);
 }
 
-char *cmd_debug_find_race(struct cmd_debug *d, const char *text)
+char *cmd_debug_find_race(struct cmd_debug *d, const char *name, const char *text)
 {
 	struct cmd_graph *graph = cmd_debug_graph(d);
 	char *why = NULL, *at;
 
 	if (!graph) {
-		cmd_debug_fail(d, "goto", "the run cannot be evaluated");
+		cmd_debug_fail(d, name, "the run cannot be evaluated");
 		return NULL;
 	}
 	at = cmd_races_position(graph, text, &why);
 	if (!at)
-		cmd_debug_fail(d, "goto", why);
+		cmd_debug_fail(d, name, why);
 	free(why);
 	return at;
 }

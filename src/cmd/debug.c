@@ -10,7 +10,9 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "cmd/races.h"
 #include "group/mi.h"
+#include "group/stacks.h"
 
 unsigned cmd_debug_percent(const struct cmd_debug *d)
 {
@@ -33,6 +35,40 @@ static void insert_event(struct cmd_debug *d, const struct cmd_debug_break *b)
 	free(command);
 }
 
+/* All that gdb knows of the function is where the program jumps to it from. */
+static bool is_stub(const json_t *breakpoint)
+{
+	const char *at = group_mi_string(breakpoint, "at");
+
+	return at && strstr(at, "@plt");
+}
+
+/* What gdb has not found may be a function of ours: then it is told again. */
+static void find_ours(struct cmd_debug *d, const struct group_set *set, const char *insert)
+{
+	unsigned ranks = d->group.ranks;
+	char **delete = rp_alloc(ranks + 1, sizeof(*delete)),
+	     **again = rp_alloc(ranks + 1, sizeof(*again));
+	bool *wanted = rp_alloc(ranks + 1, sizeof(*wanted));
+
+	for (unsigned i = 0; i < ranks; i++) {
+		const struct group_gdb *gdb = &d->group.gdb[i];
+		const json_t *made = set->has[i] ? json_object_get(gdb->answer, "bkpt") : NULL;
+		const char *number = group_mi_string(made, "number");
+
+		wanted[i] = !gdb->our_symbols && number &&
+			    (json_object_get(made, "pending") || is_stub(made));
+		delete[i] = wanted[i] ? rp_format("-break-delete %s", number) : NULL;
+		again[i] = wanted[i] ? rp_strdup(insert) : NULL;
+	}
+	group_read_ours(&d->group, wanted);
+	group_ask_each(&d->group, delete);
+	group_ask_each(&d->group, again);
+	free(delete);
+	free(again);
+	free(wanted);
+}
+
 static void insert(struct cmd_debug *d, const struct cmd_debug_break *b)
 {
 	const char *condition = b->watch ? NULL : strstr(b->where, " if ");
@@ -49,6 +85,8 @@ static void insert(struct cmd_debug *d, const struct cmd_debug_break *b)
 		insert_event(d, b);
 	else
 		group_ask(&d->group, &b->set, command);
+	if (!b->event && !b->watch)
+		find_ours(d, &b->set, command);
 	free(command);
 	free(where);
 	free(when);
@@ -115,12 +153,17 @@ bool cmd_debug_delete(struct cmd_debug *d, unsigned number)
 static int start_at(struct cmd_debug *d, const char *at)
 {
 	struct replay_halt halt = {0};
-	int code = replay_halt_read(&halt, at);
+	char *position = NULL;
+	int code = cmd_races_resolve(d->run->dir.path, at, &position);
 
 	if (!code)
+		code = replay_halt_read(&halt, position);
+	if (!code)
 		code = replay_halt_plan(&halt, d->run);
-	if (code)
+	if (code) {
+		free(position);
 		return code;
+	}
 	if (d->there && d->group.alone) {
 		code = group_alone_goto(&d->group, &halt);
 	} else {
@@ -134,6 +177,7 @@ static int start_at(struct cmd_debug *d, const char *at)
 		free(halt.places[i]);
 	free(halt.places);
 	free(halt.thread);
+	free(position);
 	return code;
 }
 

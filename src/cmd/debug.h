@@ -104,8 +104,8 @@ void cmd_debug_queue(struct cmd_debug *d, const struct group_set *set);
 void cmd_debug_races(struct cmd_debug *d);
 /* "1->3 tag 7 #12": the position of its receive; NULL after saying why not. The caller frees. */
 char *cmd_debug_find_message(struct cmd_debug *d, const char *text);
-/* "race:2": an example of that place; the same. */
-char *cmd_debug_find_race(struct cmd_debug *d, const char *text);
+/* "2" of "race:2", for the command of that name: an example of that place; the same. */
+char *cmd_debug_find_race(struct cmd_debug *d, const char *name, const char *text);
 
 /* Goes there, and says where all are then. */
 void cmd_debug_jump(struct cmd_debug *d, const char *name, const char *at);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * reprise evaluate --memory: which dependences between threads a trace of memory has to hold; and
- * replay --memory, which obeys them.
+ * replay --parallel, which obeys them.
  */
 #ifndef CMD_MEMORY_H
 #define CMD_MEMORY_H

@@ -8,14 +8,13 @@
 #include "base/text.h"
 #include "symbol/symbol.h"
 
-static char *found_text(const struct trace_module *module, uint64_t address)
+static char *found_text(const char *path, uint64_t at)
 {
-	const char *slash = strrchr(module->path, '/');
+	const char *slash = strrchr(path, '/');
 	struct symbol_place place;
 
-	if (!symbol_find(module->path, address - module->bias, true, &place))
-		return rp_format("%s+0x%lx", slash ? slash + 1 : module->path,
-				 (unsigned long)(address - module->bias));
+	if (!symbol_find(path, at, true, &place))
+		return rp_format("%s+0x%lx", slash ? slash + 1 : path, (unsigned long)at);
 	if (!place.line)
 		return rp_format("%s", place.function);
 	slash = strrchr(place.file, '/');
@@ -23,12 +22,17 @@ static char *found_text(const struct trace_module *module, uint64_t address)
 }
 
 /* Names in files of somebody else may hold anything. */
-static char *text_of(const struct trace_module *module, uint64_t address)
+char *cmd_place_in(const char *path, uint64_t at)
 {
-	char *text = found_text(module, address);
+	char *text = found_text(path, at);
 
 	rp_text_clean(text);
 	return text;
+}
+
+static char *text_of(const struct trace_module *module, uint64_t address)
+{
+	return cmd_place_in(module->path, address - module->bias);
 }
 
 char *cmd_place_text(const struct trace_modules *modules, const uint64_t address[], uint32_t depth)

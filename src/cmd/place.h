@@ -10,7 +10,13 @@
 
 #include "trace/modules.h"
 
-/* "file.c:12 (function)", "function", or "?" for a stack of that depth; the caller frees. */
+/*
+ * "file.c:12 (function)", "function" or, of a file without symbols, "file+0x1234": the place at
+ * that address of the file, which a call returns to; the caller frees.
+ */
+char *cmd_place_in(const char *path, uint64_t at);
+
+/* The same of the innermost frame that is the user's own, or "?". */
 char *cmd_place_text(const struct trace_modules *modules, const uint64_t address[], uint32_t depth);
 
 /* The same of all frames that are the user's own, innermost first; rp_strings_free() frees. */

@@ -112,10 +112,10 @@ static json_t *group_json(struct cmd_graph *g, const struct cmd_race_group *grou
 	return object;
 }
 
-void cmd_races_print_json(const struct cmd_races *races)
+void cmd_races_json(const struct cmd_races *races, json_t *object)
 {
 	const struct graph_report *r = races->report;
-	json_t *object = json_object(), *list = json_array(), *polls = json_array();
+	json_t *list = json_array(), *polls = json_array();
 
 	set_text(object, "trace", races->graph->dir.path);
 	set(object, "events", r->events);
@@ -128,5 +128,12 @@ void cmd_races_print_json(const struct cmd_races *races)
 				      group_json(races->graph, &races->group[i]));
 	json_object_set_new(object, "races", list);
 	json_object_set_new(object, "polls", polls);
+}
+
+void cmd_races_print_json(const struct cmd_races *races)
+{
+	json_t *object = json_object();
+
+	cmd_races_json(races, object);
 	cmd_show_json_line(object, JSON_INDENT(1));
 }

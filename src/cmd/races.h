@@ -6,6 +6,8 @@
 #ifndef CMD_RACES_H
 #define CMD_RACES_H
 
+#include <jansson.h>
+
 #include "cmd/graph.h"
 #include "graph/report.h"
 
@@ -45,5 +47,7 @@ const char *cmd_races_kind(enum graph_finding_kind kind);
 /* At most `top` places; 0 for all of them, and those that poll. */
 void cmd_races_print(const struct cmd_races *races, size_t top);
 void cmd_races_print_json(const struct cmd_races *races);
+/* The same keys, in an object. */
+void cmd_races_json(const struct cmd_races *races, json_t *object);
 
 #endif

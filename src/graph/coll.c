@@ -164,7 +164,7 @@ bool graph_coll_enter(struct graph_colls *colls, struct graph_comm_here *here, u
 	unsigned side = here->side;
 	bool gives = bytes || !kind->gives;
 
-	*part = (struct graph_coll_part){coll, here, root, bytes || !kind->takes};
+	*part = (struct graph_coll_part){coll, here, root, bytes || !kind->takes, !bytes};
 	coll->entered[side]++;
 	switch (coll->sync) {
 	case GRAPH_SYNC_NONE:

@@ -48,6 +48,7 @@ struct graph_coll_part {
 	const struct graph_comm_here *here;
 	int32_t root;
 	bool takes;
+	bool empty; /* it names no bytes: perhaps nobody waits for anybody */
 };
 
 struct graph_colls {

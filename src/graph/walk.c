@@ -118,6 +118,14 @@ static int advance(struct graph_walk *w, struct graph_process *p)
 	return 0;
 }
 
+/* Is it rather this one that did not wait? */
+static bool comes_before(const struct graph_process *p, const struct graph_process *other)
+{
+	if (p->part.empty != other->part.empty)
+		return p->part.empty;
+	return p->event->time < other->event->time;
+}
+
 /*
  * No process can go on. There is a collective operation that some process never enters, or enters
  * only after others have left it, as the standard allows where nothing is transferred. Its
@@ -133,7 +141,7 @@ static int unstick(struct graph_walk *w, bool *all)
 		if (!p->event)
 			continue;
 		stuck = stuck ? stuck : p;
-		if (p->part.coll && (!first || p->event->time < first->event->time))
+		if (p->part.coll && (!first || comes_before(p, first)))
 			first = p;
 	}
 	*all = !stuck;

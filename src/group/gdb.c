@@ -4,14 +4,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "group/mi.h"
+
+#define DEPTH 3 /* of what it starts: its target, and what that starts */
 
 static void __attribute__((noreturn))
 become_gdb(int process, const char *first, const char *program, int in, int out, char **env)
@@ -152,6 +156,7 @@ bool group_gdb_send(struct group_gdb *g, const char *command)
 	if (g->state == GROUP_GDB_GONE)
 		return false;
 	forget_answer(g);
+	g->at = 0;
 	line = rp_format("%ld%s\n", ++g->token, command);
 	n = strlen(line);
 	written = write(g->in, line, n);
@@ -160,6 +165,45 @@ bool group_gdb_send(struct group_gdb *g, const char *command)
 	if (!g->waits)
 		is_gone(g, rp_strdup("its gdb has ended"));
 	return g->waits;
+}
+
+/* Clock ticks that the process and its children have used. */
+static unsigned long used(pid_t pid, unsigned depth)
+{
+	char path[64], line[1024], *at = NULL;
+	unsigned long user = 0, system = 0;
+	FILE *file;
+	int child;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	file = fopen(path, "re");
+	if (file && fgets(line, sizeof(line), file) && (at = strrchr(line, ')')))
+		sscanf(at, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system);
+	if (file)
+		fclose(file);
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid, pid);
+	file = depth ? fopen(path, "re") : NULL;
+	while (file && fscanf(file, "%d", &child) == 1)
+		user += used(child, depth - 1);
+	if (file)
+		fclose(file);
+	return user + system;
+}
+
+void group_gdb_doubt(struct group_gdb *g, double seconds)
+{
+	double busy = (double)used(g->pid, DEPTH);
+	struct timespec ts;
+	double now;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	now = (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+	if (busy != g->busy || !g->at) {
+		g->busy = busy;
+		g->at = now;
+	} else if (now - g->at > seconds) {
+		is_gone(g, rp_format("its gdb has not answered for %g s", seconds));
+	}
 }
 
 static void take_stop(struct group_gdb *g, json_t *results)

@@ -38,6 +38,7 @@ struct group_gdb {
 	size_t used, room;
 	long token;       /* of the last command */
 	bool waits;       /* for its answer */
+	double busy, at;  /* what it had used when it was last seen to work, and when that was */
 	char *class;      /* of the answer: "done", "running", "error" */
 	json_t *answer;   /* its results */
 	char *said;       /* what it printed for people meanwhile */
@@ -51,7 +52,8 @@ struct group_gdb {
 
 	/* since it stopped: the innermost frame of the program, and all frames; see stacks.h */
 	bool looked;
-	bool all_symbols; /* have been read */
+	bool our_symbols; /* have been read, */
+	bool all_symbols; /* or all */
 	int level;
 	json_t *frames;
 };
@@ -71,6 +73,12 @@ bool group_gdb_send(struct group_gdb *g, const char *command);
 
 /* The same of a rank that is stopped. Of another one no answer is known any more, and false. */
 bool group_gdb_ask(struct group_gdb *g, const char *command);
+
+/*
+ * Has it, with all that it has started, done nothing for so many seconds while an answer is
+ * awaited? Then it is given up. To be asked now and then.
+ */
+void group_gdb_doubt(struct group_gdb *g, double seconds);
 
 /* Takes what has come. */
 void group_gdb_read(struct group_gdb *g);

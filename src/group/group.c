@@ -77,10 +77,26 @@ static bool any_waits(const struct group *g)
 	return false;
 }
 
+/* Some of what is asked for takes long; but whoever does nothing does not answer either. */
+static void doubt(struct group *g)
+{
+	for (unsigned i = 0; i < g->ranks; i++) {
+		if (g->gdb[i].waits)
+			group_gdb_doubt(&g->gdb[i],
+					g->live.patience > 0 ? g->live.patience : ATTACH);
+	}
+}
+
 static bool await_answers(struct group *g)
 {
+	double next = now() + AGAIN;
+
 	while (any_waits(g) && !interrupted) {
 		listen(g, TICK_MS);
+		if (now() > next) {
+			doubt(g);
+			next = now() + AGAIN;
+		}
 		/* What the ranks print has to be taken. */
 		if (g->told)
 			g->told(g->context);

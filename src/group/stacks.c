@@ -45,26 +45,36 @@ static size_t own_areas(int pid, struct area **out)
 	return n;
 }
 
-/* "name" of "/lib/name.so.3" if that is a library which gdb can be asked for; else NULL. */
+/* "name" of "/lib/name.so.3", as an expression, if gdb can be asked for that library; else NULL. */
 static char *library_name(const char *path)
 {
+	char *text;
 	const char *name = strrchr(path, '/'), *end = name ? strstr(name, ".so") : NULL;
 
 	if (!end)
 		return NULL;
 	for (const char *c = name + 1; c < end; c++) {
-		if (!isalnum((unsigned char)*c) && *c != '-' && *c != '_')
+		if (!isalnum((unsigned char)*c) && *c != '-' && *c != '_' && *c != '+')
 			return NULL;
 	}
-	return rp_format("%.*s", (int)(end - name - 1), name + 1);
+	text = rp_format("%.*s", (int)(end - name - 1), name + 1);
+	for (char *c = text; *c; c++)
+		*c = *c == '+' ? '.' : *c;
+	return text;
 }
 
-/* Is it one of those without which no stack is known? */
+/* Is it one of those without which hardly a stack is known, or with which gdb shows containers? */
 static bool is_basic(const char *path)
 {
 	const char *name = strrchr(path, '/');
 
-	return strncmp(name, "/libreprise-", 12) == 0 || strncmp(name, "/libc.so", 8) == 0;
+	return strncmp(name, "/libc.so", 8) == 0 || strncmp(name, "/libstdc++.so", 13) == 0;
+}
+
+/* What we know of our own takes gdb longer to read than all of the above. */
+static bool is_ours(const char *path)
+{
+	return strncmp(strrchr(path, '/'), "/libreprise-", 12) == 0;
 }
 
 /* The command that reads the basic ones, or those of the program; NULL: there are none. */
@@ -80,7 +90,8 @@ static char *read_symbols(int pid, bool basic)
 		char *slash = strchr(line, '/'), *name;
 
 		line[strcspn(line, "\n")] = 0;
-		if (!slash || is_basic(slash) != basic || (!basic && symbol_is_foreign(slash)))
+		if (!slash || is_ours(slash) || is_basic(slash) != basic ||
+		    (!basic && symbol_is_foreign(slash)))
 			continue;
 		name = library_name(slash);
 		if (name && !strstr(text, name)) {
@@ -165,6 +176,20 @@ static bool is_lost(const struct group_gdb *gdb)
 	       !gdb->all_symbols;
 }
 
+void group_read_ours(struct group *g, const bool *wanted)
+{
+	char **command = rp_alloc(g->ranks + 1, sizeof(*command));
+
+	for (unsigned i = 0; i < g->ranks; i++) {
+		if (!wanted[i] || g->gdb[i].our_symbols)
+			continue;
+		g->gdb[i].our_symbols = true;
+		command[i] = rp_strdup("-interpreter-exec console \"sharedlibrary libreprise-\"");
+	}
+	group_ask_each(g, command);
+	free(command);
+}
+
 static void ask_frames(struct group *g, const bool *fresh, char **command)
 {
 	for (unsigned i = 0; i < g->ranks; i++)
@@ -185,6 +210,10 @@ void group_look(struct group *g, const struct group_set *set)
 	for (unsigned i = 0; i < g->ranks; i++)
 		fresh[i] = set->has[i] && g->gdb[i].state == GROUP_GDB_STOPPED && !g->gdb[i].looked;
 	ask_frames(g, fresh, command);
+	for (unsigned i = 0; i < g->ranks; i++)
+		lost[i] = fresh[i] && is_lost(&g->gdb[i]) && !g->gdb[i].our_symbols;
+	group_read_ours(g, lost);
+	ask_frames(g, lost, command);
 	for (unsigned i = 0; i < g->ranks; i++) {
 		lost[i] = fresh[i] && is_lost(&g->gdb[i]);
 		g->gdb[i].all_symbols |= lost[i];

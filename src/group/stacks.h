@@ -6,11 +6,14 @@
 #include "group/group.h"
 
 /*
- * Symbols of all libraries that MPI consists of take gdb most of its time to come up. This reads
- * those of libc, of the program's own and of ours; the rest is read when a stack needs it. False if
- * Ctrl-C came before.
+ * Symbols of all libraries that MPI consists of, and of ours, take gdb most of its time to come up.
+ * This reads those of libc and of the program's own; the rest is read when a stack needs it. False
+ * if Ctrl-C came before.
  */
 bool group_read_symbols(struct group *g);
+
+/* Those of ours, by rank: calls of MPI are functions there, and may have breakpoints. */
+void group_read_ours(struct group *g, const bool *wanted);
 
 /* Makes sure that frames of all ranks of the set are known, and that the program's is selected. */
 void group_look(struct group *g, const struct group_set *set);

@@ -1,49 +1,71 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An access of a checked program: if the cell says that this segment did the same before, that is
- * all. A cell is the number of a history, 16 times it, and four bits: what the segment that made
- * it did to the halves of the 8 bytes. Numbers made by a thread's segment are a range.
+ * An access of a checked program: it is noted in the page that the thread has for these 4 KiB, and
+ * that is all. What was noted is looked at when the segment ends (page.c). A page has two bytes for
+ * every 8 of memory: which of them the segment has read, and which it has written.
  */
 #ifndef RACE_ACCESS_H
 #define RACE_ACCESS_H
 
 #include "race/race.h"
 
-#define RACE_GRANULE_BITS 26 /* of memory, that have their cells in one piece */
-#define RACE_GRANULES (1ul << (47 - RACE_GRANULE_BITS))
+#define RACE_PAGE_BITS 12
+#define RACE_WINDOWS 256u
 
-/* What a thread has at hand: the head of struct race_thread. */
-struct race_quick {
-	uint32_t first, span;
+/* A page that the thread has at hand. */
+struct race_window {
+	uintptr_t page; /* its address */
+	uintptr_t bits; /* where those of address 0 would be */
 };
 
-/* Where the cells of a granule are, from RACE_ARENA; 0: in cells that are always empty. */
-extern uint64_t race_granules[RACE_GRANULES];
+/* The head of struct race_thread: pages by their number. */
+struct race_quick {
+	struct race_window window[RACE_WINDOWS];
+};
 
-static inline uint32_t *race_cell(uintptr_t a)
+/* What no page has for an address that is looked for there. */
+static inline uintptr_t race_window_closed(uintptr_t window)
 {
-	return (uint32_t *)(RACE_ARENA +
-			    race_granules[a >> RACE_GRANULE_BITS & (RACE_GRANULES - 1)] +
-			    ((a & ((1ul << RACE_GRANULE_BITS) - 1)) >> 3 << 2));
+	return window ? 0 : 8;
 }
 
-/* The bits of a cell that say so: both halves read, or written. */
-#define RACE_READ 3u
-#define RACE_WROTE 12u
+#define RACE_QUICK_CLOSED                                                                          \
+	{                                                                                          \
+		.window = { {.page = 8} }                                                          \
+	}
 
-/* n is 1, 2, 4 or 8, and the address a multiple of it. */
-static inline __attribute__((always_inline)) void
-race_access(struct race_thread *t, uintptr_t a, unsigned n, bool write, const void *site)
+/* What the page's address is compared with: no page's, if the address is no multiple of n. */
+static inline __attribute__((always_inline)) uintptr_t race_window_key(uintptr_t a, unsigned n)
 {
-	const struct race_quick *q = (const struct race_quick *)t;
-	uint32_t s = __atomic_load_n(race_cell(a), __ATOMIC_RELAXED);
-	uint32_t need = write ? RACE_WROTE : RACE_READ;
+	return a & (~((1ul << RACE_PAGE_BITS) - 1) | (n - 1));
+}
 
-	if (n <= 4)
-		need &= 5u << (a >> 2 & 1);
-	if (__builtin_expect(s - q->first < q->span && (s & need) == need, 1))
-		return;
-	race_touch(t, a, n, write, site);
+/*
+ * n is 1, 2, 4 or 8. False: the thread does not have the page at hand, or the address is no
+ * multiple of n, and race_touch() does it.
+ */
+static inline __attribute__((always_inline)) bool race_note(const struct race_thread *t,
+							    uintptr_t a, unsigned n, bool write)
+{
+	const struct race_window *w =
+		&((const struct race_quick *)t)->window[(a >> RACE_PAGE_BITS) % RACE_WINDOWS];
+	uint8_t *bits;
+
+	if (__builtin_expect(w->page != race_window_key(a, n), 0))
+		return false;
+	bits = (uint8_t *)(w->bits + (a >> 3) * 2 + write);
+	if (n == 8)
+		*bits = 0xff;
+	else
+		*bits |= (uint8_t)(((1u << n) - 1) << (a & 7));
+	return true;
+}
+
+static inline void race_access(struct race_thread *t, uintptr_t a, unsigned n, bool write,
+			       const void *site)
+{
+	if (!race_note(t, a, n, write))
+		race_touch(t, a, n, write, site);
 }
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The engine's memory: one range of addresses, of which the kernel gives pages when they are used.
- * First cells that are always empty, for memory that nobody has used; then cells, by granule; then
- * chunks of histories; then the rest, handed out piece by piece.
- * Invariant: a granule's cells are only found through race_granules, and never move.
+ * First a place that is not used, so that no granule is at 0; then cells, by granule; then chunks
+ * of histories; then the rest, handed out piece by piece. Invariant: a granule's cells are only
+ * found through race_granules, and never move.
  */
 #include "race/inner.h"
 

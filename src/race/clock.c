@@ -63,6 +63,15 @@ static bool reserve(struct race_clock *c, uint32_t entries)
 	return true;
 }
 
+bool race_clock_has(const struct race_clock *c, const struct race_clock *other)
+{
+	for (uint32_t i = 0; i < other->room; i++) {
+		if (other->at[i] > race_clock_of(c, i))
+			return false;
+	}
+	return true;
+}
+
 bool race_clock_join(struct race_clock *to, const struct race_clock *from)
 {
 	if (!reserve(to, from->room))

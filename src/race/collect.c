@@ -3,8 +3,8 @@
  * Collecting histories. With nobody inside, every cell in use is looked at: records that each
  * living thread knows of go, since whatever comes will come after them; what is left of a history
  * gets a number in a new chunk, the same for all that are equal, and a cell without anything left
- * is empty again. Then all old chunks are free, but those that living threads write to: numbers in
- * there stay, since a thread compares cells with its range of numbers without being inside.
+ * is empty again. Then all old chunks are free, but those that living threads go on writing to:
+ * numbers in there stay.
  */
 #include <string.h>
 
@@ -65,10 +65,11 @@ uint32_t race_chunk_take(void)
 	return chunk;
 }
 
-/* Of each slot, up to which segment all others know of it. */
+/* Of each slot, up to which segment all others know of it, also tasks that have not begun. */
 static void find_low(void)
 {
-	memset(low, 0xff, sizeof(low));
+	for (uint32_t slot = 0; slot < race_thread_count; slot++)
+		low[slot] = race_kept_least(slot);
 	for (uint32_t i = 0; i < race_thread_count; i++) {
 		const struct race_thread *t = &race_threads[i];
 
@@ -139,15 +140,14 @@ static uint32_t rest_of(uint32_t id)
 
 static void look_at(uint32_t *cell)
 {
-	uint32_t id = *cell >> 4, *moved;
+	uint32_t id = *cell, *moved;
 
 	if (!id || state[id / RACE_CHUNK_IDS] != OLD)
 		return;
 	moved = &race_chunk[id / RACE_CHUNK_IDS].moved[id % RACE_CHUNK_IDS];
 	if (!*moved)
 		*moved = rest_of(id) << 1 | 1;
-	/* Somebody may look at it meanwhile, whose own it is not. */
-	__atomic_store_n(cell, *moved >> 1 << 4, __ATOMIC_RELEASE);
+	*cell = *moved >> 1;
 }
 
 static void look_at_all(void)
@@ -212,23 +212,34 @@ static void collect(void)
 	race_guard_let_go();
 }
 
-bool race_chunk_renew(struct race_thread *t)
+bool race_chunk_more_held(struct race_thread *t)
 {
-	uint32_t chunk;
+	uint32_t chunk = race_chunk_take();
 
-	race_lock(&race_world);
+	if (!chunk) {
+		race_why = RACE_STOP_MEMORY;
+		return false;
+	}
+	t->first = chunk * RACE_CHUNK_IDS;
+	t->chunk = chunk;
+	t->ids = 0;
+	t->records = 0;
+	return true;
+}
+
+bool race_chunk_renew_held(struct race_thread *t)
+{
 	if (race_done.chunks >= limit)
 		collect();
-	chunk = race_chunk_take();
-	if (chunk) {
-		t->quick.span = 0;
-		t->quick.first = chunk * RACE_CHUNK_IDS << 4;
-		t->chunk = chunk;
-		t->ids = 0;
-		t->records = 0;
-	} else {
-		race_why = RACE_STOP_MEMORY;
-	}
+	return race_chunk_more_held(t);
+}
+
+bool race_chunk_renew(struct race_thread *t)
+{
+	bool done;
+
+	race_lock(&race_world);
+	done = race_chunk_renew_held(t);
 	race_unlock(&race_world);
-	return chunk != 0;
+	return done;
 }

@@ -11,6 +11,8 @@
 bool race_fences;
 int race_holds;
 
+static int stops; /* under race_world: how often all were stopped */
+
 static long membarrier(int command)
 {
 	return rp_raw_call(SYS_membarrier, command, 0, 0, 0, 0, 0);
@@ -19,6 +21,7 @@ static long membarrier(int command)
 void race_guard_open(void)
 {
 	race_holds = 0;
+	stops = 0;
 	race_fences = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) != 0;
 }
 
@@ -32,18 +35,45 @@ void race_guard_wait(struct race_thread *t)
 	} while (__atomic_load_n(&race_holds, __ATOMIC_SEQ_CST));
 }
 
-void race_guard_stop_all(void)
+static bool wait_for_all(bool patient)
 {
+	int64_t start = patient ? 0 : race_sys_now();
+
+	for (uint32_t i = 0; i < race_thread_count; i++) {
+		while (__atomic_load_n(&race_threads[i].busy, __ATOMIC_SEQ_CST)) {
+			if (!patient && race_sys_now() - start > RACE_PATIENCE)
+				return false;
+			race_sys_yield();
+		}
+	}
+	return true;
+}
+
+static bool stop(bool patient)
+{
+	if (stops++)
+		return true;
 	__atomic_store_n(&race_holds, 1, __ATOMIC_SEQ_CST);
 	if (!race_fences)
 		membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
-	for (uint32_t i = 0; i < race_thread_count; i++) {
-		while (__atomic_load_n(&race_threads[i].busy, __ATOMIC_SEQ_CST))
-			race_sys_yield();
-	}
+	if (wait_for_all(patient))
+		return true;
+	race_guard_let_go();
+	return false;
+}
+
+void race_guard_stop_all(void)
+{
+	stop(true);
+}
+
+bool race_guard_try_stop_all(void)
+{
+	return stop(false);
 }
 
 void race_guard_let_go(void)
 {
-	__atomic_store_n(&race_holds, 0, __ATOMIC_RELEASE);
+	if (!--stops)
+		__atomic_store_n(&race_holds, 0, __ATOMIC_RELEASE);
 }

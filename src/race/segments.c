@@ -118,6 +118,8 @@ static void touched(struct race_thread *t, uintptr_t address, size_t n, bool wri
 
 	(void)site;
 	/* What a handler does while its thread is in here is not looked at. */
+	if (inside[t->slot])
+		t->lost++;
 	if (!open_segment[t->slot] || inside[t->slot])
 		return;
 	inside[t->slot] = true;
@@ -181,8 +183,7 @@ static void report(const struct segment *a, const struct page *p, const struct s
 	struct race_found f = {.address = (p->number << PAGE_BITS) + byte,
 			       .bytes = (uint8_t)((pw & (qw | qr)) | (pr & qw)),
 			       .before = {a->slot, a->number, first},
-			       .now = {b->slot, b->number, second},
-			       .size = 8};
+			       .now = {b->slot, b->number, second}};
 
 	if (race_report)
 		race_report(&f);
@@ -226,7 +227,7 @@ static bool is_known(const struct segment *s)
 		if (t->live && t->slot != s->slot && race_clock_of(&t->clock, s->slot) < s->number)
 			return false;
 	}
-	return true;
+	return race_kept_least(s->slot) >= s->number;
 }
 
 /* The clocks of all threads together are RecPlay's matrix clock. */
@@ -251,16 +252,26 @@ static void drop_known(void)
 	race_unlock(&race_world);
 }
 
+/* Of the thread's open segment: what the thread knows does not change before it ends. */
+static bool name_open(const struct race_thread *t)
+{
+	struct segment *s = open_segment[t->slot];
+
+	if (!s || !t->live)
+		return false;
+	s->slot = t->slot;
+	s->number = t->now;
+	if (!race_clock_join(&s->clock, &t->clock))
+		stop();
+	return true;
+}
+
 void race_segments_end(struct race_thread *t)
 {
 	struct segment *s = open_segment[t->slot];
 
 	race_lock(&lock);
-	if (s) {
-		s->slot = t->slot;
-		s->number = t->now;
-		if (!race_clock_join(&s->clock, &t->clock))
-			stop();
+	if (name_open(t)) {
 		for (struct segment *a = ended; a; a = a->next)
 			compare(a, s);
 		s->next = ended;
@@ -274,6 +285,38 @@ void race_segments_end(struct race_thread *t)
 		stop();
 	drop_known();
 	race_unlock(&lock);
+}
+
+static void compare_open(void)
+{
+	for (uint32_t i = 0; i < race_thread_count; i++) {
+		if (!name_open(&race_threads[i]))
+			continue;
+		for (struct segment *a = ended; a; a = a->next)
+			compare(a, open_segment[i]);
+		for (uint32_t k = 0; k < i; k++) {
+			if (open_segment[k] && race_threads[k].live)
+				compare(open_segment[k], open_segment[i]);
+		}
+	}
+}
+
+bool race_segments_look(void)
+{
+	bool all = false;
+
+	if (!race_try_lock(&lock))
+		return false;
+	if (race_try_lock(&race_world)) {
+		all = race_guard_try_stop_all();
+		if (all) {
+			compare_open();
+			race_guard_let_go();
+		}
+		race_unlock(&race_world);
+	}
+	race_unlock(&lock);
+	return all;
 }
 
 static void reset(struct segment *s, uintptr_t address, uintptr_t end)

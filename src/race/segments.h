@@ -25,6 +25,9 @@ void race_segments_start(struct race_segment_figures *figures);
 /* Before any of the functions of race.h by which a thread synchronises, forks or ends. */
 void race_segments_end(struct race_thread *t);
 
+/* Instead of race_look(): also what threads did in segments that have not ended is compared. */
+bool race_segments_look(void);
+
 /* Instead of race_reset(). */
 void race_segments_reset(uintptr_t address, size_t n);
 

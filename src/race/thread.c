@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Threads and their segments. A thread has a slot, its place in all clocks, and the clock of a slot
- * goes on from thread to thread. Invariant: a slot is used again only when every thread that lives
- * knows of all that its last one did: then nothing that one did can be in a race any more.
+ * goes on from thread to thread. Invariant: a slot is used again only when every thread that lives,
+ * and every task that was made, knows of all that its last one did: then nothing that one did can
+ * be in a race any more.
  */
 #include <string.h>
 
@@ -38,12 +39,14 @@ void race_thread_drop_memory(struct race_thread *t)
 {
 	memset(t->memo, 0, RACE_MEMO * sizeof(*t->memo));
 	memset(t->intern, 0, RACE_INTERN * sizeof(*t->intern));
+	memset(t->line, 0, RACE_LINES * sizeof(*t->line));
 }
 
 static void numbers_begin(struct race_thread *t)
 {
-	t->quick.span = 0;
-	t->quick.first = (t->chunk * RACE_CHUNK_IDS + t->ids) << 4;
+	t->first = t->chunk * RACE_CHUNK_IDS + t->ids;
+	t->own = 0;
+	t->mask = RACE_LEAST_MASK;
 }
 
 void race_segment_next(struct race_thread *t)
@@ -62,15 +65,15 @@ static uint32_t last_of(const struct race_thread *t)
 
 static bool is_forgotten(const struct race_thread *old)
 {
-	if (old->live)
-		return false;
+	if (old->live || old->abandoned)
+		return !old->live;
 	for (uint32_t i = 0; i < race_thread_count; i++) {
 		const struct race_thread *t = &race_threads[i];
 
 		if (t->live && race_clock_of(&t->clock, old->slot) < last_of(old))
 			return false;
 	}
-	return true;
+	return race_kept_least(old->slot) >= last_of(old);
 }
 
 #define TASKS (RACE_MOST_THREADS / 2) /* slots that have been used, with those of threads */
@@ -98,7 +101,9 @@ static struct race_thread *slot_take(bool task)
 	t->slot = race_thread_count;
 	t->memo = race_arena_alloc(RACE_MEMO * sizeof(*t->memo));
 	t->intern = race_arena_alloc(RACE_INTERN * sizeof(*t->intern));
-	if (!t->memo || !t->intern) {
+	t->line = race_arena_alloc(RACE_LINES * sizeof(*t->line));
+	t->last_line = t->line;
+	if (!t->memo || !t->intern || !t->line || !race_pages_reserve(t)) {
 		stop(RACE_STOP_MEMORY);
 		return NULL;
 	}
@@ -113,11 +118,13 @@ static struct race_thread *begin(const struct race_thread *parent, bool task)
 	if (!t)
 		return NULL;
 	race_clock_clear(&t->clock);
+	race_clock_clear(&t->fenced);
+	race_clock_clear(&t->pending);
 	if (parent && !race_clock_join(&t->clock, &parent->clock)) {
 		stop(RACE_STOP_MEMORY);
 		return NULL;
 	}
-	t->joined = false;
+	t->joined = t->abandoned = false;
 	t->live = true;
 	race_segment_next(t);
 	return t;
@@ -137,6 +144,7 @@ struct race_thread *race_thread_fork(struct race_thread *parent)
 {
 	struct race_thread *t;
 
+	race_pages_look(parent);
 	race_lock(&race_world);
 	race_guard_stop_all(); /* the clocks of others are looked at */
 	t = begin(parent, false);
@@ -160,14 +168,24 @@ struct race_thread *race_thread_task(void)
 
 void race_thread_end(struct race_thread *t)
 {
+	race_pages_look(t);
 	race_lock(&race_world);
 	t->live = false;
 	t->chunk = 0;
 	race_unlock(&race_world);
 }
 
+void race_thread_abandon(struct race_thread *t)
+{
+	race_lock(&race_world);
+	t->live = false;
+	t->joined = t->abandoned = true;
+	race_unlock(&race_world);
+}
+
 void race_thread_join(struct race_thread *t, struct race_thread *other)
 {
+	race_pages_look(t);
 	race_lock(&race_world);
 	if (!race_clock_join(&t->clock, &other->clock))
 		stop(RACE_STOP_MEMORY);

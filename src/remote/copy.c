@@ -167,11 +167,15 @@ static int set_state(int tid, const struct thread_state *s)
 	return set_mask(tid, s->mask);
 }
 
-static void take_signals(struct remote_thread *to, const struct remote_thread *from)
+/* All that we know of a thread but who it is, and debug registers, which it does not have. */
+static void take_rest(struct remote_thread *to, const struct remote_thread *from)
 {
-	to->signal = from->signal;
-	to->has_pending = from->has_pending;
-	to->pending = from->pending;
+	int tid = to->tid;
+
+	*to = *from;
+	to->tid = tid;
+	to->control = 0;
+	memset(to->address, 0, sizeof(to->address));
 }
 
 /* Makes a thread in the copy, which has all but that. */
@@ -191,7 +195,7 @@ static int make_thread(struct remote_process *to, const struct replay_copy *how,
 		rc = -ESRCH;
 	if (rc)
 		return rc;
-	take_signals(remote_process_add(to, made, t->number), t);
+	take_rest(remote_process_add(to, made, t->number), t);
 	rc = set_mask(made, ~(1ull << (SIGTRAP - 1)));
 	if (!rc && s->tid_address)
 		rc = call(made, how, &s->regs, (long[6]){SYS_set_tid_address, (long)s->tid_address},
@@ -240,6 +244,14 @@ static int fork_first(const struct remote_process *from, const struct replay_cop
 	return rc;
 }
 
+/* What its threads were called before may be in its memory. */
+static void take_numbers(struct remote_process *to, const struct remote_process *from)
+{
+	to->had = rp_widen(to->had, to->hads, to->hads + from->hads, sizeof(*to->had));
+	memcpy(to->had + to->hads, from->had, from->hads * sizeof(*to->had));
+	to->hads += from->hads;
+}
+
 int remote_copy_make(const struct remote_process *from, const struct replay_copy *how,
 		     struct remote_process *to)
 {
@@ -252,10 +264,8 @@ int remote_copy_make(const struct remote_process *from, const struct replay_copy
 		rc = get_state(from, &from->thread[i], how, &s[i]);
 	if (!rc)
 		rc = fork_first(from, how, &s[first - from->thread], to);
-	if (!rc) {
-		to->thread[0].number = first->number;
-		take_signals(&to->thread[0], first);
-	}
+	if (!rc)
+		take_rest(&to->thread[0], first);
 	for (size_t i = 0; i < from->threads && !rc; i++) {
 		if (&from->thread[i] != first)
 			rc = make_thread(to, how, &s[first - from->thread], &s[i],
@@ -263,8 +273,16 @@ int remote_copy_make(const struct remote_process *from, const struct replay_copy
 	}
 	if (!rc)
 		rc = set_state(to->pid, &s[first - from->thread]);
+	take_numbers(to, from);
+	to->home = from->home;
 	to->numbers = from->numbers;
 	to->only = from->only;
+	to->turns = from->turns;
+	to->turn = from->turn;
+	to->taken = from->taken;
+	to->turn_cpu = from->turn_cpu;
+	to->clock = from->clock;
+	to->waits = from->waits;
 	free(s);
 	if (rc && to->pid)
 		remote_process_kill(to);
@@ -364,7 +382,7 @@ static void restore_positions(const struct remote_copy *copy, const struct remot
 	}
 }
 
-bool remote_copy_has_positions(const struct remote_copy *copy, const struct remote_process *p)
+bool remote_copy_has_files(const struct remote_copy *copy, const struct remote_process *p)
 {
 	for (size_t i = 0; i < copy->positions; i++) {
 		int ours = borrow(p->pid, copy->position[i].fd);
@@ -375,7 +393,7 @@ bool remote_copy_has_positions(const struct remote_copy *copy, const struct remo
 		if (at != copy->position[i].at)
 			return false;
 	}
-	return true;
+	return remote_files_are(p, &copy->files);
 }
 
 int remote_copy_keep(const struct remote_process *from, const struct replay_copy *how,
@@ -389,6 +407,7 @@ int remote_copy_keep(const struct remote_process *from, const struct replay_copy
 		return rc;
 	rc = note_shared(&copy->process, copy);
 	note_positions(&copy->process, copy);
+	remote_files_note(&copy->process, &copy->files);
 	if (rc)
 		remote_copy_drop(copy);
 	return rc;
@@ -401,6 +420,7 @@ int remote_copy_take_up(const struct remote_copy *copy, const struct replay_copy
 
 	if (rc)
 		return rc;
+	remote_files_put_back(to, &copy->files);
 	restore_shared(copy, to);
 	restore_positions(copy, to);
 	return 0;
@@ -413,5 +433,6 @@ void remote_copy_drop(struct remote_copy *copy)
 		free(copy->shared[i].saved);
 	free(copy->shared);
 	free(copy->position);
+	remote_files_free(&copy->files);
 	*copy = (struct remote_copy){.process = {.memory = -1, .gone = true}};
 }

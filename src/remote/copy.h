@@ -2,12 +2,13 @@
 /*
  * Copies of a process at a moment of its run, by fork: a copy stands there for as long as it is
  * kept, and others are made of it that run on from that moment. What a fork does not copy is put
- * right: other threads, memory that is shared, and positions in files (hook/image/copy.c has the
- * part that is inside of the process).
+ * right: other threads, memory that is shared, positions in files and what is in those that it
+ * writes (hook/image/copy.c has the part that is inside of the process).
  */
 #ifndef REMOTE_COPY_H
 #define REMOTE_COPY_H
 
+#include "remote/files.h"
 #include "remote/process.h"
 #include "replay/session.h"
 
@@ -29,6 +30,7 @@ struct remote_copy {
 	size_t shareds;
 	struct remote_position *position;
 	size_t positions;
+	struct remote_files files;
 };
 
 /* All threads of `from` stand. 0 or -errno; nothing is left of what fails. */
@@ -43,8 +45,8 @@ int remote_copy_keep(const struct remote_process *from, const struct replay_copy
 int remote_copy_take_up(const struct remote_copy *copy, const struct replay_copy *how,
 			struct remote_process *to) __attribute__((warn_unused_result));
 
-/* Does the process have its files where they were then? */
-bool remote_copy_has_positions(const struct remote_copy *copy, const struct remote_process *p);
+/* Does the process have its files where they were then, and as they were? */
+bool remote_copy_has_files(const struct remote_copy *copy, const struct remote_process *p);
 
 void remote_copy_drop(struct remote_copy *copy);
 

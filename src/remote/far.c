@@ -97,7 +97,8 @@ static bool find(const struct remote_travel *t, uint64_t event, struct replay_fr
 	if (!t->front->alone || t->no_copy)
 		return false;
 	event = event < last ? event : last;
-	if (event && replay_from_last(t->front, t->one, event - 1, image))
+	/* Which of the threads of an image are MPI's own is known of the first one alone. */
+	if (event && !t->live.turns && replay_from_last(t->front, t->one, event - 1, image))
 		return true;
 	image->path = replay_from_first(t->front, t->one);
 	return image->path != NULL;

@@ -13,31 +13,51 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "launch/front.h"
 #include "launch/moved.h"
 #include "launch/program.h"
 #include "replay/halt.h"
 #include "replay/from.h"
 #include "symbol/symbol.h"
 
+#define TAKES_TO_END 50 /* naps for gdb to end by itself */
+
 /*
  * Files are those of this machine. Signals of ours, and functions of ours that nobody wants to step
- * into. gdb does not ask for registers and stacks again after a "monitor" that has gone elsewhere.
+ * into. gdb does not ask for registers, stacks and threads again after a "monitor" that has gone
+ * elsewhere, where the thread that was looked at may not be. What these say is for nobody; a pipe
+ * would cost two processes each time.
  */
-const char remote_gdb_first[] = "set sysroot /\n"
-				"set remotetimeout 60\n"
-				"handle SIGURG SIG32 SIG33 nostop noprint pass\n"
-				"pipe skip -gfi */src/hook/* | cat >/dev/null\n"
-				"define reprise-forget\n"
-				"maintenance flush register-cache\n"
-				"maintenance flush dcache\n"
-				"end\n"
-				"define hookpost-monitor\n"
-				"pipe reprise-forget | cat >/dev/null\n"
-				"end\n";
+const char remote_gdb_first[] =
+	"set sysroot /\n"
+	"set remotetimeout 60\n"
+	"handle SIGURG SIG32 SIG33 nostop noprint pass\n"
+	"python gdb.execute('skip -gfi */src/hook/*', to_string=True)\n"
+	"python\n"
+	"def reprise_forget():\n"
+	"    words = ['maintenance flush register-cache', 'maintenance flush dcache']\n"
+	"    if len(gdb.selected_inferior().threads()) > 1:\n"
+	"        words.append('info threads')\n"
+	"    for word in words:\n"
+	"        try:\n"
+	"            gdb.execute(word, to_string=True)\n"
+	"        except gdb.error:\n"
+	"            pass\n"
+	"    try:\n"
+	"        gone = not gdb.selected_thread().is_valid()\n"
+	"    except SystemError:\n"
+	"        gone = True\n"
+	"    if gone:\n"
+	"        gdb.execute('thread 1', to_string=True)\n"
+	"end\n"
+	"define hookpost-monitor\n"
+	"python reprise_forget()\n"
+	"end\n";
 
 /* Frames of ours and of MPI are inside of the program's. */
 static const char select_frame[] =
@@ -55,6 +75,19 @@ static const char select_frame[] =
 	"end\n"
 	"frame\n";
 
+/*
+ * Back gdb does not say which thread it wants to step. It asks for the registers of that one first,
+ * if it does not have them.
+ */
+static const char name_thread[] =
+	"python\n"
+	"def reprise_choose():\n"
+	"    gdb.execute('maintenance flush register-cache', to_string=True)\n"
+	"    gdb.newest_frame().pc()\n"
+	"for reprise_word in 'step stepi next nexti finish'.split():\n"
+	"    gdb.execute('define hook-reverse-%s\\npython reprise_choose()\\nend' % reprise_word)\n"
+	"end\n";
+
 /* In a shell's words. */
 static char *quoted(const char *text)
 {
@@ -69,6 +102,14 @@ static char *quoted(const char *text)
 	}
 	*to++ = '\'';
 	return out;
+}
+
+static void add_text(char **text, const char *more)
+{
+	char *longer = rp_format("%s%s", *text, more);
+
+	free(*text);
+	*text = longer;
 }
 
 static void add_number(char **text, const char *option, int value)
@@ -88,6 +129,8 @@ char *remote_gdb_target(const struct remote_gdb *how, int tell, int print)
 
 	text = rp_format("target remote | exec %s gdb-target --trust%s", self,
 			 how->force ? " --force" : "");
+	/* In whole seconds, and no less. */
+	add_number(&text, "patience", how->patience > 0 ? (int)how->patience + 1 : -1);
 	add_number(&text, "tell", tell);
 	add_number(&text, "print", print);
 	for (size_t i = 0; i < n; i++) {
@@ -163,10 +206,29 @@ static void __attribute__((noreturn)) become_gdb(const struct remote_gdb *how, c
 	_exit(RP_EXIT_CANNOT_EXEC);
 }
 
+/*
+ * Until gdb has ended. If we are to end, by a terminal that is closed, say, gdb is, too: while it
+ * waits for the target it does not listen to such signals. The target ends when gdb is gone.
+ */
+static int await_gdb(pid_t pid)
+{
+	static const struct timespec nap = {0, 10000000};
+	int status = 0, told = 0;
+
+	while (waitpid(pid, &status, WNOHANG) == 0) {
+		int sig = launch_front_signal();
+
+		if ((sig == SIGHUP || sig == SIGTERM) && told++ == TAKES_TO_END)
+			kill(pid, SIGKILL);
+		nanosleep(&nap, NULL);
+	}
+	return status;
+}
+
 int remote_gdb_run(const struct remote_gdb *how)
 {
 	char *files[3], *words, *last, said[16] = "";
-	int tell[2], status, code;
+	int tell[2], status = 0, code;
 	pid_t pid;
 
 	if (pipe(tell) != 0) {
@@ -176,6 +238,8 @@ int remote_gdb_run(const struct remote_gdb *how)
 	fcntl(tell[0], F_SETFD, FD_CLOEXEC);
 	fcntl(tell[0], F_SETFL, O_NONBLOCK);
 	words = remote_gdb_target(how, tell[1], dup(STDOUT_FILENO));
+	if (how->threads)
+		add_text(&words, name_thread);
 	last = then(how);
 	files[0] = keep(remote_gdb_first);
 	files[1] = keep(words);
@@ -191,8 +255,8 @@ int remote_gdb_run(const struct remote_gdb *how)
 	pid = fork();
 	if (pid == 0)
 		become_gdb(how, files);
-	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		continue;
+	if (pid > 0)
+		status = await_gdb(pid);
 	if (pid < 0) {
 		rp_say("cannot start gdb: %s", strerror(errno));
 		return RP_EXIT_FAILURE;
@@ -205,10 +269,8 @@ int remote_gdb_run(const struct remote_gdb *how)
 	return code;
 }
 
-const char *remote_unsuited(const struct trace_run *trace, unsigned rank)
+const char *remote_unsuited(const struct trace_run *trace)
 {
-	if (trace->rank[rank].threads != 1)
-		return "it has several threads";
 	return !replay_from_is_mpi(trace) && trace->ranks != 1 ? "it has no MPI that is known"
 							       : NULL;
 }

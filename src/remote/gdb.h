@@ -12,6 +12,8 @@ struct remote_gdb {
 	unsigned rank;
 	const char *program; /* the file, for its symbols */
 	bool force;
+	double patience;  /* seconds; 0: the usual ones */
+	bool threads;     /* the rank has several */
 	const char *at;   /* for "monitor goto"; NULL: main, where the history begins */
 	bool at_crash;    /* `at` is just before the signal */
 	bool behind_init; /* the history begins where MPI_Init returned, not before main */
@@ -19,11 +21,11 @@ struct remote_gdb {
 };
 
 /*
- * Why can the rank not be gone through in both directions? Where a program of one thread is, its
- * registers and memory tell; among threads they do not tell enough. With MPI it has to run alone,
- * which replay_from_alone() makes possible. NULL: it can.
+ * Why can the rank not be gone through in both directions? With MPI it has to run alone, which
+ * replay_from_alone() makes possible, and threads of MPI's own cannot be told from the program's.
+ * NULL: it can.
  */
-const char *remote_unsuited(const struct trace_run *trace, unsigned rank);
+const char *remote_unsuited(const struct trace_run *trace);
 
 /*
  * For others who start gdb: what it is told first; and how it takes the target, "target remote …",

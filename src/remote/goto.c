@@ -39,11 +39,13 @@ enum remote_way remote_goto_run(struct remote_travel *t, const struct remote_poi
 				 .quiet = &all_signals};
 	struct remote_stop stop;
 
+	t->awake.pid = 0;
 	for (;;) {
 		how.cpu = t->no_copy ? 0 : APART;
 		remote_process_run(&t->live, &how, &stop);
 		t->steps = -1;
 		remote_travel_drain(t);
+		remote_travel_doubt(t);
 		switch (stop.kind) {
 		case REMOTE_TIRED:
 			remote_travel_keep(t);

@@ -52,6 +52,9 @@ static char *state(struct remote_server *s)
 static char *result(struct remote_server *s, enum remote_way way)
 {
 	s->end_told = s->begin_told = false;
+	/* The thread that was looked at may not be there. */
+	if (s->travel.live.turns)
+		s->travel.focus = s->general = s->travel.live.turn;
 	switch (way) {
 	case REMOTE_WAY_DONE:
 		return where(s);

@@ -15,18 +15,25 @@
 #define ESCAPED 0x20
 #define INTERRUPT 3
 
-static void write_all(struct remote_link *l, const char *bytes, size_t n)
+bool remote_packet_write(int fd, const char *bytes, size_t n)
 {
-	while (n && !l->closed) {
-		ssize_t done = write(l->out, bytes, n);
+	while (n) {
+		ssize_t done = write(fd, bytes, n);
+		struct pollfd p = {.fd = fd, .events = POLLOUT};
 
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done <= 0)
-			l->closed = true;
+		if (done < 0 && errno == EAGAIN)
+			poll(&p, 1, -1);
+		else if (done <= 0 && errno != EINTR)
+			return false;
 		bytes += done > 0 ? done : 0;
 		n -= done > 0 ? (size_t)done : 0;
 	}
+	return true;
+}
+
+static void write_all(struct remote_link *l, const char *bytes, size_t n)
+{
+	l->closed = l->closed || !remote_packet_write(l->out, bytes, n);
 }
 
 /* The next byte, or -1. */

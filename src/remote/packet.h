@@ -27,6 +27,9 @@ char *remote_packet_read(struct remote_link *l, size_t *n);
 /* Has a ctrl-C come, or has the other side gone? Does not wait. */
 bool remote_packet_interrupts(struct remote_link *l);
 
+/* All of it, whatever interrupts us, and however slow the reader is. False: nobody reads. */
+bool remote_packet_write(int fd, const char *bytes, size_t n);
+
 void remote_packet_send(struct remote_link *l, const char *bytes, size_t n);
 void remote_packet_say(struct remote_link *l, const char *text);
 /* What the console of the debugger is to show. */

@@ -65,6 +65,8 @@ struct remote_thread *remote_process_add(struct remote_process *p, int tid, unsi
 	p->thread[p->threads].number = number;
 	if (number > p->numbers)
 		p->numbers = number;
+	p->had = rp_widen(p->had, p->hads, p->hads + 1, sizeof(*p->had));
+	p->had[p->hads++] = (struct remote_number){tid, number};
 	return &p->thread[p->threads++];
 }
 
@@ -112,6 +114,20 @@ double remote_process_cpu(const struct remote_process *p)
 	if (clock_getcpuclockid(p->pid, &clock) == 0)
 		clock_gettime(clock, &ts);
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+char remote_process_state(int pid, int tid)
+{
+	char path[64], line[512], *at = NULL;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid);
+	file = fopen(path, "re");
+	if (file && fgets(line, sizeof(line), file))
+		at = strrchr(line, ')');
+	if (file)
+		fclose(file);
+	return at && at[1] ? at[2] : 'Z';
 }
 
 bool remote_process_wait(int tid, int *status, double seconds)
@@ -166,7 +182,8 @@ int remote_process_take(struct remote_process *p, pid_t pid)
 
 int remote_process_seize(struct remote_process *p, pid_t pid)
 {
-	long options = PTRACE_O_EXITKILL | PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC;
+	long options = PTRACE_O_EXITKILL | PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC |
+		       PTRACE_O_TRACESYSGOOD;
 
 	begin_ticks();
 	if (ptrace(PTRACE_SEIZE, pid, NULL, options) != 0 ||
@@ -180,8 +197,8 @@ void remote_process_kill(struct remote_process *p)
 {
 	int status, tid;
 
-	if (p->pid && !p->gone) {
-		kill(p->pid, SIGKILL);
+	/* Whoever waited for another one may have been told of its end. */
+	if (p->pid && !p->gone && kill(p->pid, SIGKILL) == 0) {
 		do
 			tid = waitpid(-1, &status, __WALL);
 		while (tid < 0 ? errno == EINTR : tid != p->pid || WIFSTOPPED(status));
@@ -189,6 +206,7 @@ void remote_process_kill(struct remote_process *p)
 	if (p->memory >= 0)
 		close(p->memory);
 	free(p->thread);
+	free(p->had);
 	*p = (struct remote_process){.memory = -1, .gone = true};
 }
 

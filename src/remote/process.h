@@ -38,6 +38,15 @@ struct remote_points {
 	struct remote_watch watch[REMOTE_WATCHES];
 };
 
+/* Why a thread does not run, where threads take turns (turns.c). */
+enum remote_wait {
+	REMOTE_READY,
+	REMOTE_ON_WORD, /* until the word is another one, or it is woken */
+	REMOTE_ASLEEP,
+	REMOTE_LEFT, /* the first one, which has ended before the others */
+	REMOTE_IDLE, /* MPI's own, of which a rank alone has no use */
+};
+
 struct remote_thread {
 	int tid;
 	unsigned number; /* the same in every copy of the process */
@@ -47,16 +56,47 @@ struct remote_thread {
 	int signal;       /* delivered when it goes on */
 	uint64_t control; /* of its debug registers, as they are */
 	uint64_t address[4];
+	uint64_t ran;          /* the last turn in which it did, 0: none */
+	enum remote_wait wait; /* it stands before the call in which it does */
+	uint64_t word;
+	uint32_t value, bits;
+	uint64_t since; /* counts those who wait */
+	int64_t until;  /* of the clock of the process, or -1 */
+	bool woken, late;
+	bool again; /* it makes that call once more */
+};
+
+/* What a thread is called, by the kernel and by us. */
+struct remote_number {
+	int tid;
+	unsigned number;
+};
+
+/* The session, in which the process has files of its own (files.h). */
+struct remote_home {
+	int fd;
+	char path[4096];
+	char own[16]; /* how the names of these begin */
 };
 
 struct remote_process {
 	int pid;
 	int memory; /* /proc/PID/mem */
+	const struct remote_home *home;
 	struct remote_thread *thread;
 	size_t threads;
-	unsigned numbers;             /* given so far */
+	unsigned numbers;          /* given so far */
+	struct remote_number *had; /* all threads that it or what it was copied from ever had */
+	size_t hads;
 	unsigned only;                /* number of the one thread that ever runs; 0: all do */
 	const struct remote_run *how; /* it runs; or NULL */
+	bool turns;                   /* one thread runs at a time, the others stand */
+	unsigned turn;                /* the number of that one */
+	uint64_t taken;               /* turns so far */
+	double turn_cpu;              /* seconds of processor time in this one, at the last stop */
+	int64_t clock;                /* nanoseconds in which nobody could do anything but sleep */
+	uint64_t waits;               /* counts who began to wait */
+	unsigned unsure;              /* how often it was time that let another one run */
 	bool gone;
 	int status; /* how it ended, as waitpid tells */
 };
@@ -70,6 +110,7 @@ enum remote_stop_kind {
 	REMOTE_GONE,
 	REMOTE_TOLD,  /* `wake` has said so */
 	REMOTE_TIRED, /* it has had the time that it was given */
+	REMOTE_TURN,  /* that turn begins */
 };
 
 struct remote_stop {
@@ -90,6 +131,7 @@ struct remote_run {
 	uint64_t mark; /* an address at which that thread stops, or 0 */
 	uint64_t word; /* else: four bytes; who writes them has told something */
 	double cpu;    /* seconds of processor time after which all stop, or 0 */
+	uint64_t turn; /* at the beginning of which all stop, or 0 */
 	/* While it runs, now and then: true stops it. */
 	bool (*wake)(void *context);
 	void *context;
@@ -111,6 +153,11 @@ void remote_process_kill(struct remote_process *p);
 bool remote_process_wait(int tid, int *status, double seconds);
 
 struct remote_thread *remote_process_thread(const struct remote_process *p, unsigned number);
+/* Does it never run again? */
+static inline bool remote_process_is_out(const struct remote_thread *t)
+{
+	return t->wait == REMOTE_LEFT || t->wait == REMOTE_IDLE;
+}
 struct remote_thread *remote_process_add(struct remote_process *p, int tid, unsigned number);
 
 /* How many bytes of them could be read or written. */

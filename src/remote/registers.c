@@ -264,7 +264,8 @@ void remote_registers_clean(struct user_regs_struct *regs)
 }
 
 /* Where the processor last was with floating point is not kept by all of them. */
-bool remote_registers_same_extended(const struct remote_thread *a, const struct remote_thread *b)
+bool remote_registers_same_extended(const struct remote_thread *a, const struct remote_thread *b,
+				    bool in_call)
 {
 	struct state x, y;
 
@@ -273,7 +274,7 @@ bool remote_registers_same_extended(const struct remote_thread *a, const struct 
 	for (size_t i = 0, n = count(); i < n; i++) {
 		const struct row *r = &rows[i];
 
-		if (r->where == EXTENDED && (r->at == 24 || r->at >= 32) &&
+		if (r->where == EXTENDED && (r->at == 24 || (r->at >= 32 && !in_call)) &&
 		    memcmp(place(&x, r), place(&y, r), r->stored) != 0)
 			return false;
 	}

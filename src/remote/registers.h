@@ -19,7 +19,9 @@ size_t remote_registers_find(unsigned number, size_t *at);
 
 /* Without what stepping and calls of the system leave there. */
 void remote_registers_clean(struct user_regs_struct *regs);
-/* Do two threads have the same in those of floating point and vectors? */
-bool remote_registers_same_extended(const struct remote_thread *a, const struct remote_thread *b);
+/* Do two threads have the same in those of floating point and vectors? In a call into a library
+   only its modes are the program's: nobody expects to find the others again. */
+bool remote_registers_same_extended(const struct remote_thread *a, const struct remote_thread *b,
+				    bool in_call);
 
 #endif

@@ -47,7 +47,8 @@ static void tell(struct remote_server *s, int signal, const char *why, unsigned 
 	n += (size_t)sprintf(s->stopped + n, "thread:%x;", number);
 	n += add_registers(s, number, s->stopped + n);
 	s->stopped[n] = 0;
-	s->general = s->travel.focus = number;
+	s->general = number;
+	remote_travel_look_at(&s->travel, number);
 	remote_packet_say(&s->link, s->stopped);
 }
 
@@ -70,7 +71,7 @@ static const char *watch_word(enum remote_watch_kind kind)
 }
 
 /* The last word of the rank. */
-static void tell_end(struct remote_server *s)
+static void tell_end(struct remote_server *s, unsigned number)
 {
 	struct replay_front *f = s->travel.front;
 
@@ -81,7 +82,7 @@ static void tell_end(struct remote_server *s)
 		replay_report_failure(f);
 	}
 	s->end_told = true;
-	tell(s, SIGTRAP, "replaylog:end;", s->travel.focus);
+	tell(s, SIGTRAP, "replaylog:end;", number);
 }
 
 void remote_resume_tell(struct remote_server *s, const struct remote_stop *stop)
@@ -94,7 +95,7 @@ void remote_resume_tell(struct remote_server *s, const struct remote_stop *stop)
 		return;
 	case REMOTE_TOLD:
 		if (!s->link.interrupted && remote_travel_at_end(&s->travel)) {
-			tell_end(s);
+			tell_end(s, stop->number);
 			return;
 		}
 		s->link.interrupted = false;
@@ -116,15 +117,10 @@ void remote_resume_tell(struct remote_server *s, const struct remote_stop *stop)
 	tell(s, SIGTRAP, why, stop->number);
 }
 
-/* The steps that were counted were those of another thread. */
 static void look_at(struct remote_travel *t, unsigned number)
 {
-	if (!remote_process_thread(&t->live, number) || number == t->focus)
-		return;
-	t->focus = number;
-	t->steps = -1;
-	for (size_t i = 0; i < t->stays; i++)
-		t->stay[i].steps = -1;
+	if (remote_process_thread(&t->live, number))
+		remote_travel_look_at(t, number);
 }
 
 /* At the recorded end there is only one way on: to die as it did. */
@@ -156,7 +152,7 @@ static void forward(struct remote_server *s, bool step, uint64_t first, uint64_t
 	struct remote_stop stop;
 
 	if (!is_released(s)) {
-		tell_end(s);
+		tell_end(s, s->travel.focus);
 		return;
 	}
 	do
@@ -171,6 +167,10 @@ static void backward(struct remote_server *s, bool step)
 	enum remote_way way;
 
 	s->end_told = false;
+	/* The one whose registers were asked for last. */
+	if (step && s->travel.live.turns)
+		look_at(&s->travel, s->general);
+	stop.number = s->travel.focus;
 	way = step ? remote_travel_step_back(&s->travel) : remote_travel_back(&s->travel, &stop);
 	switch (way) {
 	case REMOTE_WAY_DONE:

@@ -35,7 +35,7 @@ static double now(void)
 }
 
 /* A call that was interrupted is one that has not begun. */
-static void stand_before_call(const struct remote_thread *t)
+void remote_run_stand_before_call(const struct remote_thread *t)
 {
 	struct user_regs_struct regs;
 	long result;
@@ -75,8 +75,8 @@ static uint64_t control_of(const struct remote_points *points, uint64_t mark, ui
 	return control;
 }
 
-static void set_debug(struct remote_thread *t, const struct remote_points *points, uint64_t mark,
-		      uint64_t word)
+void remote_run_set_debug(struct remote_thread *t, const struct remote_points *points,
+			  uint64_t mark, uint64_t word)
 {
 	uint64_t control = control_of(points, mark, word);
 
@@ -118,7 +118,7 @@ static int debug_hit(const struct remote_thread *t)
 
 /* --- breakpoints */
 
-static bool has_break(const struct remote_points *points, uint64_t at)
+bool remote_run_has_break(const struct remote_points *points, uint64_t at)
 {
 	for (size_t i = 0; points && i < points->breaks; i++) {
 		if (points->at[i] == at)
@@ -129,7 +129,7 @@ static bool has_break(const struct remote_points *points, uint64_t at)
 
 static uint8_t saved[REMOTE_BREAKS];
 
-static void insert(const struct remote_process *p, const struct remote_points *points)
+void remote_run_insert(const struct remote_process *p, const struct remote_points *points)
 {
 	static const uint8_t trap = TRAP;
 
@@ -139,7 +139,7 @@ static void insert(const struct remote_process *p, const struct remote_points *p
 	}
 }
 
-static void remove_all(const struct remote_process *p, const struct remote_points *points)
+void remote_run_remove(const struct remote_process *p, const struct remote_points *points)
 {
 	for (size_t i = points ? points->breaks : 0; i > 0; i--)
 		remote_process_write(p, points->at[i - 1], &saved[i - 1], 1);
@@ -195,14 +195,14 @@ static bool take(struct remote_process *p, int tid, int status, bool stopping)
 		meet(p, tid, status);
 		t = remote_process_by_tid(p, tid);
 		if (p->how)
-			set_debug(t, p->how->points, 0, p->how->word);
+			remote_run_set_debug(t, p->how->points, 0, p->how->word);
 		if (!stopping)
 			let_go(t, false);
 		return false;
 	}
 	t->running = false;
 	if (is_event(status, PTRACE_EVENT_STOP)) {
-		stand_before_call(t);
+		remote_run_stand_before_call(t);
 		if (!stopping)
 			let_go(t, false);
 		return false;
@@ -219,9 +219,9 @@ static bool take(struct remote_process *p, int tid, int status, bool stopping)
 			t->control = 0;
 			memset(t->address, 0, sizeof(t->address));
 			if (p->how)
-				set_debug(t, p->how->points,
-					  t->number == p->how->number ? p->how->mark : 0,
-					  p->how->word);
+				remote_run_set_debug(t, p->how->points,
+						     t->number == p->how->number ? p->how->mark : 0,
+						     p->how->word);
 		}
 		let_go(t, false);
 		return false;
@@ -237,6 +237,27 @@ static bool is_our_trap(const struct remote_thread *t)
 	return ptrace(PTRACE_GETSIGINFO, t->tid, NULL, &info) != 0 || info.si_code > 0;
 }
 
+void remote_run_put_off(struct remote_thread *t, int status, const struct remote_points *points)
+{
+	struct user_regs_struct regs;
+
+	if (WSTOPSIG(status) == SIGTRAP && is_our_trap(t)) {
+		int hit = debug_hit(t);
+
+		/* It comes to the breakpoint again. */
+		if (hit < 0 && remote_process_registers(t, &regs) == 0 &&
+		    remote_run_has_break(points, regs.rip - 1)) {
+			regs.rip--;
+			remote_process_set_registers(t, &regs);
+		}
+		if (hit < 0 || hit >= REMOTE_WATCHES)
+			return;
+		ptrace(PTRACE_POKEUSER, t->tid, DR(6), 1ul << hit);
+	}
+	t->has_pending = true;
+	t->pending = status;
+}
+
 static void stop_all(struct remote_process *p, const struct remote_points *points)
 {
 	int status;
@@ -248,7 +269,6 @@ static void stop_all(struct remote_process *p, const struct remote_points *point
 	for (size_t i = 0; i < p->threads && !p->gone;) {
 		struct remote_thread *t = &p->thread[i];
 		int tid = t->tid;
-		struct user_regs_struct regs;
 
 		if (!t->running) {
 			i++;
@@ -263,21 +283,7 @@ static void stop_all(struct remote_process *p, const struct remote_points *point
 		t = remote_process_by_tid(p, tid);
 		if (!t)
 			continue;
-		if (WSTOPSIG(status) == SIGTRAP && is_our_trap(t)) {
-			int hit = debug_hit(t);
-
-			/* It comes to the breakpoint again. */
-			if (hit < 0 && remote_process_registers(t, &regs) == 0 &&
-			    has_break(points, regs.rip - 1)) {
-				regs.rip--;
-				remote_process_set_registers(t, &regs);
-			}
-			if (hit < 0 || hit >= REMOTE_WATCHES)
-				continue;
-			ptrace(PTRACE_POKEUSER, t->tid, DR(6), 1ul << hit);
-		}
-		t->has_pending = true;
-		t->pending = status;
+		remote_run_put_off(t, status, points);
 	}
 }
 
@@ -305,8 +311,8 @@ static bool is_wanted(const struct remote_process *p, const struct remote_points
 }
 
 /* What the stop of a thread is. False: nothing to tell, it may go on. */
-static bool explain(const struct remote_process *p, const struct remote_run *how,
-		    struct remote_thread *t, int status, struct remote_stop *stop)
+bool remote_run_explain(const struct remote_process *p, const struct remote_run *how,
+			struct remote_thread *t, int status, struct remote_stop *stop)
 {
 	struct user_regs_struct regs;
 	int hit;
@@ -330,7 +336,8 @@ static bool explain(const struct remote_process *p, const struct remote_run *how
 		return true;
 	}
 	if (how->points && how->points->breaks && remote_process_registers(t, &regs) == 0 &&
-	    has_break(how->points, regs.rip - 1) && !(how->step && t->number == how->number)) {
+	    remote_run_has_break(how->points, regs.rip - 1) &&
+	    !(how->step && t->number == how->number)) {
 		regs.rip--;
 		remote_process_set_registers(t, &regs);
 		stop->kind = REMOTE_BREAK;
@@ -349,7 +356,7 @@ static bool has_pending(struct remote_process *p, const struct remote_run *how,
 		if (!t->has_pending || (how->alone && t->number != how->number))
 			continue;
 		t->has_pending = false;
-		if (explain(p, how, t, t->pending, stop) && stop->kind != REMOTE_STEPPED)
+		if (remote_run_explain(p, how, t, t->pending, stop) && stop->kind != REMOTE_STEPPED)
 			return true;
 	}
 	return false;
@@ -363,7 +370,7 @@ static void let_all_go(struct remote_process *p, const struct remote_run *how, b
 
 		if (!it && (how->alone || !others || (p->only && t->number != p->only)))
 			continue;
-		set_debug(t, how->points, it ? how->mark : 0, how->word);
+		remote_run_set_debug(t, how->points, it ? how->mark : 0, how->word);
 		let_go(t, how->step && it);
 	}
 }
@@ -386,7 +393,7 @@ static void await(struct remote_process *p, const struct remote_run *how, struct
 				stop->kind = REMOTE_GONE;
 				return;
 			}
-			if (explain(p, how, remote_process_by_tid(p, tid), status, stop))
+			if (remote_run_explain(p, how, remote_process_by_tid(p, tid), status, stop))
 				return;
 			let_go(remote_process_by_tid(p, tid),
 			       how->step && remote_process_by_tid(p, tid)->number == how->number);
@@ -430,7 +437,7 @@ static bool leave_breaks(struct remote_process *p, const struct remote_run *how,
 		if (how->alone && t->number != how->number)
 			continue;
 		if (t->has_pending || remote_process_registers(t, &regs) != 0 ||
-		    !has_break(how->points, regs.rip))
+		    !remote_run_has_break(how->points, regs.rip))
 			continue;
 		memcpy(watched.watch, how->points->watch, sizeof(watched.watch));
 		over.points = &watched;
@@ -459,10 +466,14 @@ void remote_process_run(struct remote_process *p, const struct remote_run *how,
 	}
 	if (has_pending(p, how, stop))
 		return;
+	if (p->turns) {
+		remote_turns_run(p, how, stop);
+		return;
+	}
 	if (!how->step && how->points && how->points->breaks && !leave_breaks(p, how, stop))
 		return;
 	if (!how->step)
-		insert(p, how->points);
+		remote_run_insert(p, how->points);
 	if (how->step && t)
 		telling = remote_process_tells(p, t);
 	p->how = how;
@@ -472,7 +483,7 @@ void remote_process_run(struct remote_process *p, const struct remote_run *how,
 	if (!p->gone) {
 		stop_all(p, how->step ? NULL : how->points);
 		if (!how->step)
-			remove_all(p, how->points);
+			remote_run_remove(p, how->points);
 		t = remote_process_thread(p, how->number);
 		if (t && stop->kind != REMOTE_SIGNAL)
 			remote_process_hide_step(p, t, telling);

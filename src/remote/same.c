@@ -1,32 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Is it the same moment of the run? A replay is determined: if the thread has the same registers,
- * the program the same memory and files the same positions, and as much of the recording has been
+ * the program the same memory and the same files, and as much of the recording has been
  * taken, what follows is the same, too; so nothing else can be meant. All of that is compared, the
  * quickest first. What is left out is not the program's: our own library, and memory that it and
  * MPI have mapped. Two moments that differ only there cannot be told apart, nor need they be.
  *
- * Among several threads of the program only the stack is compared, since the others go on.
+ * Of several threads, which take turns (turns.c), all are compared, and whose turn it is.
  */
 #include <elf.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "remote/registers.h"
 #include "remote/travel.h"
 
 #define CHUNK 65536
 #define COME_MOST 4096
+#define RED_ZONE 128
+#define ODD 0x9e3779b97f4a7c15 /* for a digest */
+#define LIST_MOST 100000       /* a list that is longer is none */
 
 struct range {
 	uint64_t start, end;
+	bool stack;
+};
+
+/* The stack of a thread that is not the first: up to what libc keeps of the thread. */
+struct stack {
+	uint64_t sp, pointer;
 };
 
 struct maps {
 	FILE *file;
-	bool threads;
 	uint64_t sp;
+	const struct stack *stack;
+	size_t stacks;
 	uint64_t behind; /* the end of the data of a library: its other data begin there */
 	bool no_heap;    /* what libc has is not the program's, see far.c */
 };
@@ -36,6 +49,26 @@ static bool is_ours(const char *path)
 	return strstr(path, "/libreprise-") != NULL;
 }
 
+/*
+ * Nothing but stacks that we have made lies there, one in a mapping. What is below the stack
+ * pointer and its red zone is not kept, and libc's part is not the program's. A stack that the
+ * program has made lies among its data: all of that is compared. False: nobody has this one.
+ */
+static bool cut(const struct maps *m, struct range *r)
+{
+	for (size_t i = 0; i < m->stacks; i++) {
+		const struct stack *s = &m->stack[i];
+
+		if (s->pointer < r->start || s->pointer >= r->end)
+			continue;
+		r->end = s->pointer;
+		if (s->sp < r->end && s->sp > r->start + RED_ZONE)
+			r->start = s->sp - RED_ZONE;
+		return true;
+	}
+	return !m->stack;
+}
+
 /* What is the program's: its data and those of libraries, its heaps, mappings and stacks. */
 static bool next_range(struct maps *m, struct range *r)
 {
@@ -43,7 +76,7 @@ static bool next_range(struct maps *m, struct range *r)
 	int at = 0;
 
 	while (fgets(line, sizeof(line), m->file)) {
-		bool stack, library;
+		bool library;
 
 		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %*s %*s %*s %n", &r->start, &r->end,
 			   kind, &at) != 3)
@@ -54,75 +87,120 @@ static bool next_range(struct maps *m, struct range *r)
 		if (kind[1] != 'w' || kind[3] != 'p' ||
 		    (m->no_heap && strcmp(line + at, "[heap]\n") == 0))
 			continue;
-		/* Handlers of ours have stacks of their own. */
-		stack = m->sp >= r->start && m->sp < r->end &&
-			(r->end <= REPLAY_PROGRAM_END || strcmp(line + at, "[stack]\n") == 0);
-		/* Below the stack pointer and its red zone nothing is kept. */
-		if (stack && r->start < m->sp - 128)
-			r->start = m->sp - 128;
-		if (stack || (!m->threads && (r->end <= REPLAY_PROGRAM_END || library)))
+		r->stack = strcmp(line + at, "[stack]\n") == 0;
+		/* The first thread may be elsewhere: then nobody knows what is kept there. */
+		if (r->stack && m->sp < r->end && r->start + RED_ZONE < m->sp)
+			r->start = m->sp - RED_ZONE;
+		if (r->start >= REPLAY_STACKS && r->end <= REPLAY_STACKS_END) {
+			r->stack = true;
+			if (!cut(m, r))
+				continue;
+		}
+		if (r->stack || r->end <= REPLAY_PROGRAM_END || library)
 			return true;
 	}
 	return false;
 }
 
-static bool is_number(const struct remote_travel *t, const uint8_t *word)
+/* The process of the stay and the one that runs, and where they have different numbers. */
+struct pair {
+	const struct remote_process *there, *here;
+	uint64_t places; /* a digest of these; 0: nowhere */
+};
+
+/* Do the two words name the same thread, each in a process of its own? */
+static bool same_number(const struct pair *p, const uint8_t *x, const uint8_t *y)
 {
-	for (size_t i = 0; i < t->numbers; i++) {
-		if (memcmp(&t->number[i], word, sizeof(t->number[i])) == 0)
-			return true;
+	for (size_t i = 0; i < p->there->hads; i++) {
+		const struct remote_number *there = &p->there->had[i];
+
+		if (memcmp(&there->tid, x, sizeof(int)) != 0)
+			continue;
+		for (size_t j = 0; j < p->here->hads; j++) {
+			const struct remote_number *here = &p->here->had[j];
+
+			if (here->number == there->number &&
+			    memcmp(&here->tid, y, sizeof(int)) == 0)
+				return true;
+		}
 	}
 	return false;
 }
 
 /*
- * Each process has a number of its own, which the kernel leaves where a process has signalled
- * itself; a copy of it has that of the process in which that was.
+ * Each process has a number of its own, and so have its threads. The kernel leaves it where a
+ * process has signalled itself or made a thread, libc in mutexes, and either in registers and on
+ * stacks. What is there instead may as well be something else that the program counts: the places
+ * are noted, see find.c.
  */
-static bool same_but_for_number(const struct remote_travel *t, const uint8_t *x, const uint8_t *y,
-				size_t n)
+static bool same_but_for_number(struct pair *p, const uint8_t *x, const uint8_t *y, size_t n,
+				uint64_t from)
 {
+	if (memcmp(x, y, n) == 0)
+		return true;
 	for (size_t at = 0; at < n; at += sizeof(int)) {
 		size_t part = n - at < sizeof(int) ? n - at : sizeof(int);
 
-		if (memcmp(x + at, y + at, part) != 0 &&
-		    (part < sizeof(int) || !is_number(t, x + at) || !is_number(t, y + at)))
+		if (memcmp(x + at, y + at, part) == 0)
+			continue;
+		if (part < sizeof(int) || !same_number(p, x + at, y + at))
 			return false;
+		p->places = (p->places ^ (from + at)) * ODD | 1;
 	}
 	return true;
 }
 
-static bool same_bytes(const struct remote_travel *t, const struct remote_process *a,
-		       const struct remote_process *b, const struct range *r)
+static bool same_bytes(struct pair *p, const struct range *r)
 {
 	static uint8_t x[CHUNK], y[CHUNK];
 
 	for (uint64_t at = r->start; at < r->end; at += CHUNK) {
 		size_t n = r->end - at < CHUNK ? r->end - at : CHUNK;
-		size_t m = remote_process_read(a, at, x, n);
+		size_t m = remote_process_read(p->there, at, x, n);
 
-		if (remote_process_read(b, at, y, n) != m)
-			return false;
-		if (memcmp(x, y, m) != 0 && !same_but_for_number(t, x, y, m))
+		if (remote_process_read(p->here, at, y, n) != m ||
+		    !same_but_for_number(p, x, y, m, at))
 			return false;
 	}
 	return true;
 }
 
-static bool same_memory(const struct remote_travel *t, const struct remote_process *a,
-			const struct remote_process *b, bool threads, uint64_t sp)
+/* What the program shares with others, or with itself: the copy has only noted what was there. */
+static bool same_shared(struct pair *p, const struct remote_copy *copy)
 {
-	struct maps m = {.threads = threads,
-			 .sp = sp,
+	static uint8_t x[CHUNK];
+
+	for (size_t i = 0; i < copy->shareds; i++) {
+		const struct remote_shared *s = &copy->shared[i];
+
+		if (s->address >= REPLAY_PROGRAM_END)
+			continue;
+		for (size_t at = 0; at < s->bytes; at += CHUNK) {
+			size_t n = s->bytes - at < CHUNK ? s->bytes - at : CHUNK;
+
+			if (remote_process_read(p->here, s->address + at, x, n) != n ||
+			    !same_but_for_number(p, s->saved + at, x, n, s->address + at))
+				return false;
+		}
+	}
+	return true;
+}
+
+static bool same_memory(const struct remote_travel *t, struct pair *p, uint64_t sp,
+			const struct stack *stack, size_t stacks)
+{
+	struct maps m = {.sp = sp,
+			 .stack = stack,
+			 .stacks = stacks,
 			 .no_heap = t->across && !t->front->run->meta.system_heap};
 	char path[32];
 	struct range r;
 	bool same = true;
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", a->pid);
+	snprintf(path, sizeof(path), "/proc/%d/maps", p->there->pid);
 	m.file = fopen(path, "re");
 	while (m.file && same && next_range(&m, &r))
-		same = same_bytes(t, a, b, &r);
+		same = same_bytes(p, &r);
 	if (m.file)
 		fclose(m.file);
 	return m.file && same;
@@ -153,12 +231,11 @@ static uint64_t bytes_of_locals(const struct remote_process *p)
 	return bytes;
 }
 
-static bool same_locals(const struct remote_travel *t, const struct remote_process *a,
-			const struct remote_process *b, uint64_t pointer)
+static bool same_locals(struct pair *p, uint64_t pointer)
 {
-	uint64_t n = bytes_of_locals(a);
+	uint64_t n = bytes_of_locals(p->there);
 
-	return same_bytes(t, a, b, &(struct range){pointer - n, pointer});
+	return same_bytes(p, &(struct range){pointer - n, pointer, false});
 }
 
 /* A part of the slot, as it was there; 0 if that is not known. */
@@ -205,26 +282,132 @@ static bool same_distance(const struct remote_travel *t, const struct remote_sta
 	return !t->state || t->slot->events == remote_same_events(t, stay);
 }
 
-bool remote_stay_is_here(const struct remote_travel *t, const struct remote_stay *stay)
+/* The same of all threads. */
+static bool same_distances(const struct remote_travel *t, const struct remote_process *there)
 {
-	const struct remote_process *there = &stay->copy.process;
-	const struct remote_thread *a = remote_process_thread(&t->live, t->focus);
-	const struct remote_thread *b = remote_process_thread(there, t->focus);
-	bool threads = t->live.threads > 1 && !t->live.only;
+	const struct replay_threads *list = &t->slot->threads;
+	uint8_t x[COME_MOST], y[COME_MOST];
+	uint64_t at = 0;
+
+	if (list->first &&
+	    remote_process_read(&t->live, list->first, &at, sizeof(at)) != sizeof(at))
+		return false;
+	for (size_t n = 0; at && n < LIST_MOST; n++) {
+		for (unsigned i = 0; i < sizeof(list->come) / sizeof(list->come[0]); i++) {
+			size_t bytes =
+				list->come_bytes[i] < COME_MOST ? list->come_bytes[i] : COME_MOST;
+
+			if (remote_process_read(&t->live, at + list->come[i], x, bytes) != bytes ||
+			    remote_process_read(there, at + list->come[i], y, bytes) != bytes ||
+			    memcmp(x, y, bytes) != 0)
+				return false;
+		}
+		if (remote_process_read(&t->live, at + list->next, &at, sizeof(at)) != sizeof(at))
+			return false;
+	}
+	return true;
+}
+
+/* Does the thread run code of ours, which the program has called? */
+static bool is_in_ours(const struct remote_process *p, uint64_t pc)
+{
+	char path[32], line[4400];
+	uint64_t start, end;
+	bool found = false;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", p->pid);
+	file = fopen(path, "re");
+	while (file && !found && fgets(line, sizeof(line), file))
+		found = sscanf(line, "%" SCNx64 "-%" SCNx64, &start, &end) == 2 && pc >= start &&
+			pc < end && is_ours(line);
+	if (file)
+		fclose(file);
+	return found;
+}
+
+static bool is_at_call(const struct remote_process *p, uint64_t pc)
+{
+	uint8_t code[2];
+
+	return remote_process_read(p, pc, code, 2) == 2 && code[0] == 0x0f && code[1] == 0x05;
+}
+
+/* Of a thread: its registers, its own variables, and what it waits for. */
+static bool same_thread(struct pair *p, const struct remote_thread *a,
+			const struct remote_thread *b, struct user_regs_struct *regs)
+{
+	struct user_regs_struct y;
+
+	if (remote_process_registers(a, regs) != 0 || remote_process_registers(b, &y) != 0)
+		return false;
+	remote_registers_clean(regs);
+	remote_registers_clean(&y);
+	/* The instruction to come writes these; where it was taken back it has. */
+	if (p->here->turns && is_at_call(p->there, y.rip)) {
+		regs->rcx = y.rcx;
+		regs->r11 = y.r11;
+	}
+	/* No memory has the address of a register. */
+	return same_but_for_number(p, (const uint8_t *)&y, (const uint8_t *)regs, sizeof(y),
+				   a->number * sizeof(y)) &&
+	       a->wait == b->wait && a->woken == b->woken && a->late == b->late &&
+	       (remote_registers_same_extended(a, b, false) ||
+		(is_in_ours(p->there, regs->rip) && remote_registers_same_extended(a, b, true))) &&
+	       same_locals(p, regs->fs_base);
+}
+
+/* All but the one that is looked at, whose registers are the same. */
+static bool same_others(const struct remote_travel *t, struct pair *p, uint64_t sp)
+{
+	const struct remote_process *there = p->there;
+	size_t n = t->live.threads, stacks = 0;
+	struct stack *stack;
+	bool same = n == there->threads && t->live.taken == there->taken &&
+		    t->live.turn == there->turn && same_distances(t, there);
+
+	if (!same)
+		return false;
+	stack = rp_alloc(n + 1, sizeof(*stack));
+	for (size_t i = 0; i < n && same; i++) {
+		const struct remote_thread *a = &t->live.thread[i];
+		const struct remote_thread *b = remote_process_thread(there, a->number);
+		struct user_regs_struct regs;
+
+		if (b && remote_process_is_out(a) && a->wait == b->wait)
+			continue;
+		same = b && same_thread(p, a, b, &regs);
+		if (same && a->number == 1)
+			sp = regs.rsp;
+		else if (same)
+			stack[stacks++] = (struct stack){regs.rsp, regs.fs_base};
+	}
+	same = same && same_memory(t, p, sp, stack, stacks);
+	free(stack);
+	return same;
+}
+
+enum remote_same remote_stay_compare(struct remote_travel *t, const struct remote_stay *stay,
+				     uint64_t *places)
+{
+	struct pair p = {&stay->copy.process, &t->live, 0};
+	const struct remote_thread *a = remote_process_thread(p.here, t->focus);
+	const struct remote_thread *b = remote_process_thread(p.there, t->focus);
 	struct user_regs_struct x, y;
 
 	if (!a || !b || remote_process_registers(a, &x) != 0 ||
 	    remote_process_registers(b, &y) != 0)
-		return false;
+		return REMOTE_OTHER;
 	if (is_end(t, stay))
-		return t->slot->state == REPLAY_AT_END && x.rip == y.rip && same_distance(t, stay);
-	remote_registers_clean(&x);
-	remote_registers_clean(&y);
-	if (memcmp(&x, &y, sizeof(x)) != 0 &&
-	    !same_but_for_number(t, (uint8_t *)&x, (uint8_t *)&y, sizeof(x)))
-		return false;
-	return same_distance(t, stay) && remote_registers_same_extended(a, b) &&
-	       same_locals(t, there, &t->live, x.fs_base) &&
-	       same_memory(t, there, &t->live, threads, x.rsp) &&
-	       remote_copy_has_positions(&stay->copy, &t->live);
+		return t->slot->state == REPLAY_AT_END && x.rip == y.rip && same_distance(t, stay)
+			       ? REMOTE_SAME
+			       : REMOTE_OTHER;
+	if (x.rip != y.rip || !same_thread(&p, a, b, &x) || !same_distance(t, stay))
+		return REMOTE_OTHER;
+	if (p.here->turns ? !same_others(t, &p, x.rsp) : !same_memory(t, &p, x.rsp, NULL, 0))
+		return REMOTE_OTHER;
+	if (!same_shared(&p, &stay->copy) || !remote_copy_has_files(&stay->copy, p.here))
+		return REMOTE_OTHER;
+	*places = p.places;
+	return !p.places || p.places == stay->places ? REMOTE_SAME : REMOTE_ALIKE;
 }

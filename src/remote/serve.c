@@ -47,7 +47,7 @@ static void show(void *context, const char *bytes, size_t n)
 
 	if (!s->print)
 		remote_packet_show(&s->link, bytes, n);
-	else if (write(s->print, bytes, n) != (ssize_t)n)
+	else if (!remote_packet_write(s->print, bytes, n))
 		s->print = 0;
 }
 
@@ -315,6 +315,18 @@ static void list_threads(struct remote_server *s)
 	free(text);
 }
 
+/* What the recording calls it: 0.1 is the first thread that the main one has made. */
+static void name_thread(struct remote_server *s, unsigned number)
+{
+	char said[REPLAY_NAME_BYTES + 1], text[2 * sizeof(said) + 1];
+	const struct remote_thread *t = remote_process_thread(&s->travel.live, number);
+
+	if (!t || !remote_travel_name(&s->travel, t, said))
+		strcpy(said, "not the program's");
+	remote_packet_hex(text, said, strlen(said));
+	say(s, text);
+}
+
 static void pass_signals(struct remote_server *s, const char *p)
 {
 	s->travel.quiet = OURS;
@@ -357,6 +369,8 @@ static void query(struct remote_server *s, const char *p)
 		command(s, p + 6);
 	} else if (strcmp(p, "qfThreadInfo") == 0) {
 		list_threads(s);
+	} else if (strncmp(p, "qThreadExtraInfo,", 17) == 0) {
+		name_thread(s, (unsigned)strtoul(p + 17, NULL, 16));
 	} else if (strcmp(p, "qsThreadInfo") == 0) {
 		say(s, "l");
 	} else if (strcmp(p, "qC") == 0) {

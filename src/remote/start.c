@@ -5,11 +5,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "replay/alone.h"
+
+#define LIST_MOST 100000 /* a list that is longer is none */
 
 static const uint64_t all_signals = ~0ull;
 
@@ -79,6 +82,9 @@ int remote_start_process(struct remote_travel *t)
 		rp_say("cannot make a pipe: %s", strerror(errno));
 		return RP_EXIT_FAILURE;
 	}
+	/* What another process has made is not there yet. */
+	remote_files_put_back(&(struct remote_process){.home = &t->home},
+			      &(struct remote_files){0});
 	traced.gate = gate[0];
 	f->traced = &traced;
 	code = replay_start(f, &pid);
@@ -89,6 +95,9 @@ int remote_start_process(struct remote_travel *t)
 		rp_say("cannot trace the process: %s; see 'reprise doctor'", strerror(-rc));
 		code = RP_EXIT_FAILURE;
 	}
+	t->live.home = &t->home;
+	t->live.turns = t->slot->halt & REPLAY_HALT_TURNS && !f->alone;
+	t->live.turn = t->live.taken = 1;
 	if (!code && write(gate[1], "", 1) != 1)
 		errno = 0;
 	close(gate[1]);
@@ -97,21 +106,101 @@ int remote_start_process(struct remote_travel *t)
 	return code;
 }
 
+/* Where the hooks have a thread in their list, or 0. */
+static uint64_t find_listed(const struct remote_travel *t, int tid)
+{
+	const struct replay_threads *list = &t->slot->threads;
+	const struct remote_process *p = &t->live;
+	uint64_t at = 0;
+	int one;
+
+	if (!list->first || remote_process_read(p, list->first, &at, sizeof(at)) != sizeof(at))
+		return 0;
+	for (size_t n = 0; at && n < LIST_MOST; n++) {
+		if (remote_process_read(p, at + list->tid, &one, sizeof(one)) == sizeof(one) &&
+		    one == tid)
+			return at;
+		if (remote_process_read(p, at + list->next, &at, sizeof(at)) != sizeof(at))
+			return 0;
+	}
+	return 0;
+}
+
+bool remote_travel_name(const struct remote_travel *t, const struct remote_thread *thread,
+			char name[REPLAY_NAME_BYTES + 1])
+{
+	uint64_t at = find_listed(t, thread->tid);
+	size_t n = at ? remote_process_read(&t->live, at + t->slot->threads.name, name,
+					    REPLAY_NAME_BYTES)
+		      : 0;
+
+	name[n] = '\0';
+	return name[0] != '\0';
+}
+
+static bool is_listed(const struct remote_travel *t, int tid)
+{
+	return find_listed(t, tid) != 0;
+}
+
+/* What MPI's own threads would do is of no use to a rank alone, and depends on time. */
+static void take_turns(struct remote_travel *t)
+{
+	for (size_t i = 0; t->front->alone && i < t->live.threads; i++) {
+		struct remote_thread *one = &t->live.thread[i];
+
+		if (one->number != t->focus && !is_listed(t, one->tid))
+			one->wait = REMOTE_IDLE;
+	}
+	t->live.turns = true;
+}
+
+/* They run again, and need to find what the program has written for them. */
+static bool has_children(const struct remote_travel *t)
+{
+	const struct trace_run_rank *rank = &t->front->run->rank[t->one];
+
+	for (size_t i = 0; i < rank->unseens; i++) {
+		if (strcmp(rank->unseen[i].key, "children") == 0)
+			return true;
+	}
+	return false;
+}
+
 int remote_start_first(struct remote_travel *t)
 {
 	int code;
 
 	t->slot->halt = REPLAY_HALT_START | REPLAY_HALT_END;
+	if (!has_children(t))
+		t->slot->halt |= REPLAY_HALT_PRIVATE;
+	if (t->front->run->rank[t->one].threads != 1)
+		t->slot->halt |= REPLAY_HALT_TURNS;
 	code = remote_start_process(t);
 	if (!code)
 		code = come_to_program(t);
 	if (code)
 		return code;
-	/* What MPI's own threads would do is of no use to a rank alone, and depends on time. */
-	t->live.only = t->front->alone ? t->focus : 0;
+	if (t->slot->halt & REPLAY_HALT_TURNS)
+		take_turns(t);
+	else
+		t->live.only = t->front->alone ? t->focus : 0;
 	t->is_whole = true;
 	remote_travel_open(t);
 	return 0;
+}
+
+static void find_home(struct remote_travel *t)
+{
+	struct remote_home *home = &t->home;
+	char link[32];
+	ssize_t n;
+
+	home->fd = t->front->session_fd;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", home->fd);
+	n = readlink(link, home->path, sizeof(home->path) - 1);
+	home->path[n > 0 ? n : 0] = '\0';
+	snprintf(home->own, sizeof(home->own), "copy-%04u-", t->front->run->rank[t->one].rank);
 }
 
 int remote_start(struct remote_travel *t)
@@ -133,6 +222,7 @@ int remote_start(struct remote_travel *t)
 		rp_say("cannot make a pipe: %s", strerror(errno));
 		return RP_EXIT_FAILURE;
 	}
+	find_home(t);
 	t->output = output[0];
 	t->output_to = output[1];
 	return remote_start_first(t);

@@ -12,22 +12,38 @@
 #define MOST 40    /* and no more than these */
 #define SPARSE 0.7 /* how far apart two may be, as a part of how long ago that was */
 
+static void name_words(const struct remote_travel *t, char name[24], char before[24])
+{
+	unsigned rank = t->front->run->rank[t->one].rank;
+
+	snprintf(name, 24, "end-%04u", rank);
+	snprintf(before, 24, "word-%04u", rank);
+}
+
 void remote_stay_forget_word(struct remote_travel *t)
 {
 	struct replay_front *f = t->front;
 	struct replay_word *w = &f->word[t->one];
 	char name[24], before[24];
 
+	name_words(t, name, before);
+
 	/*
 	 * The word lies under another name before it is said (hook/session/session.c). A copy may
 	 * stand between the two, and finds it there.
 	 */
-	snprintf(name, sizeof(name), "end-%04u", f->run->rank[t->one].rank);
-	snprintf(before, sizeof(before), "word-%04u", f->run->rank[t->one].rank);
 	(void)!linkat(f->session_fd, name, f->session_fd, before, 0);
 	unlinkat(f->session_fd, name, 0);
 	f->words -= w->why != NULL;
 	*w = (struct replay_word){0};
+}
+
+void remote_stay_recall_word(struct remote_travel *t)
+{
+	char name[24], before[24];
+
+	name_words(t, name, before);
+	(void)!linkat(t->front->session_fd, before, t->front->session_fd, name, 0);
 }
 
 int remote_stay_push(struct remote_travel *t)
@@ -92,12 +108,6 @@ int remote_stay_take_up(struct remote_travel *t, size_t at)
 	return remote_stay_go_to(t, &t->stay[at]);
 }
 
-void remote_stay_note_number(struct remote_travel *t)
-{
-	t->number = rp_widen(t->number, t->numbers, t->numbers + 1, sizeof(*t->number));
-	t->number[t->numbers++] = t->live.pid;
-}
-
 int remote_stay_go_to(struct remote_travel *t, const struct remote_stay *stay)
 {
 	struct remote_process process;
@@ -109,7 +119,6 @@ int remote_stay_go_to(struct remote_travel *t, const struct remote_stay *stay)
 	remote_travel_drain(t);
 	remote_stay_forget_word(t);
 	t->live = process;
-	remote_stay_note_number(t);
 	t->slot->pid = process.pid;
 	t->printed = stay->printed;
 	t->base = remote_process_cpu(&t->live);

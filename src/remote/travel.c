@@ -38,6 +38,11 @@ void remote_travel_drain(struct remote_travel *t)
 bool remote_travel_at_end(struct remote_travel *t)
 {
 	replay_session_read(t->front);
+	/* One that was taken back to where it had said its word has yet to be heard again. */
+	if (!t->front->word[t->one].why && t->slot && t->slot->state == REPLAY_AT_END) {
+		remote_stay_recall_word(t);
+		replay_session_read(t->front);
+	}
 	return t->front->word[t->one].why != NULL;
 }
 
@@ -56,7 +61,6 @@ void remote_travel_open(struct remote_travel *t)
 
 	t->state = slot ? slot + offsetof(struct replay_slot, state) : 0;
 	t->base = remote_process_cpu(&t->live);
-	remote_stay_note_number(t);
 	remote_travel_keep(t);
 }
 
@@ -68,11 +72,25 @@ void remote_travel_close(struct remote_travel *t)
 		remote_copy_drop(&t->before.copy);
 	remote_process_kill(&t->live);
 	free(t->stay);
-	free(t->number);
 	if (t->output >= 0) {
 		close(t->output);
 		close(t->output_to);
 	}
+}
+
+void remote_travel_doubt(struct remote_travel *t)
+{
+	if (!t->live.unsure)
+		return;
+	rp_say("threads waited for something that nobody but time decides: there is no way back "
+	       "beyond this");
+	while (t->stays)
+		remote_stay_forget(t);
+	t->live.unsure = 0;
+	t->base = remote_process_cpu(&t->live);
+	t->steps = -1;
+	t->part++;
+	remote_travel_keep(t);
 }
 
 void remote_travel_run(struct remote_travel *t, bool step, unsigned number,
@@ -94,10 +112,21 @@ void remote_travel_run(struct remote_travel *t, bool step, unsigned number,
 				? t->steps + 1
 				: -1;
 		remote_travel_drain(t);
+		remote_travel_doubt(t);
 		if (stop->kind != REMOTE_TIRED)
 			return;
 		remote_travel_keep(t);
 	}
+}
+
+void remote_travel_look_at(struct remote_travel *t, unsigned number)
+{
+	if (number == t->focus)
+		return;
+	t->focus = number;
+	t->steps = -1;
+	for (size_t i = 0; i < t->stays; i++)
+		t->stay[i].steps = -1;
 }
 
 /* Steps forward, so often, without a word. */
@@ -116,8 +145,9 @@ static enum remote_way steps_on(struct remote_travel *t, int64_t n)
 		while (stop.kind == REMOTE_SIGNAL);
 		if (stop.kind == REMOTE_TOLD)
 			return REMOTE_WAY_STOPPED;
-		if (stop.kind == REMOTE_GONE) {
-			rp_say("the process ended on the way back");
+		if (stop.kind == REMOTE_GONE || t->live.unsure) {
+			rp_say(t->live.unsure ? "the way back was not found: threads waited"
+					      : "the process ended on the way back");
 			return REMOTE_WAY_LOST;
 		}
 		t->steps++;
@@ -142,6 +172,7 @@ static enum remote_way begin_search(struct remote_travel *t)
 	int rc = t->no_copy ? t->no_copy : remote_stay_push(t);
 
 	t->silent = true;
+	t->awake.pid = 0;
 	if (!rc)
 		return REMOTE_WAY_DONE;
 	rp_say("there is no way back: the process cannot be copied: %s", strerror(-rc));
@@ -153,9 +184,14 @@ static enum remote_way one_before(struct remote_travel *t)
 {
 	enum remote_way way = REMOTE_WAY_DONE;
 	int64_t steps;
+	bool behind;
 
 	for (;;) {
 		way = t->stays == 1 ? remote_far_earlier(t) : REMOTE_WAY_DONE;
+		if (way == REMOTE_WAY_DONE)
+			way = remote_find_turn(t, &behind);
+		if (way == REMOTE_WAY_DONE && behind)
+			return stay_there(t, REMOTE_WAY_DONE);
 		if (way == REMOTE_WAY_DONE)
 			way = remote_find_steps(t);
 		if (way != REMOTE_WAY_DONE)
@@ -211,6 +247,7 @@ static enum remote_way last_before(struct remote_travel *t, const struct remote_
 				   int signal, struct remote_stop *stop)
 {
 	enum remote_way way;
+	unsigned number;
 	uint64_t hits;
 	bool here;
 
@@ -231,9 +268,11 @@ static enum remote_way last_before(struct remote_travel *t, const struct remote_
 		/* Two stays may be the same moment. */
 		here = t->stay[t->stays - 1].steps == 0;
 		remote_stay_forget(t);
-		if (!here && remote_find_break(t, points)) {
-			*stop = (struct remote_stop){.kind = REMOTE_BREAK, .number = t->focus};
-			return stay_there(t, REMOTE_WAY_DONE);
+		if (!here && remote_find_break(t, points, &number)) {
+			*stop = (struct remote_stop){.kind = REMOTE_BREAK, .number = number};
+			way = stay_there(t, REMOTE_WAY_DONE);
+			remote_travel_look_at(t, number);
+			return way;
 		}
 	}
 	way = remote_find_pass(t, points, signal, hits, &hits, stop);
@@ -241,7 +280,7 @@ static enum remote_way last_before(struct remote_travel *t, const struct remote_
 		return stay_there(t, way);
 	remote_stay_forget(t);
 	t->steps = -1;
-	t->focus = stop->number;
+	remote_travel_look_at(t, stop->number);
 	return REMOTE_WAY_DONE;
 }
 

@@ -21,6 +21,7 @@ struct remote_stay {
 	double since;     /* seconds of processor time */
 	int64_t steps;    /* instructions of the thread, -1: not known */
 	uint64_t printed; /* bytes by then */
+	uint64_t places;  /* a digest of where it has numbers of its threads, if that is known */
 };
 
 struct remote_travel {
@@ -28,6 +29,7 @@ struct remote_travel {
 	size_t one; /* the rank, among those of the run */
 	struct replay_slot *slot;
 	struct remote_process live;
+	struct remote_home home;
 	uint64_t state; /* where the rank says that it is at its end, in its memory; or 0 */
 	struct remote_points points;
 	uint64_t quiet; /* bits of signals that nobody wants to hear of */
@@ -35,8 +37,6 @@ struct remote_travel {
 
 	struct remote_stay *stay;
 	size_t stays, room;
-	int *number; /* of all processes that were `live` */
-	size_t numbers;
 	double base;   /* processor time of the process when it was at the last stay */
 	int64_t steps; /* instructions since then, -1: not known */
 	int no_copy;   /* -errno: why there are none */
@@ -55,6 +55,11 @@ struct remote_travel {
 	uint64_t printed; /* bytes by now */
 	uint64_t shown;   /* the most that was shown of it */
 	bool silent;      /* it is only to be found again */
+	struct {
+		int pid;
+		double cpu, at;
+		bool not_any_more;
+	} awake; /* the last time that it was seen to do anything, on a way back */
 
 	/* What the debugger has to say meanwhile: true stops the process. */
 	bool (*wake)(void *context);
@@ -69,6 +74,12 @@ enum remote_way {
 	REMOTE_WAY_LOST,    /* the way back was not found; said */
 };
 
+enum remote_same {
+	REMOTE_OTHER,
+	REMOTE_SAME,
+	REMOTE_ALIKE, /* but for words that may be numbers of threads, or else what is counted */
+};
+
 /* The process stands where its history begins. */
 void remote_travel_open(struct remote_travel *t);
 /* A while has passed: keeps a copy, if that can be. */
@@ -78,6 +89,9 @@ void remote_travel_close(struct remote_travel *t);
 /* Forward: one instruction of a thread, or on. */
 void remote_travel_run(struct remote_travel *t, bool step, unsigned number,
 		       struct remote_stop *stop);
+
+/* The thread that is looked at is that one. Steps that were counted were those of another one. */
+void remote_travel_look_at(struct remote_travel *t, unsigned number);
 
 /* Backward: one instruction of the thread that is looked at, or to the last breakpoint. */
 enum remote_way remote_travel_step_back(struct remote_travel *t);
@@ -110,8 +124,16 @@ enum remote_way remote_far_earlier(struct remote_travel *t);
 /* Seconds of processor time since its history began, more or less. */
 double remote_travel_age(const struct remote_travel *t);
 
+/* What the recording calls the thread. False: it is not one of the program's. */
+bool remote_travel_name(const struct remote_travel *t, const struct remote_thread *thread,
+			char name[REPLAY_NAME_BYTES + 1]);
+
 /* Has the rank come to its last word? */
 bool remote_travel_at_end(struct remote_travel *t);
+
+/* If it was time that let another thread run, what is known of the way is not sure: the history
+   begins here, which is said. */
+void remote_travel_doubt(struct remote_travel *t);
 
 /* Passes on what the program has printed. */
 void remote_travel_drain(struct remote_travel *t);
@@ -126,27 +148,33 @@ void remote_stay_forget(struct remote_travel *t);
 int remote_stay_take_up(struct remote_travel *t, size_t at) __attribute__((warn_unused_result));
 int remote_stay_go_to(struct remote_travel *t, const struct remote_stay *stay)
 	__attribute__((warn_unused_result));
-/* The process is a new one. */
-void remote_stay_note_number(struct remote_travel *t);
 /* The rank has not said its last word. */
 void remote_stay_forget_word(struct remote_travel *t);
+/* It stands where it has said its word: that is there. */
+void remote_stay_recall_word(struct remote_travel *t);
 /* Keeps fewer of the older ones. */
 void remote_stay_thin(struct remote_travel *t);
 /* same.c: does the process stand where that copy does? */
-bool remote_stay_is_here(const struct remote_travel *t, const struct remote_stay *stay);
+enum remote_same remote_stay_compare(struct remote_travel *t, const struct remote_stay *stay,
+				     uint64_t *places);
 /* Of the slot, as it was there. */
 uint64_t remote_same_events(const struct remote_travel *t, const struct remote_stay *stay);
 
 /* find.c: brings the stay before the last one near to that; and makes their distance known. */
 enum remote_way remote_find_near(struct remote_travel *t);
 enum remote_way remote_find_steps(struct remote_travel *t);
+/* Of threads that take turns: if the one that is looked at has done nothing since another one ran,
+   the last stay becomes the last that it did before: *behind, before the call in which it gave way,
+   or else where it has yet to make it. */
+enum remote_way remote_find_turn(struct remote_travel *t, bool *behind);
 /* For struct remote_run, and what it means that it was told to stop. */
 bool remote_find_wakes(void *context);
 enum remote_way remote_find_told(struct remote_travel *t);
 /* walk.c: the same, within so many steps. */
 enum remote_way remote_walk(struct remote_travel *t, int64_t most);
-/* Is there a breakpoint where the last stay is? */
-bool remote_find_break(const struct remote_travel *t, const struct remote_points *points);
+/* Is there a breakpoint where the last stay is? *number: of the thread that is there. */
+bool remote_find_break(const struct remote_travel *t, const struct remote_points *points,
+		       unsigned *number);
 /* Runs the process on until it is where the last stay is, with breakpoints or without; *hits: how
    often it came to one, or to the signal `signal`, and *last the last of them. At most `most`
    hits, if that is not 0. */

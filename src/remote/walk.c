@@ -34,8 +34,10 @@ static int look(struct walk *w)
 
 static bool is_there(const struct walk *w)
 {
+	uint64_t places;
+
 	return w->here.rip == w->there.rip && w->here.rsp == w->there.rsp &&
-	       remote_stay_is_here(w->travel, w->goal);
+	       remote_stay_compare(w->travel, w->goal, &places) == REMOTE_SAME;
 }
 
 /* Has the step from there made a call, and may the goal be inside? */
@@ -101,7 +103,7 @@ static enum remote_way walk(struct walk *w, int64_t most, bool to_goal)
 		return REMOTE_WAY_LOST;
 	while (way == REMOTE_WAY_DONE && w->steps < most && !(to_goal && is_there(w)))
 		way = step(w);
-	if (way == REMOTE_WAY_DONE && to_goal && !is_there(w))
+	if (way == REMOTE_WAY_DONE && ((to_goal && !is_there(w)) || t->live.unsure))
 		way = REMOTE_WAY_LOST;
 	return way;
 }

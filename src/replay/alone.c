@@ -48,6 +48,7 @@ int replay_alone_prepare(struct replay_front *f)
 		else
 			leave_out(f, i);
 	}
+	f->unserved = code;
 	return code;
 }
 
@@ -117,12 +118,13 @@ static int await_all(const struct replay_front *f, pid_t pids[])
 static int start_all(const struct replay_front *f)
 {
 	pid_t *pids = rp_alloc(f->ranks, sizeof(*pids)), self = getpid();
-	int code;
+	int code, error = 0;
 
-	for (size_t i = 0; i < f->ranks; i++) {
+	for (size_t i = 0; i < f->ranks && !error; i++) {
 		if (!replay_alone_is_in(f, i))
 			continue;
 		pids[i] = fork();
+		error = pids[i] < 0 ? errno : 0;
 		if (pids[i] == 0) {
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
 			if (getppid() != self)
@@ -130,7 +132,15 @@ static int start_all(const struct replay_front *f)
 			_exit(replay_become(f, i));
 		}
 	}
-	code = await_all(f, pids);
+	if (error) {
+		rp_say("cannot start a process: %s", strerror(error));
+		end_all(pids, f->ranks);
+		while (waitpid(-1, NULL, 0) > 0)
+			;
+		code = RP_EXIT_FAILURE;
+	} else {
+		code = await_all(f, pids);
+	}
 	free(pids);
 	return code;
 }

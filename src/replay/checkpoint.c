@@ -6,16 +6,19 @@
  */
 #include "replay/checkpoint.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "replay/clocks.h"
+#include "replay/evaluate.h"
 #include "replay/from.h"
 #include "replay/images.h"
 #include "replay/live.h"
@@ -81,8 +84,10 @@ static int prepare(const struct replay_front *f)
 
 	reserve_room(f);
 	if (!rc)
-		rc = replay_pass_directories(f, "ckpt");
-	return rc ? rc : replay_pass_directories(f, "log");
+		rc = replay_pass_directories(f, "ckpt", f->group);
+	if (!rc)
+		rc = replay_pass_directories(f, "log", f->group);
+	return rc || !f->evaluates ? rc : replay_evaluate_ask(f);
 }
 
 static int keep(const struct replay_front *f, uint64_t started)
@@ -107,7 +112,22 @@ static int keep(const struct replay_front *f, uint64_t started)
 	if (!rc)
 		rc = replay_pass_publish(f, "ckpt");
 	free(text);
-	return rc ? replay_pass_cannot(f, rc) : 0;
+	if (rc)
+		return replay_pass_cannot(f, rc);
+	return f->evaluates ? replay_evaluate_keep(f, started) : 0;
+}
+
+static bool no_room; /* for the logs of the last pass */
+
+static int left(const struct replay_front *f, int code)
+{
+	for (size_t i = 0; i < f->ranks; i++) {
+		const char *text = f->word[i].text;
+
+		no_room = no_room || (text && (strstr(text, strerror(ENOSPC)) ||
+					       strstr(text, strerror(EDQUOT))));
+	}
+	return code;
 }
 
 static const struct replay_pass pass = {
@@ -117,7 +137,23 @@ static const struct replay_pass pass = {
 	.exact = true,
 	.prepare = prepare,
 	.keep = keep,
+	.left = left,
 };
+
+/* Events may have taken the room that logs need: then it is done without them. */
+static int make_logs(const struct replay_front *f)
+{
+	struct replay_front with = *f, without = *f;
+	int code;
+
+	no_room = false;
+	code = replay_pass_run(&with, &pass);
+	if (code != RP_EXIT_FAILURE || !f->evaluates || !no_room)
+		return code;
+	rp_say("once more, without evaluating it on the way: that takes less room");
+	without.evaluates = false;
+	return replay_pass_run(&without, &pass);
+}
 
 /* Images and logs are there already: without the evaluation they are of less use, not of none. */
 static int find_points(const struct trace_run *run)
@@ -136,26 +172,54 @@ static int find_points(const struct trace_run *run)
 	return 0;
 }
 
-/* What is there is of use: it is what is wanted, or can become that. */
-static bool is_of_use(const struct replay_checkpoints *known, unsigned log)
+static bool is_of_group(const struct replay_front *f)
 {
+	bool *logged = rp_alloc(f->ranks, sizeof(*logged)), same = true;
+
+	replay_ranks_logged(f->run, logged);
+	for (size_t i = 0; i < f->ranks; i++)
+		same = same && logged[i] == (!f->group || f->group[i]);
+	free(logged);
+	return same;
+}
+
+/* What is there is of use: it is what is wanted, or can become that. */
+static bool is_of_use(const struct replay_front *f, const struct replay_checkpoints *known,
+		      unsigned log)
+{
+	if (!is_of_group(f))
+		return false;
 	if (known->pruned)
 		return known->middle && log != REPLAY_LOG_ALL;
 	return !known->middle || log != REPLAY_LOG_MRT;
+}
+
+static bool is_pruned(const struct replay_front *f, const struct replay_checkpoint *how)
+{
+	return how->log == REPLAY_LOG_MRT || (f->group && how->log != REPLAY_LOG_ALL);
+}
+
+/* Whoever wants clocks, or the rules, would replay it once more. */
+static bool is_evaluated_too(const struct replay_front *f, const struct replay_checkpoint *how)
+{
+	struct replay_evaluation known;
+
+	return f->ranks > 1 && replay_from_is_mpi(f->run) && (how->points || is_pruned(f, how)) &&
+	       !replay_evaluation_read(f->run, &known);
 }
 
 static int take_images(struct replay_front *f, const struct replay_checkpoint *how)
 {
 	int code = 0;
 
-	if (how->log == REPLAY_LOG_MRT)
-		code = replay_prune_open(f->run, f->every, &f->prune);
+	if (is_pruned(f, how))
+		code = replay_prune_open(f, &f->prune);
 	if (code && code < 128) { /* the user has not ended it */
 		rp_say("all that ranks receive stays in the log, as with --log=all");
 		code = 0;
 	}
 	if (!code)
-		code = replay_images_take(f, how->ranks);
+		code = replay_images_take(f);
 	if (f->prune)
 		replay_prune_close(f->prune);
 	f->prune = NULL;
@@ -166,10 +230,6 @@ static int check_log(const struct trace_run *run, const struct replay_checkpoint
 {
 	if (how->log != REPLAY_LOG_MRT)
 		return 0;
-	if (how->ranks) {
-		rp_say("--log=mrt is for restarts of all ranks: it does not go with --ranks");
-		return RP_EXIT_BAD_INPUT;
-	}
 	if (replay_from_is_mpi(run))
 		return 0;
 	rp_say("%s is a run without MPI: there are no messages to log", run->dir.show);
@@ -181,6 +241,7 @@ int replay_checkpoint(const char *trace, const struct replay_checkpoint *how)
 	struct replay_front f = {.force = how->force, .or_force = ", or use --force"};
 	struct replay_checkpoints known = {0};
 	bool started = false; /* the first half is there */
+	bool *group = NULL;
 	struct trace_run run;
 	int code = trace_run_open(&run, trace);
 
@@ -193,27 +254,28 @@ int replay_checkpoint(const char *trace, const struct replay_checkpoint *how)
 	f.keep = how->keep;
 	f.patience = how->patience > 0 ? how->patience : PATIENCE;
 	if (how->ranks) {
-		bool *chosen = rp_alloc(run.ranks, sizeof(*chosen));
-
-		code = replay_ranks_read(&run, how->ranks, chosen);
-		free(chosen);
+		group = rp_alloc(run.ranks, sizeof(*group));
+		code = replay_ranks_read(&run, how->ranks, group);
+		f.group = replay_from_is_mpi(&run) ? group : NULL;
 	}
 	if (!code)
 		code = check_log(&run, how);
 	if (!code && !how->again && replay_checkpoints_read(&run, &known))
-		started = is_of_use(&known, how->log);
+		started = is_of_use(&f, &known, how->log);
 	if (!started)
 		known = (struct replay_checkpoints){0};
 	if (!code && !known.middle)
 		code = replay_check(&f);
+	f.evaluates = !started && is_evaluated_too(&f, how);
 	if (!code && !started)
-		code = replay_pass_run(&f, &pass);
+		code = make_logs(&f);
 	if (!code && !known.middle && !how->only_logs)
 		code = take_images(&f, how);
 	if (!code && how->points && run.ranks > 1)
 		code = find_points(&run);
 	if (!code && how->done)
 		how->done(&run);
+	free(group);
 	trace_run_close(&run);
 	return code;
 }

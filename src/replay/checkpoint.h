@@ -27,10 +27,11 @@ struct replay_checkpoint {
 	double patience;   /* seconds; 0 for the usual */
 	uint64_t budget;   /* bytes for images; 0: any */
 	unsigned keep;     /* how many of the last images; 0: all */
-	const char *ranks; /* with MPI: which have images in the middle, "0-3,7"; NULL: all */
+	const char *ranks; /* with MPI: which have logs and images, "0-3,7"; NULL: all */
 	bool points;       /* also what it takes to find the causal cut of a point at once */
 	bool only_logs;    /* with MPI: none has */
-	unsigned log;      /* enum replay_checkpoint_log, or any other number: as it is */
+	unsigned log;      /* enum replay_checkpoint_log, or any other number: as it is; of some
+			      ranks what cannot be sent again */
 	void (*done)(const struct trace_run *run); /* the trace has checkpoints now; or NULL */
 };
 

@@ -15,6 +15,7 @@
 #include "trace/events.h"
 
 #define PATIENCE 30.0
+#define WHOLE "whole" /* a rank that is not evaluated to its end removes it */
 
 bool replay_evaluation_read(const struct trace_run *run, struct replay_evaluation *evaluation)
 {
@@ -28,14 +29,15 @@ bool replay_evaluation_read(const struct trace_run *run, struct replay_evaluatio
 	return found && check == replay_pass_check(run);
 }
 
-/* S/evaluate tells the ranks. */
-static int prepare(const struct replay_front *f)
+int replay_evaluate_ask(const struct replay_front *f)
 {
 	char *text = rp_format("%" PRIu64 "\n", replay_pass_now(CLOCK_REALTIME));
 	int rc = replay_pass_write(f->session_fd, "evaluate", text);
 
+	if (!rc)
+		rc = replay_pass_write(f->session_fd, WHOLE, "");
 	free(text);
-	return rc ? rc : replay_pass_directories(f, "graph");
+	return rc ? rc : replay_pass_directories(f, "graph", NULL);
 }
 
 static int count_stream(int rankfd, const char *name, uint64_t *events)
@@ -78,14 +80,11 @@ static int finish_streams(const struct replay_front *f, uint64_t *events)
 	return code;
 }
 
-static int keep(const struct replay_front *f, uint64_t started)
+static int publish(const struct replay_front *f, uint64_t started, uint64_t events)
 {
-	uint64_t events;
 	char *text;
-	int rc, code = finish_streams(f, &events);
+	int rc;
 
-	if (code)
-		return code;
 	text = rp_format("evaluation 3 check %" PRIx64 " events %" PRIu64 " seconds %.3f\n",
 			 replay_pass_check(f->run), events,
 			 (double)(replay_pass_now(CLOCK_MONOTONIC) - started) / 1e9);
@@ -96,11 +95,28 @@ static int keep(const struct replay_front *f, uint64_t started)
 	return rc ? replay_pass_cannot(f, rc) : 0;
 }
 
+static int keep(const struct replay_front *f, uint64_t started)
+{
+	uint64_t events;
+	int code = finish_streams(f, &events);
+
+	return code ? code : publish(f, started, events);
+}
+
+int replay_evaluate_keep(const struct replay_front *f, uint64_t started)
+{
+	if (faccessat(f->session_fd, WHOLE, F_OK, 0) == 0)
+		return keep(f, started);
+	rp_say("this run could not be evaluated on the way: not all events could be written, or it "
+	       "uses MPI by sessions");
+	return 0;
+}
+
 static const struct replay_pass pass = {
 	.verb = "evaluate",
 	.doing = "evaluating",
 	.noun = "evaluation",
-	.prepare = prepare,
+	.prepare = replay_evaluate_ask,
 	.keep = keep,
 };
 

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "replay/front.h"
 #include "trace/run.h"
 
 struct replay_evaluate {
@@ -33,5 +34,13 @@ struct replay_evaluation {
 
 /* True if the trace is evaluated, and what is known of it. */
 bool replay_evaluation_read(const struct trace_run *run, struct replay_evaluation *evaluation);
+
+/*
+ * By a pass that makes something else as well: its prepare (S/evaluate tells the ranks), and its
+ * keep, which leaves the trace without an evaluation if a rank could not be evaluated.
+ */
+int replay_evaluate_ask(const struct replay_front *f) __attribute__((warn_unused_result));
+int replay_evaluate_keep(const struct replay_front *f, uint64_t started)
+	__attribute__((warn_unused_result));
 
 #endif

@@ -219,12 +219,17 @@ bool replay_from_is_mpi(const struct trace_run *run)
 }
 
 /* What is wanted is all the same had, only later. */
+static void go_to_start(struct replay_front *f)
+{
+	free(f->image);
+	f->image = NULL;
+	f->alone = f->live = false;
+}
+
 static int begin_at_start(struct replay_front *f, const char *position, const char *why)
 {
 	rp_say("there is no image before %s%s: the replay begins at the start", position, why);
-	free(f->image);
-	f->image = NULL;
-	f->alone = false;
+	go_to_start(f);
 	return 0;
 }
 
@@ -269,9 +274,10 @@ static char *choose_image(const struct replay_front *f, struct replay_from *from
 			      .number = number,
 			      .rank = &f->run->rank[rank],
 			      .refused = &from->refused};
-	char *refused = replay_log_refusal(f, rank);
+	char *why = replay_log_refusal(f, rank);
+	bool refused = why != NULL;
 
-	free(refused);
+	free(why);
 	if (refused || from->halt.kind == REPLAY_TO_START)
 		return NULL;
 	if (!from->position)
@@ -343,7 +349,7 @@ static uint32_t go_back(void *context, size_t rank, uint32_t most)
 	return number_of(f->image[rank]);
 }
 
-static int keep_to_line(struct replay_front *f, struct replay_from *from,
+static int keep_to_line(struct replay_front *f, struct replay_from *from, bool all,
 			const struct replay_live *live)
 {
 	uint32_t *number = rp_alloc(f->ranks, sizeof(*number));
@@ -353,29 +359,16 @@ static int keep_to_line(struct replay_front *f, struct replay_from *from,
 	for (size_t i = 0; i < f->ranks; i++)
 		number[i] = number_of(f->image[i]);
 	f->live = replay_live_settle(live, f->ranks, number, go_back, &line);
-	if (from->refused)
+	if (from->refused || (!f->live && !all))
 		code = RP_EXIT_BAD_INPUT;
-	else if (!f->live)
+	if (!f->live && !all && !from->refused)
+		rp_say("there are no images from which these ranks could go on together; 'reprise "
+		       "checkpoint --again' takes them anew");
+	else if (!f->live && !from->refused)
 		code = begin_at_start(f, from->position ? from->position : "there",
 				      " from which all ranks could go on");
 	free(number);
 	return code;
-}
-
-/* What the log has; some ranks alone can be served only if that is everything. */
-static int look_at_log(const struct replay_front *f, bool all, struct replay_live *live)
-{
-	int rc = replay_live_read(f->run, live);
-
-	if (rc < 0)
-		rp_say("the log of %s is damaged; 'reprise checkpoint --again' makes it anew",
-		       f->run->dir.show);
-	if (rc == 1 && !all)
-		rp_say("%s was logged with --log=mrt: what ranks send each other again is not in "
-		       "the log, so all ranks are replayed or none; 'reprise checkpoint --log=all' "
-		       "logs everything",
-		       f->run->dir.show);
-	return rc < 0 || (rc == 1 && !all) ? RP_EXIT_BAD_INPUT : 0;
 }
 
 static int read_ranks(const struct replay_front *f, const struct replay_from *from, bool chosen[],
@@ -418,11 +411,11 @@ static int choose_mpi(struct replay_front *f, struct replay_from *from)
 	if (!code)
 		code = make_checkpoints(f, !from->position);
 	if (!code)
-		code = look_at_log(f, all, &live);
+		code = replay_from_look_at_log(f, chosen, &live);
 	if (!code)
 		code = choose_images(f, from, chosen, all);
 	if (!code && f->image && live.all.messages)
-		code = keep_to_line(f, from, &live);
+		code = keep_to_line(f, from, all, &live);
 	if (!code && from->stop)
 		f->halt = &from->halt;
 	replay_live_free(&live);
@@ -439,7 +432,7 @@ int replay_from_alone(struct replay_front *f, size_t rank)
 
 	chosen[rank] = true;
 	if (!code)
-		code = look_at_log(f, false, &live);
+		code = replay_from_look_at_log(f, chosen, &live);
 	replay_live_free(&live);
 	if (!code)
 		code = choose_images(f, &from, chosen, false);
@@ -464,4 +457,21 @@ int replay_from_choose(struct replay_front *f, struct replay_from *from)
 		rp_say("a file that the program reads had changed when the checkpoints were made; "
 		       "'reprise checkpoint --again' makes them anew");
 	return code;
+}
+
+bool replay_from_otherwise(struct replay_front *f, const struct replay_from *from)
+{
+	if (f->unserved != RP_EXIT_BAD_INPUT || (f->halt && f->halt->arrived))
+		return false;
+	for (size_t i = 0; i < f->ranks; i++) {
+		if (from->position && f->image[i])
+			continue;
+		rp_say("only all ranks together can be replayed without that log: 'reprise replay' "
+		       "does so, from the start");
+		return false;
+	}
+	rp_say("%s is reached without that log: the replay begins at the start", from->position);
+	go_to_start(f);
+	f->unserved = 0;
+	return true;
 }

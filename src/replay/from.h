@@ -39,6 +39,20 @@ uint64_t replay_from_event(const struct ckpt_image *image, const struct trace_ru
 			   const char *name, size_t length);
 
 /*
+ * from-log.c: can these ranks be served? *live is what they send each other again; the caller frees
+ * it in any case. 0, or the exit code after saying why not.
+ */
+struct replay_live;
+int replay_from_look_at_log(const struct replay_front *f, const bool chosen[],
+			    struct replay_live *live) __attribute__((warn_unused_result));
+
+/*
+ * After replay_run: a log was damaged where it was needed, no earlier image would help, and all
+ * ranks together can come there from the start. Says so, and makes `f` ready to be run once more.
+ */
+bool replay_from_otherwise(struct replay_front *f, const struct replay_from *from);
+
+/*
  * The rank alone, from where MPI_Init returned; its log is made first if there is none. 0, or the
  * exit code after saying why it cannot be.
  */

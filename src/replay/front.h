@@ -60,9 +60,11 @@ struct replay_front {
 	int here;
 	void (*watching)(const struct replay_front *f); /* called now and then; may be NULL */
 
-	double every;               /* checkpoint: seconds between images */
-	uint64_t budget;            /* checkpoint: bytes for images; 0: as many as there are */
-	unsigned keep;              /* checkpoint: how many of the last images are kept; 0: all */
+	double every;      /* checkpoint: seconds between images */
+	uint64_t budget;   /* checkpoint: bytes for images; 0: as many as there are */
+	unsigned keep;     /* checkpoint: how many of the last images are kept; 0: all */
+	bool evaluates;    /* checkpoint: the run is evaluated by the same pass */
+	const bool *group; /* checkpoint: by rank: it has a log, and images; NULL: all have */
 	struct replay_prune *prune; /* checkpoint: the log is to have what MRT names; or NULL */
 	bool alone;   /* ranks are served from their logs, without a launcher (alone.h) */
 	bool live;    /* alone: what the logs do not have is sent again (live.h) */
@@ -81,6 +83,7 @@ struct replay_front {
 	bool past_end;      /* somebody computes on after the last recorded event */
 	double done_at;     /* when all had done what they did, or 0 */
 	bool stuck;         /* all wait for what cannot come */
+	int unserved;       /* exit code: a log does not hold what is needed of it; or 0 */
 	bool complete;      /* the replay came to the recorded end */
 };
 
@@ -126,6 +129,9 @@ void replay_end_job(const struct replay_front *f, pid_t pid, bool started);
  * the hundredths of a second it has had of the processor.
  */
 char replay_process_state(int pid, uint64_t *ticks);
+
+/* How many pages of memory it has; 0 if there is no such process. */
+uint64_t replay_process_pages(int pid);
 
 /* True if processes of the session are there, on this host. */
 bool replay_front_has_processes(const struct replay_front *f);

@@ -84,8 +84,7 @@ int replay_halt_read(struct replay_halt *h, const char *text)
 	return RP_EXIT_BAD_INPUT;
 }
 
-/* What a position counts: calls of MPI, or operations of threads where there is no MPI. */
-static bool counts_calls(const struct trace_run *run)
+bool replay_halt_counts_calls(const struct trace_run *run)
 {
 	for (size_t i = 0; i < run->ranks; i++) {
 		if (run->rank[i].events)
@@ -115,7 +114,7 @@ static int64_t events_of(const struct trace_run_rank *rank, const char *thread, 
 
 static int check_position(const struct replay_halt_place *h, const struct trace_run *run)
 {
-	bool calls = counts_calls(run);
+	bool calls = replay_halt_counts_calls(run);
 	char *whose;
 	int64_t n;
 
@@ -356,7 +355,7 @@ int replay_halt_plan(struct replay_halt *h, const struct trace_run *run)
 	}
 	if (code)
 		return code;
-	h->flags = counts_calls(run) ? REPLAY_HALT_EVENTS : REPLAY_HALT_OPERATIONS;
+	h->flags = replay_halt_counts_calls(run) ? REPLAY_HALT_EVENTS : REPLAY_HALT_OPERATIONS;
 	/* Nobody else is looked at, or there is nobody else. */
 	if (run->ranks == 1 || (h->debug && h->debugged == h->rank)) {
 		add_place(h, h->rank, h->thread, h->event, h->event, h->event);

@@ -17,6 +17,7 @@
 #include "base/mem.h"
 #include "launch/front.h"
 #include "replay/alone.h"
+#include "replay/job.h"
 #include "replay/log.h"
 #include "replay/output.h"
 #include "replay/pass.h"
@@ -24,6 +25,9 @@
 
 #define SETTLED 0.1 /* seconds in which nothing moves, when all are at their places */
 #define SILENT 1.0  /* and when some are not */
+#define TAKES_TO_STOP 0.5
+#define TAKES_TO_ATTACH 10.0
+#define COMPUTES 3.0 /* and when a thread beside the one that is there computes */
 
 int replay_halt_tell(const struct replay_front *f)
 {
@@ -94,13 +98,20 @@ static bool needs_only_target(const struct replay_halt *h)
 	return h->debug && (h->kind == REPLAY_TO_START || h->debugged == h->rank);
 }
 
+/* Threads of a program without MPI go on until they wait. Whoever waits for another one sleeps. */
+static bool computes(const struct replay_front *f)
+{
+	return f->halt->flags & REPLAY_HALT_OPERATIONS && rp_runs(slot_of(f, f->halt->rank)->pid);
+}
+
 static bool has_arrived(struct replay_front *f, double silent)
 {
 	struct replay_halt *h = f->halt;
 	bool there = is_target_there(f);
 
 	if (there && (needs_only_target(h) || all_are(f, is_at_place)))
-		return silent > SETTLED;
+		return silent > SETTLED &&
+		       (silent > COMPUTES || silent > f->patience / 2 || !computes(f));
 	if (silent < SILENT || !all_are(f, is_quiet))
 		return false;
 	if (h->stage)
@@ -111,10 +122,13 @@ static bool has_arrived(struct replay_front *f, double silent)
 	return false;
 }
 
-void replay_halt_let_go(const struct replay_front *f)
+void replay_halt_let_go(struct replay_front *f)
 {
-	replay_log_serve_rest(f);
-	for (size_t i = 0; i < f->ranks; i++)
+	f->unserved = replay_log_serve_rest(f);
+	if (f->unserved)
+		rp_say("the ranks are ended where they stand: what they would be served next is "
+		       "not what they received");
+	for (size_t i = 0; i < f->ranks && !f->unserved; i++)
 		__atomic_store_n(&f->state->slot[i].go, REPLAY_GO, __ATOMIC_RELEASE);
 }
 
@@ -191,6 +205,9 @@ static bool is_told_to_go(void)
 		return false;
 	n = read(STDIN_FILENO, bytes, sizeof(bytes));
 	at_end = n <= 0;
+	if (at_end)
+		rp_say("standard input has ended: the ranks stay there until 'kill %d' ends it",
+		       (int)getpid());
 	return n > 0 && memchr(bytes, '\n', (size_t)n);
 }
 
@@ -207,6 +224,25 @@ static void arrive(struct replay_front *f)
 		say_where(f);
 }
 
+/*
+ * Has gdb stopped all threads? It attaches to one after the other, and each stops a moment later.
+ * When that is over, it may already have let them go on. A thread that it cannot attach to is not
+ * waited for for ever.
+ */
+static bool has_gdb(struct replay_halt *h, int pid)
+{
+	double now = replay_now();
+
+	if (!rp_traced(pid))
+		return false;
+	if (!h->traced_at)
+		h->traced_at = now;
+	if (!h->all_traced_at && rp_all_traced(pid))
+		h->all_traced_at = now;
+	return rp_all_held(pid) || now - h->traced_at > TAKES_TO_ATTACH ||
+	       (h->all_traced_at && now - h->all_traced_at > TAKES_TO_STOP);
+}
+
 /* gdb is attached: nobody has to be stopped by us any more. */
 static void look_at_gdb(struct replay_front *f)
 {
@@ -215,7 +251,7 @@ static void look_at_gdb(struct replay_front *f)
 	const struct replay_word *w = &f->word[h->debugged];
 	bool at_end = h->kind == REPLAY_TO_CRASH || h->kind == REPLAY_TO_END;
 
-	if (!h->attached && rp_traced(slot->pid)) {
+	if (!h->attached && has_gdb(h, slot->pid)) {
 		h->attached = true;
 		if (!at_end)
 			replay_halt_let_go(f);

@@ -52,6 +52,7 @@ struct replay_halt {
 	pid_t gdb; /* or 0 */
 	int gdb_status;
 	bool attached;
+	double traced_at, all_traced_at; /* when gdb had attached to a thread, to all; or 0 */
 };
 
 /*
@@ -59,6 +60,9 @@ struct replay_halt {
  * code after saying what is wrong with it.
  */
 int replay_halt_read(struct replay_halt *h, const char *text) __attribute__((warn_unused_result));
+
+/* What a position counts: calls of MPI, or operations of threads where there is no MPI. */
+bool replay_halt_counts_calls(const struct trace_run *run);
 
 /* What is looked at mostly: the crash if there was one, else the start. */
 enum replay_halt_kind replay_halt_usual(const struct trace_run *run);
@@ -73,8 +77,8 @@ int replay_halt_tell(const struct replay_front *f) __attribute__((warn_unused_re
 /* At every look of the front. True: the ranks are to be left as they are. */
 bool replay_halt_look(struct replay_front *f, double silent);
 
-/* Nobody is kept where he halts any more. */
-void replay_halt_let_go(const struct replay_front *f);
+/* Nobody is kept where he halts any more; or f->unserved says that the job must end. */
+void replay_halt_let_go(struct replay_front *f);
 
 /* All have come to the recorded end, or wait for one that is to die: stop here? */
 bool replay_halt_at_end(struct replay_front *f);

@@ -25,26 +25,57 @@
 #include "replay/log.h"
 #include "replay/pass.h"
 #include "replay/prune.h"
-#include "replay/ranks.h"
 
 #define LENGTH "length" /* of a rank: nanoseconds from its begin to its end */
 
-/* For tests: images may be wanted faster than they can be written. */
-static bool is_patient(void)
+/* For tests: images may be wanted faster than they can be written, and where kernels are older. */
+static bool is_fault(const char *name)
 {
 	const char *fault = getenv("REPRISE_FAULT");
 
-	return fault && strcmp(fault, "images") == 0;
+	return fault && strcmp(fault, name) == 0;
+}
+
+/*
+ * Images may fill the disk to its last byte, and a rank that cannot say its last word would be
+ * waited for: it finds room where it writes it.
+ */
+static void leave_room(const struct replay_front *f)
+{
+	for (size_t i = 0; i < f->ranks; i++) {
+		char *name = rp_format(REPLAY_WORD "%04u", f->run->rank[i].rank);
+		int fd = openat(f->session_fd, name, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+		if (fd >= 0 && fallocate(fd, 0, 0, REPLAY_WORD_BYTES) != 0)
+			unlinkat(f->session_fd, name, 0);
+		if (fd >= 0)
+			close(fd);
+		free(name);
+	}
+}
+
+/* The bytes for the images of each rank that has any. */
+static uint64_t budget_of_each(const struct replay_front *f)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < f->ranks; i++)
+		n += (!f->group || f->group[i]) && replay_alone_is_in(f, i);
+	return f->budget && n ? f->budget / n + 1 : UINT64_MAX;
 }
 
 int replay_images_ask(const struct replay_front *f)
 {
-	uint64_t budget = f->budget ? f->budget / f->ranks + 1 : UINT64_MAX;
-	char *text =
-		rp_format("every=%" PRIu64 "\npatient=%d\nbudget=%" PRIu64 "\nkeep=%u\n",
-			  (uint64_t)(f->every * 1e9), is_patient() || f->prune, budget, f->keep);
+	uint64_t budget = budget_of_each(f);
+	bool tests = is_fault("images");
+	char *text = rp_format("every=%" PRIu64 "\npatient=%d\nbudget=%" PRIu64
+			       "\nkeep=%u\npagemap=%d\nkcmp=%d\nlate=%d\nverify=%d\n",
+			       (uint64_t)(f->every * 1e9), tests || is_fault("pagemap") || f->prune,
+			       budget, f->keep, is_fault("pagemap"), is_fault("kcmp"),
+			       is_fault("late"), tests);
 	int rc = replay_pass_write(f->session_fd, "checkpoint", text);
 
+	leave_room(f);
 	free(text);
 	return rc;
 }
@@ -81,7 +112,7 @@ static int prepare(const struct replay_front *f)
 	int rc = replay_images_ask(f);
 
 	if (!rc)
-		rc = replay_pass_directories(f, "ckpt");
+		rc = replay_pass_directories(f, "ckpt", f->group);
 	for (size_t i = 0; i < f->ranks && !rc; i++) {
 		if (replay_alone_is_in(f, i))
 			rc = link_first(f, i);
@@ -237,7 +268,7 @@ double replay_images_length(const struct trace_dir *dir, unsigned rank)
 	return seconds;
 }
 
-int replay_images_take(const struct replay_front *whole, const char *ranks)
+int replay_images_take(const struct replay_front *whole)
 {
 	struct replay_front f = {
 		.run = whole->run,
@@ -248,31 +279,34 @@ int replay_images_take(const struct replay_front *whole, const char *ranks)
 		.every = whole->every,
 		.budget = whole->budget,
 		.keep = whole->keep,
+		.group = whole->group,
 		.prune = whole->prune,
 		.alone = true,
 	};
-	bool *chosen = rp_alloc(f.ranks, sizeof(*chosen));
-	size_t in = 0;
-	int code = ranks ? replay_ranks_read(f.run, ranks, chosen) : 0;
+	size_t in = 0, wanted = 0;
+	int code = 0;
 
 	f.image = rp_alloc(f.ranks, sizeof(*f.image));
-	for (size_t i = 0; i < f.ranks && !code; i++) {
-		char *refused = replay_log_refusal(&f, i);
+	for (size_t i = 0; i < f.ranks; i++) {
+		char *refused;
 
-		if (!refused && (!ranks || chosen[i]))
+		if (f.group && !f.group[i])
+			continue;
+		refused = replay_log_refusal(&f, i);
+		if (!refused)
 			f.image[i] = replay_from_first(&f, i);
 		free(refused);
 		in += f.image[i] != NULL;
+		wanted++;
 	}
-	if (in < f.ranks && f.prune) {
+	if (in < wanted && f.prune) {
 		rp_say("not all ranks can be restarted: all that ranks receive stays in the log");
 		f.prune = NULL;
 	}
-	if (in && !code)
+	if (in)
 		code = replay_pass_run(&f, &pass);
 	for (size_t i = 0; i < f.ranks; i++)
 		free(f.image[i]);
 	free(f.image);
-	free(chosen);
 	return code;
 }

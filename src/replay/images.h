@@ -11,13 +11,12 @@
 #include "replay/front.h"
 
 /*
- * Takes images of those of the ranks ("0-3,7"; NULL: all) that can be replayed alone, every
- * f->every seconds, into TRACE/ckpt, behind those that are there. With f->prune they are where that
+ * Takes images of those of the ranks (f->group) that can be replayed alone, every f->every seconds,
+ * into TRACE/ckpt, behind those that are there. With f->prune they are where that
  * wants them, and the log is pruned then. Nothing to do without MPI. The exit code after saying
  * why.
  */
-int replay_images_take(const struct replay_front *f, const char *ranks)
-	__attribute__((warn_unused_result));
+int replay_images_take(const struct replay_front *f) __attribute__((warn_unused_result));
 
 /* In the trace, once they are all there. */
 #define REPLAY_IMAGES_DONE "ckpt/middle"

@@ -96,6 +96,21 @@ char replay_process_state(int pid, uint64_t *ticks)
 	return end[2];
 }
 
+uint64_t replay_process_pages(int pid)
+{
+	char *name = rp_format("/proc/%d/statm", pid);
+	FILE *file = fopen(name, "re");
+	unsigned long pages = 0;
+
+	free(name);
+	if (file) {
+		if (fscanf(file, "%*u %lu", &pages) != 1)
+			pages = 0;
+		fclose(file);
+	}
+	return pages;
+}
+
 /* In a container orphans may stay zombies for good: nobody is there to reap them. */
 static bool is_gone(int pid)
 {

@@ -15,6 +15,8 @@
 
 #include "base/fd.h"
 #include "base/mem.h"
+#include "replay/alone.h"
+#include "replay/ranks.h"
 
 #define LEVEL 3
 #define HEAD "live 1 all %" SCNu64 " %" SCNu64 " logged %" SCNu64 " %" SCNu64 "%n"
@@ -118,10 +120,12 @@ char *replay_live_text(const struct trace_run *run)
 {
 	struct replay_live live;
 	int rc = replay_live_read(run, &live);
-	char *text = rc <= 0 ? rp_strdup(rc ? ", damaged" : "")
-			     : rp_format(" with %" PRIu64 " of %" PRIu64 " messages (--log=mrt)",
-					 live.logged.messages, live.all.messages);
+	char *ranks = replay_ranks_logged_text(run);
+	char *text = rc <= 0 ? rp_format("%s%s", ranks, rc ? ", damaged" : "")
+			     : rp_format("%s with %" PRIu64 " of %" PRIu64 " messages (--log=mrt)",
+					 ranks, live.logged.messages, live.all.messages);
 
+	free(ranks);
 	replay_live_free(&live);
 	return text;
 }
@@ -244,7 +248,9 @@ int replay_live_tell(const struct replay_front *f)
 {
 	if (mkdirat(f->session_fd, "live", 0700) != 0)
 		return -errno;
-	for (size_t i = 0; i < f->ranks; i++)
-		f->state->slot[i].flags |= REPLAY_LIVE;
+	for (size_t i = 0; i < f->ranks; i++) {
+		if (replay_alone_is_in(f, i))
+			f->state->slot[i].flags |= REPLAY_LIVE;
+	}
 	return 0;
 }

@@ -35,7 +35,7 @@ int replay_live_read(const struct trace_run *run, struct replay_live *live)
 	__attribute__((warn_unused_result));
 void replay_live_free(struct replay_live *live);
 
-/* " with 12 of 870 messages (--log=mrt)", or ""; the caller frees. */
+/* " of ranks 0-3 with 12 of 870 messages (--log=mrt)", or less of it, or ""; the caller frees. */
 char *replay_live_text(const struct trace_run *run);
 
 /* Into that directory, a log; 0 or -errno. */

@@ -116,8 +116,10 @@ int replay_log_finish(const struct replay_front *f)
 {
 	int rc = 0;
 
-	for (size_t i = 0; i < f->ranks && !rc; i++)
-		rc = finish_rank(f, i);
+	for (size_t i = 0; i < f->ranks && !rc; i++) {
+		if (!f->group || f->group[i])
+			rc = finish_rank(f, i);
+	}
 	if (!rc)
 		return 0;
 	rp_say("cannot finish the log: %s", strerror(-rc));
@@ -237,6 +239,12 @@ static int unpack_blocks(const struct reader *r, const struct replay_packed *p, 
 	return rc;
 }
 
+static void say_damaged(const struct reader *r, const char *name)
+{
+	rp_say("rank %u: the log %s is damaged; 'reprise checkpoint --again' makes it anew",
+	       r->f->run->rank[r->rank].rank, name);
+}
+
 static int unpack(int from, const char *name, int to, void *reader)
 {
 	char *stream = rp_format("%.*s", (int)(strlen(name) - strlen(".zst")), name);
@@ -248,19 +256,18 @@ static int unpack(int from, const char *name, int to, void *reader)
 		replay_packed_close(&packed);
 	}
 	if (rc == -EBADMSG)
-		rp_say("the log %s is damaged; 'reprise checkpoint --again' makes it anew", name);
+		say_damaged(reader, name);
 	free(stream);
 	return rc;
 }
 
-static int unpack_live(int from, const char *name, int to, void *unused)
+static int unpack_live(int from, const char *name, int to, void *reader)
 {
 	char *table = rp_format("%.*s", (int)(strlen(name) - strlen(".zst")), name);
 	int rc = replay_live_unpack(from, name, to, table);
 
-	(void)unused;
 	if (rc == -EBADMSG)
-		rp_say("the log %s is damaged; 'reprise checkpoint --again' makes it anew", name);
+		say_damaged(reader, name);
 	free(table);
 	return rc;
 }
@@ -326,25 +333,36 @@ static int unpack_rank(const struct replay_front *f, size_t i, int from, int to,
 	return rc;
 }
 
-void replay_log_serve_rest(const struct replay_front *f)
+/* The exit code, after saying what is not said yet. */
+static int code_of(unsigned rank, int rc)
 {
-	for (size_t i = 0; f->alone && f->halt && i < f->ranks; i++) {
-		unsigned rank = f->run->rank[i].rank;
-		int from, to, rc = 0;
+	if (rc && rc != -EBADMSG)
+		rp_say("cannot unpack the log of rank %u: %s", rank, strerror(-rc));
+	return !rc ? 0 : rc == -EBADMSG ? RP_EXIT_BAD_INPUT : RP_EXIT_FAILURE;
+}
 
-		if (!replay_alone_is_in(f, i))
-			continue;
-		from = open_rank(f->run->dir.fd, rank);
-		to = open_rank(f->session_fd, rank);
-		if (from >= 0 && to >= 0)
-			rc = unpack_rank(f, i, from, to, true);
-		if (rc && rc != -EBADMSG)
-			rp_say("cannot unpack the log of rank %u: %s", rank, strerror(-rc));
-		if (from >= 0)
-			close(from);
-		if (to >= 0)
-			close(to);
+static int serve_rest(const struct replay_front *f, size_t i)
+{
+	unsigned rank = f->run->rank[i].rank;
+	int from = open_rank(f->run->dir.fd, rank), to = open_rank(f->session_fd, rank);
+	int rc = from < 0 ? from : to < 0 ? to : unpack_rank(f, i, from, to, true);
+
+	if (from >= 0)
+		close(from);
+	if (to >= 0)
+		close(to);
+	return code_of(rank, rc);
+}
+
+int replay_log_serve_rest(const struct replay_front *f)
+{
+	int code = 0;
+
+	for (size_t i = 0; f->alone && f->halt && i < f->ranks && !code; i++) {
+		if (replay_alone_is_in(f, i))
+			code = serve_rest(f, i);
 	}
+	return code;
 }
 
 int replay_log_serve(const struct replay_front *f, size_t i)
@@ -367,11 +385,10 @@ int replay_log_serve(const struct replay_front *f, size_t i)
 	to = make_place(f, rank);
 	rc = to < 0 ? to : unpack_rank(f, i, from, to, false);
 	if (!rc && f->live)
-		rc = for_files(from, PACKED_LIVE, unpack_live, to, NULL);
+		rc = for_files(from, PACKED_LIVE, unpack_live, to,
+			       &(struct reader){.f = f, .rank = i});
 	close(from);
 	if (to >= 0)
 		close(to);
-	if (rc && rc != -EBADMSG)
-		rp_say("cannot unpack the log of rank %u: %s", rank, strerror(-rc));
-	return !rc ? 0 : rc == -EBADMSG ? RP_EXIT_BAD_INPUT : RP_EXIT_FAILURE;
+	return code_of(rank, rc);
 }

@@ -32,7 +32,7 @@ char *replay_log_text(const struct trace_log_rec *rec);
  */
 int replay_log_serve(const struct replay_front *f, size_t i) __attribute__((warn_unused_result));
 
-/* Before those that have stopped go on: the rest. */
-void replay_log_serve_rest(const struct replay_front *f);
+/* Before those that have stopped go on: the rest. The same; else nobody must go on. */
+int replay_log_serve_rest(const struct replay_front *f) __attribute__((warn_unused_result));
 
 #endif

@@ -24,8 +24,6 @@
 #include "replay/pass.h"
 #include "trace/memory.h"
 
-#define MOST_PROCESSES 4096u
-
 /* A thread of the log: what it had as its first number, and who had its slot before; 0: nobody. */
 struct thread {
 	uint32_t first, before;
@@ -275,10 +273,11 @@ int replay_memory_order_tell(const struct replay_front *f)
 	int rc = replay_pass_write(f->session_fd, "races", "");
 
 	for (size_t i = 0; i < f->ranks && rc >= 0; i++) {
-		for (unsigned k = 0; k < MOST_PROCESSES && rc >= 0; k++) {
-			rc = tell_one(f, f->run->rank[i].rank, k);
-			if (!rc && k)
-				break;
+		const struct trace_run_rank *rank = &f->run->rank[i];
+
+		for (size_t k = 0; k < rank->streams && rc >= 0; k++) {
+			if (trace_run_is_of_process(&rank->stream[k]))
+				rc = tell_one(f, rank->rank, rank->stream[k].process);
 		}
 	}
 	if (rc >= 0)

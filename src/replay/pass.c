@@ -103,12 +103,14 @@ char *replay_pass_read(int dirfd, const char *name)
 	return rp_strdup(text);
 }
 
-int replay_pass_directories(const struct replay_front *f, const char *name)
+int replay_pass_directories(const struct replay_front *f, const char *name, const bool group[])
 {
 	char rank[TRACE_RANK_NAME_BYTES], *inner;
 	int rc = mkdirat(f->session_fd, name, 0700) == 0 ? 0 : -errno;
 
 	for (size_t i = 0; i < f->ranks && !rc; i++) {
+		if (group && !group[i])
+			continue;
 		trace_dir_rank_name(f->run->rank[i].rank, rank);
 		inner = rp_format("%s/%s", name, rank);
 		if (mkdirat(f->session_fd, inner, 0700) != 0)
@@ -120,9 +122,13 @@ int replay_pass_directories(const struct replay_front *f, const char *name)
 
 int replay_pass_publish(const struct replay_front *f, const char *name)
 {
-	char *before = rp_format("before-%s", name);
+	char *before;
 	int rc = 0;
 
+	/* Whoever is killed leaves the one or the other in the trace. */
+	if (renameat2(f->session_fd, name, f->run->dir.fd, name, RENAME_EXCHANGE) == 0)
+		return 0;
+	before = rp_format("before-%s", name);
 	if (renameat(f->run->dir.fd, name, f->session_fd, before) != 0 && errno != ENOENT)
 		rc = -errno;
 	if (!rc && renameat(f->session_fd, name, f->run->dir.fd, name) != 0)
@@ -166,9 +172,30 @@ static void show_progress(const struct replay_front *f)
 	free(show);
 }
 
+/* How the ranks had ended by then: what they and the launcher printed is not shown. */
+static char *words_of(const struct replay_front *f, int code)
+{
+	char *text = rp_format("exit status %d", code);
+
+	for (size_t i = 0; i < f->ranks; i++) {
+		const struct replay_word *w = &f->word[i];
+		char *longer =
+			w->why ? rp_format("%s, rank %u: %s", text, f->run->rank[i].rank, w->why)
+			       : rp_format("%s, rank %u in event %" PRIu64, text,
+					   f->run->rank[i].rank,
+					   (f->state->slot[i].events + 1) / 2);
+
+		free(text);
+		text = longer;
+	}
+	return text;
+}
+
 /* The exit code of a replay that was to be complete. */
 static int judge(const struct replay_front *f, int code)
 {
+	char *words;
+
 	if (f->complete)
 		return 0;
 	if (replay_front_any(f, REPLAY_WHY_DIVERGED) || f->stuck)
@@ -177,8 +204,10 @@ static int judge(const struct replay_front *f, int code)
 		return RP_EXIT_FAILURE;
 	if (code == RP_EXIT_BAD_INPUT || launch_front_signal())
 		return code;
-	rp_say("the %s of %s ended before the recorded run did; try 'reprise replay'",
-	       f->pass->noun, f->run->dir.show);
+	words = words_of(f, code);
+	rp_say("the %s of %s ended before the recorded run did (%s); try 'reprise replay'",
+	       f->pass->noun, f->run->dir.show, words);
+	free(words);
 	return RP_EXIT_FAILURE;
 }
 

@@ -26,6 +26,8 @@ struct replay_pass {
 	/* It did not come to the recorded end, which was said: the exit code from there on. NULL:
 	   that of the replay. */
 	int (*left)(const struct replay_front *f, int code);
+	/* The job did not come to an end, and is about to be ended. May be NULL. */
+	void (*ending)(const struct replay_front *f);
 };
 
 /* Runs it: the exit code after saying why if it is not 0. `f` is checked (replay_check). */
@@ -46,7 +48,7 @@ int replay_pass_write(int dirfd, const char *name, const char *text)
 char *replay_pass_read(int dirfd, const char *name);
 
 /* S/name with a directory for each rank; 0 or -errno. */
-int replay_pass_directories(const struct replay_front *f, const char *name)
+int replay_pass_directories(const struct replay_front *f, const char *name, const bool group[])
 	__attribute__((warn_unused_result));
 
 /* S/name becomes TRACE/name; what was there before goes away with the session. 0 or -errno. */

@@ -36,6 +36,7 @@ struct prune_rank {
 
 struct replay_prune {
 	const struct trace_run *run;
+	const bool *group; /* who is restarted, by rank; NULL: all */
 	struct graph_source source;
 	struct prune_rank *rank;
 	struct replay_live live;

@@ -26,8 +26,8 @@
 #include "replay/pass.h"
 #include "replay/prune-inner.h"
 
-#define LONGEST 3 /* periods, at most, if a checkpoint can so be moved to where it is quiet */
-#define PLACES_BYTES 32000
+#define LONGEST 3      /* periods, at most, if a checkpoint can so be moved to where it is quiet */
+#define PLACE_BYTES 22 /* of a line, at most */
 
 static int say_whole(unsigned rank, const char *why)
 {
@@ -59,13 +59,20 @@ static void see_send(struct prune_rank *r, struct scan *s, const struct trace_ev
 	r->twice[r->twices++] = e->number;
 }
 
-/* By number of the checkpoints: the event before which it is. */
+static bool is_in(const struct replay_prune *p, unsigned rank)
+{
+	return !p->group || p->group[rank];
+}
+
+/* By number of the checkpoints: the event before which it is. Who is not restarted has the first.
+ */
 static int scan_rank(struct replay_prune *p, const struct graph_ckpts *ckpts, unsigned rank)
 {
 	struct prune_rank *r = &p->rank[rank];
 	const struct trace_event *e;
 	struct scan s = {0};
-	uint32_t thread, index = 0, next = 0, last = graph_ckpts_last(ckpts, rank);
+	uint32_t thread, index = 0, next = 0;
+	uint32_t last = is_in(p, rank) ? graph_ckpts_last(ckpts, rank) : 0;
 	int rc;
 
 	r->targets = last + 1;
@@ -103,8 +110,9 @@ static int find_targets(struct replay_prune *p, uint64_t period)
 	return rc;
 }
 
-int replay_prune_open(const struct trace_run *run, double every, struct replay_prune **prune)
+int replay_prune_open(const struct replay_front *f, struct replay_prune **prune)
 {
+	const struct trace_run *run = f->run;
 	struct replay_prune *p;
 	int code = replay_evaluate(run->dir.path, NULL);
 
@@ -118,18 +126,19 @@ int replay_prune_open(const struct trace_run *run, double every, struct replay_p
 		return code;
 	}
 	p->run = run;
+	p->group = f->group;
 	p->rank = rp_alloc(p->source.ranks, sizeof(*p->rank));
 	*prune = p;
 	for (unsigned q = 0; q < p->source.ranks; q++) {
-		if (graph_source_threads(&p->source, q) == 1 &&
-		    graph_source_process(&p->source, q, 0) == 0 &&
-		    strcmp(p->source.thread(p->source.context, q, 0), "0") == 0)
+		if (!is_in(p, q) || (graph_source_threads(&p->source, q) == 1 &&
+				     graph_source_process(&p->source, q, 0) == 0 &&
+				     strcmp(p->source.thread(p->source.context, q, 0), "0") == 0))
 			continue;
 		replay_prune_close(p);
 		*prune = NULL;
 		return say_whole(q, "does not call MPI by one thread, its first");
 	}
-	if (find_targets(p, (uint64_t)(every * 1e9)) == 0)
+	if (find_targets(p, (uint64_t)(f->every * 1e9)) == 0)
 		return 0;
 	replay_prune_close(p);
 	*prune = NULL;
@@ -156,13 +165,17 @@ int replay_prune_place(const struct replay_prune *p, const struct replay_front *
 
 	for (size_t i = 0; i < f->ranks && !rc; i++) {
 		const struct prune_rank *r = &p->rank[i];
-		char *path = rp_format("ckpt/rank-%04u/at", f->run->rank[i].rank);
-		char *text = rp_alloc(PLACES_BYTES + 32, 1);
+		char *path, *text;
 		size_t n = 0;
 
-		for (uint32_t k = 1; k < r->targets && n < PLACES_BYTES; k++) {
+		if (!is_in(p, (unsigned)i))
+			continue;
+		path = rp_format("ckpt/rank-%04u/at", f->run->rank[i].rank);
+		text = rp_alloc(r->targets, PLACE_BYTES);
+		for (uint32_t k = 1; k < r->targets; k++) {
 			if (r->target[k] != UINT64_MAX && r->target[k] != r->target[k - 1])
-				n += (size_t)snprintf(text + n, 24, "%" PRIu64 "\n", r->target[k]);
+				n += (size_t)snprintf(text + n, PLACE_BYTES, "%" PRIu64 "\n",
+						      r->target[k]);
 		}
 		rc = replay_pass_write(f->session_fd, path, text);
 		free(text);
@@ -175,10 +188,17 @@ int replay_prune_place(const struct replay_prune *p, const struct replay_front *
 static bool find_places(struct replay_prune *p, unsigned rank)
 {
 	struct prune_rank *r = &p->rank[rank];
-	char *dir = rp_format("%s/ckpt/rank-%04u", p->run->dir.path, p->run->rank[rank].rank);
+	char *dir;
 	size_t n;
-	uint32_t *list = ckpt_image_list(dir, &n);
+	uint32_t *list;
 
+	if (!is_in(p, rank)) {
+		r->place = rp_alloc(1, sizeof(*r->place)); /* its start */
+		r->places = 1;
+		return true;
+	}
+	dir = rp_format("%s/ckpt/rank-%04u", p->run->dir.path, p->run->rank[rank].rank);
+	list = ckpt_image_list(dir, &n);
 	r->place = rp_alloc(n + 1, sizeof(*r->place));
 	for (size_t i = 0; i < n; i++) {
 		char *path = ckpt_image_path(dir, list[i]);
@@ -310,8 +330,9 @@ static void see_message(void *context, const struct graph_event *event,
 		.tag = receive->tag,
 	};
 
-	m.live = rule == GRAPH_LOGGED_NOT && m.send < sender->last && sends_once(sender, m.send) &&
-		 is_behind(sender, m.send, &m.sending) && is_behind(r, m.event, &m.receiving);
+	m.live = rule == GRAPH_LOGGED_NOT && is_in(p, transfer->sender) && m.send < sender->last &&
+		 sends_once(sender, m.send) && is_behind(sender, m.send, &m.sending) &&
+		 is_behind(r, m.event, &m.receiving);
 	if (r->messages == r->room) {
 		r->room = r->room ? 2 * r->room : 1024;
 		r->message = rp_realloc(r->message, r->room, sizeof(m));
@@ -351,10 +372,12 @@ static int copy_word(int from, int to, const char *name)
 
 static int write_all(struct replay_prune *p, const struct replay_front *f)
 {
-	int logfd = -1, oldfd, rc = replay_pass_directories(f, "pruned");
+	int logfd = -1, oldfd, rc = replay_pass_directories(f, "pruned", f->group);
 
-	for (size_t i = 0; i < f->ranks && !rc; i++)
-		rc = prune_write_rank(p, f, i);
+	for (size_t i = 0; i < f->ranks && !rc; i++) {
+		if (is_in(p, (unsigned)i))
+			rc = prune_write_rank(p, f, i);
+	}
 	if (!rc)
 		logfd = openat(f->session_fd, "pruned", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	oldfd = openat(f->run->dir.fd, "log", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

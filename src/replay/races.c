@@ -7,109 +7,80 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "base/fd.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "replay/job.h"
 #include "replay/pass.h"
 
 #define PATIENCE 60.0
-#define MOST_PROCESSES 4096u
+#define ROOM (512ul << 10) /* of a rank, in the session */
 
 /* The front's callbacks know nothing of whom they work for. */
 static struct replay_races *at_work;
 static bool second, by_segments;
 
-static bool log_open(int dir, const char *name, struct replay_race_log *log)
-{
-	int fd = rp_fd_open_file(dir, name);
-	struct stat st;
-	void *at;
-
-	if (fd < 0)
-		return false;
-	at = fstat(fd, &st) == 0 && (size_t)st.st_size >= RACE_LOG_BYTES
-		     ? mmap(NULL, RACE_LOG_BYTES, PROT_READ, MAP_SHARED, fd, 0)
-		     : MAP_FAILED;
-	close(fd);
-	if (at == MAP_FAILED)
-		return false;
-	log->log = at;
-	log->bytes = RACE_LOG_BYTES;
-	if (log->log->magic == RACE_LOG_MAGIC && log->log->count <= RACE_LOG_ENTRIES)
-		return true;
-	munmap(at, RACE_LOG_BYTES);
-	return false;
-}
-
-void replay_race_logs_read(const struct replay_front *f, struct replay_race_logs *logs)
-{
-	for (size_t i = 0; i < f->ranks; i++) {
-		unsigned rank = f->run->rank[i].rank;
-
-		for (unsigned k = 0; k < MOST_PROCESSES; k++) {
-			struct replay_race_log log = {.rank = rank, .process = k};
-			char *name = rp_format("races-%04u-%u", rank, k);
-			bool there = log_open(f->session_fd, name, &log);
-
-			free(name);
-			if (!there && k)
-				break;
-			if (!there)
-				continue;
-			logs->log = rp_realloc(logs->log, logs->count + 1, sizeof(*logs->log));
-			logs->log[logs->count++] = log;
-		}
-	}
-}
-
-void replay_race_logs_close(struct replay_race_logs *logs)
-{
-	for (size_t i = 0; i < logs->count; i++)
-		munmap((void *)logs->log[i].log, logs->log[i].bytes);
-	free(logs->log);
-	*logs = (struct replay_race_logs){0};
-}
-
 static int by_address(const void *a, const void *b)
 {
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	const struct race_log_watch *x = a, *y = b;
 
-	return x < y ? -1 : x > y;
+	if (x->address != y->address)
+		return x->address < y->address ? -1 : 1;
+	return x->segment < y->segment ? -1 : x->segment > y->segment;
 }
 
-/* The addresses that raced, in ascending order. */
+/* Both sides of what raced, in ascending order. */
 static int write_watch(const struct replay_front *f, const struct replay_race_log *log)
 {
-	uint64_t *address = rp_alloc(log->log->count + 1, sizeof(*address));
+	struct race_log_watch *watch = rp_alloc(2 * (size_t)log->log->count + 1, sizeof(*watch));
 	char *name = rp_format("races-watch-%04u-%u", log->rank, log->process);
 	int fd = openat(f->session_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	size_t n = 0;
 	int rc = fd < 0 ? -errno : 0;
 
 	for (uint32_t i = 0; i < log->log->count; i++) {
-		if (log->log->entry[i].kind == RACE_LOG_RACE)
-			address[n++] = log->log->entry[i].address;
+		const struct race_log_entry *e = &log->log->entry[i];
+
+		for (int side = 0; e->kind == RACE_LOG_RACE && side < 2; side++) {
+			uint32_t segment;
+			const char *thread = replay_race_thread(log, &e->side[side], &segment);
+
+			watch[n++] = (struct race_log_watch){e->address,
+							     race_log_segment(thread, segment)};
+		}
 	}
-	qsort(address, n, sizeof(*address), by_address);
-	if (!rc && write(fd, address, n * sizeof(*address)) != (ssize_t)(n * sizeof(*address)))
-		rc = -EIO;
+	qsort(watch, n, sizeof(*watch), by_address);
+	if (!rc && write(fd, watch, n * sizeof(*watch)) != (ssize_t)(n * sizeof(*watch)))
+		rc = -ENOSPC;
 	if (fd >= 0)
 		close(fd);
 	free(name);
-	free(address);
+	free(watch);
 	return rc;
+}
+
+/* With less, a rank could not even say that there is none. */
+static int check_room(const struct replay_front *f)
+{
+	struct statvfs st;
+
+	if (fstatvfs(f->session_fd, &st) != 0 || !st.f_blocks)
+		return 0;
+	return st.f_bavail * st.f_frsize < f->ranks * ROOM ? -ENOSPC : 0;
 }
 
 static int prepare(const struct replay_front *f)
 {
-	int rc = replay_pass_write(f->session_fd, "races", "");
+	int rc = check_room(f);
+
+	if (!rc)
+		rc = replay_pass_write(f->session_fd, "races", "");
 
 	if (!rc && by_segments)
 		rc = replay_pass_write(f->session_fd, RACE_LOG_BY_SEGMENTS, "s");
@@ -157,6 +128,44 @@ static int left(const struct replay_front *f, int code)
 	return 0;
 }
 
+/* How often the processes of the rank have looked at what their threads did. */
+static uint64_t looks_of(const struct replay_race_logs *logs, unsigned rank)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < logs->count; i++) {
+		if (logs->log[i].rank == rank)
+			n += __atomic_load_n(&logs->log[i].log->looked, __ATOMIC_ACQUIRE);
+	}
+	return n;
+}
+
+/* Ranks that are ended from outside have not looked at what their threads did last. */
+static void ending(const struct replay_front *f)
+{
+	uint64_t *before = rp_alloc(f->ranks, sizeof(*before));
+	bool *asked = rp_alloc(f->ranks, sizeof(*asked));
+	double deadline = replay_now() + REPLAY_GRACE;
+	struct replay_race_logs logs = {0};
+
+	replay_race_logs_read(f, &logs);
+	for (size_t i = 0; i < f->ranks; i++) {
+		int pid = f->state->slot[i].pid;
+
+		before[i] = looks_of(&logs, f->run->rank[i].rank);
+		asked[i] = pid > 0 && replay_job_is_ours(f, pid) &&
+			   sigqueue(pid, SIGILL, (union sigval){.sival_int = REPLAY_LOOK}) == 0;
+	}
+	for (size_t i = 0; i < f->ranks; i++) {
+		while (asked[i] && looks_of(&logs, f->run->rank[i].rank) == before[i] &&
+		       replay_now() < deadline)
+			replay_nap();
+	}
+	replay_race_logs_close(&logs);
+	free(before);
+	free(asked);
+}
+
 static const struct replay_pass pass = {
 	.verb = "look for races in",
 	.doing = "looking for races in",
@@ -164,32 +173,53 @@ static const struct replay_pass pass = {
 	.prepare = prepare,
 	.keep = keep,
 	.left = left,
+	.ending = ending,
 };
 
-static int run_pass(const struct trace_run *run, const char *twin, bool is_second)
+static int run_pass(const struct trace_run *run, const struct replay_races_how *how, bool is_second)
 {
 	struct replay_front f = {.run = run,
 				 .ranks = run->ranks,
-				 .patience = PATIENCE,
-				 .twin = twin,
-				 .valgrind = !twin};
+				 .patience = how->patience > 0 ? how->patience : PATIENCE,
+				 .twin = how->twin,
+				 .valgrind = !how->twin};
 	int code = replay_check(&f);
 
 	second = is_second;
 	return code ? code : replay_pass_run(&f, &pass);
 }
 
-int replay_races(const struct trace_run *run, const char *twin, bool segments,
+/* Nobody who told nothing is to be taken for one who had nothing to tell. */
+static int check_told(const struct trace_run *run, const struct replay_races *races,
+		      const char *twin)
+{
+	for (size_t i = 0; i < run->ranks && !races->left; i++) {
+		bool told = !run->rank[i].syncs;
+
+		for (size_t k = 0; k < races->found.count; k++)
+			told |= races->found.log[k].rank == run->rank[i].rank;
+		if (told)
+			continue;
+		rp_say("rank %u has told nothing: is %s the checked twin that 'reprise cc' made?",
+		       run->rank[i].rank, twin ? twin : run->rank[i].start.program);
+		return RP_EXIT_FAILURE;
+	}
+	return 0;
+}
+
+int replay_races(const struct trace_run *run, const struct replay_races_how *how,
 		 struct replay_races *races)
 {
 	int code;
 
 	*races = (struct replay_races){0};
 	at_work = races;
-	by_segments = segments;
-	code = run_pass(run, twin, false);
+	by_segments = how->segments;
+	code = run_pass(run, how, false);
+	if (!code)
+		code = check_told(run, races, how->twin);
 	if (!code && count_races(&races->found))
-		code = run_pass(run, twin, true);
+		code = run_pass(run, how, true);
 	at_work = NULL;
 	if (code)
 		replay_races_free(races);
@@ -202,45 +232,4 @@ void replay_races_free(struct replay_races *races)
 	replay_race_logs_close(&races->seen);
 	free(races->left);
 	races->left = NULL;
-}
-
-const char *replay_race_thread(const struct replay_race_log *log, const struct race_log_side *side,
-			       uint32_t *segment)
-{
-	const struct race_log_entry *best = NULL;
-
-	for (uint32_t i = 0; i < log->log->count; i++) {
-		const struct race_log_entry *e = &log->log->entry[i];
-
-		if (e->kind == RACE_LOG_THREAD && e->side[0].slot == side->slot &&
-		    e->side[0].clock <= side->clock &&
-		    (!best || e->side[0].clock > best->side[0].clock))
-			best = e;
-	}
-	*segment = best ? side->clock - best->side[0].clock : 0;
-	return best ? best->text : "?";
-}
-
-const char *replay_race_module(const struct replay_race_log *log, uint64_t address, uint64_t *at)
-{
-	for (uint32_t i = 0; i < log->log->count; i++) {
-		const struct race_log_entry *e = &log->log->entry[i];
-
-		if (e->kind != RACE_LOG_MODULE || address < e->address || address >= e->value)
-			continue;
-		*at = address - e->address;
-		return e->text;
-	}
-	return NULL;
-}
-
-const struct replay_race_log *replay_race_seen(const struct replay_races *races,
-					       const struct replay_race_log *log)
-{
-	for (size_t i = 0; i < races->seen.count; i++) {
-		if (races->seen.log[i].rank == log->rank &&
-		    races->seen.log[i].process == log->process)
-			return &races->seen.log[i];
-	}
-	return NULL;
 }

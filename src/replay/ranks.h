@@ -11,4 +11,16 @@
 int replay_ranks_read(const struct trace_run *run, const char *text, bool chosen[])
 	__attribute__((warn_unused_result));
 
+/* In words; the caller frees. */
+char *replay_ranks_text(const struct trace_run *run, const bool chosen[]);
+
+/*
+ * Those that TRACE/log is of (checkpoint --ranks): each has a directory there. True if that is all
+ * of them.
+ */
+bool replay_ranks_logged(const struct trace_run *run, bool logged[]);
+
+/* The same in words, " of ranks 0-3"; "" if it is of all. The caller frees. */
+char *replay_ranks_logged_text(const struct trace_run *run);
+
 #endif

@@ -17,9 +17,11 @@
  * S/output-NNNN-K has what process K of the rank prints (trace/output.h).
  * S/evaluate, if it is there, asks the ranks to write events below S/graph
  * (hook/mpi/evaluate/evaluate.h); it holds the time of its start, nanoseconds of CLOCK_REALTIME.
- * S/checkpoint asks them to take images below S/ckpt and to log what they receive below S/log, in
- * lines "key=value": every (nanoseconds), patient (1: wait until an image is written),
- * budget (bytes for the images of a rank).
+ * S/checkpoint asks those that have a directory S/log/rank-NNNN to take images below S/ckpt and to
+ * log what they receive there, in lines "key=value": every (nanoseconds), patient (1: wait until an
+ * image is written), budget (bytes for the images of a rank), keep (how many of the last images; 0:
+ * all), pagemap (1: as if the kernel had no PAGEMAP_SCAN), verify (1: compare
+ * pages of which the kernel says that nobody has written to them).
  * S/ckpt/rank-NNNN/at, if it is there, names the events before which images are taken, one in a
  * line, in the place of `every`.
  * S/live has what ranks that are restarted together send to each other (trace/live.h).
@@ -45,6 +47,8 @@ static inline size_t replay_credit_row(size_t ranks)
 }
 
 #define REPLAY_PRINTED "output-"
+#define REPLAY_WORD "word-" /* and the rank: its last word before it has its name */
+#define REPLAY_WORD_BYTES 8192
 #define REPLAY_THEIRS "theirs-" /* and the rank, four digits: files its children may write */
 
 #define REPLAY_STATE_MAGIC 0x5245504c41593031ull
@@ -63,7 +67,7 @@ enum replay_state {
 #define REPLAY_BY_HELPER 2
 /* Its recording stopped by itself. Set by the front. */
 #define REPLAY_STOPPED 4
-/* What it sends goes to S/live (trace/live.h). Set by the front. */
+/* What it sends to others of which this is said goes to S/live (trace/live.h). Set by the front. */
 #define REPLAY_LIVE 8
 
 /* Before main; before what S/halt-NNNN names, events or operations; nowhere, but a debugger may
@@ -73,14 +77,24 @@ enum replay_state {
 #define REPLAY_HALT_OPERATIONS 4
 #define REPLAY_HALT_OPEN 8
 #define REPLAY_HALT_END 16
+/* A debugger lets one thread run at a time: the others stand, and are not held by anybody. */
+#define REPLAY_HALT_TURNS 32
+/* What it writes is its own (hook/session/private.h), also if it has not gone on from an image. */
+#define REPLAY_HALT_PRIVATE 64
 #define REPLAY_HALT_BYTES 65536
 
 /* No place is left to halt at; and it need not wait for S/all to die as it did. */
 #define REPLAY_GO 1
 #define REPLAY_GO_TO_DEATH 2
 
+/*
+ * Before the front ends a rank that does not get any further: SIGILL with this value asks it to
+ * look at what its threads did (race/log.h).
+ */
+#define REPLAY_LOOK 0x52504c4b
+
 #define REPLAY_SYNC_UNIT 256
-#define REPLAY_COMMS 37 /* so that a slot is whole cache lines */
+#define REPLAY_COMMS 51 /* so that a slot is whole cache lines */
 #define REPLAY_KINDS 64 /* of messages, see below: a power of two */
 #define REPLAY_WANTS 4
 #define REPLAY_ANY (-1) /* source, tag */
@@ -116,6 +130,8 @@ struct replay_threads {
 	   pointers to its object (of a join the handle) and to the condition */
 	uint32_t last, object, cond;
 	uint32_t handle; /* 8 bytes: its pthread_t */
+	/* what tells how far it has come in its recording */
+	uint32_t come[3], come_bytes[3];
 };
 
 #define REPLAY_NAME_BYTES 64
@@ -123,6 +139,9 @@ struct replay_threads {
 
 /* What the program has, but for its first stack, lies below this (hook/memory/memory.h). */
 #define REPLAY_PROGRAM_END (105ull << 40)
+/* Nothing but stacks of threads lies there (hook/thread/life/stack.c). */
+#define REPLAY_STACKS (76ull << 40)
+#define REPLAY_STACKS_END (81ull << 40)
 
 /*
  * Addresses in the rank by which a debugger copies it (hook/image/copy.c): "syscall; int3", a
@@ -177,6 +196,7 @@ struct replay_slot {
 	uint32_t halted;  /* threads that are at their places */
 	uint64_t program; /* the address of main, or behind MPI_Init in a rank alone */
 	struct replay_copy copy;
+	uint64_t stopped; /* nanoseconds for which it stood still for the last image; 0: it does */
 	/* collective operations entered, by communicator of all ranks, in the order of their birth
 	 */
 	uint32_t entered[REPLAY_COMMS];
@@ -185,7 +205,7 @@ struct replay_slot {
 struct replay_state_file {
 	uint64_t magic;
 	uint32_t ranks;
-	uint32_t pad;
+	uint32_t parted; /* a rank has given up a meeting, and goes on */
 	uint32_t met[4]; /* how many ranks have come to each meeting (hook_session_meet) */
 	char host[96];   /* the front's */
 	struct replay_slot slot[];

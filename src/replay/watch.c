@@ -21,9 +21,11 @@
 #include "launch/front.h"
 #include "replay/halt.h"
 #include "replay/job.h"
+#include "replay/pass.h"
 
 #define LOOK 0.05   /* seconds between two looks whether a debugger is at work */
 #define STOPPED 2.0 /* seconds of a nap that was none: somebody had stopped us */
+#define FIRST 3     /* a slot's events: inside the first one, which is MPI_Init */
 #define QUIET 2.0   /* seconds without an event after which ranks without a goal are given up */
 
 /* Threads of the rank that have yet to do what they did. */
@@ -204,6 +206,8 @@ static bool is_all_done(struct replay_front *f)
 /* Reports why the job has to end, and the exit code for it; -1 to go on. */
 static int verdict(struct replay_front *f)
 {
+	if (f->unserved)
+		return f->unserved;
 	if (replay_front_any(f, REPLAY_WHY_DIVERGED)) {
 		replay_report_divergence(f);
 		return RP_EXIT_DIVERGED;
@@ -350,33 +354,59 @@ static bool any_is_held(const struct replay_front *f)
 }
 
 /*
+ * Pages that ranks in their first call have. In MPI_Init libraries are loaded, which may take a
+ * minute and makes no event. A rank that waits there for others gets no more.
+ */
+static uint64_t loaded(const struct replay_front *f)
+{
+	uint64_t pages = 0;
+
+	for (size_t i = 0; i < f->ranks; i++) {
+		if (f->state->slot[i].events == FIRST)
+			pages += replay_process_pages(f->state->slot[i].pid);
+	}
+	return pages;
+}
+
+/*
  * The clock of patience: it stands still while a debugger holds a rank, and while we were stopped
  * ourselves. Ranks are asked only when they are silent.
  */
 struct stopwatch {
 	double looked; /* at the time of day */
 	double stood;
+	double last_change;
+	uint64_t seen, loaded;
 };
 
-static double stopwatch_now(struct stopwatch *s, const struct replay_front *f, double last_change)
+static double stopwatch_now(struct stopwatch *s, const struct replay_front *f)
 {
 	double day = replay_now(), passed = day - s->looked;
+	uint64_t before = s->loaded;
 
+	if (progress(f) != s->seen) {
+		s->seen = progress(f);
+		s->last_change = day - s->stood;
+	}
 	if (passed < LOOK)
 		return day - s->stood;
 	s->looked = day;
-	if (passed > STOPPED)
+	if (passed > STOPPED) {
 		s->stood += passed;
-	else if (day - s->stood - last_change > LOOK && any_is_held(f))
-		s->stood += passed;
+	} else if (day - s->stood - s->last_change > LOOK) {
+		s->loaded = loaded(f);
+		if (s->loaded != before)
+			s->last_change = day - s->stood;
+		else if (any_is_held(f))
+			s->stood += passed;
+	}
 	return day - s->stood;
 }
 
 int replay_watch(struct replay_front *f, pid_t pid)
 {
-	double start = replay_now(), last_change = start, released_at = 0, at;
-	struct stopwatch watch = {.looked = start};
-	uint64_t seen = 0;
+	double start = replay_now(), released_at = 0, at;
+	struct stopwatch watch = {.looked = start, .last_change = start};
 	int status, code;
 
 	for (;;) {
@@ -398,16 +428,14 @@ int replay_watch(struct replay_front *f, pid_t pid)
 			return code_of_signal();
 		}
 		replay_session_read(f);
-		if (progress(f) != seen) {
-			seen = progress(f);
-			last_change = replay_now() - watch.stood;
-		}
-		at = stopwatch_now(&watch, f, last_change);
-		if (!replay_halt_look(f, at - last_change))
-			judge_silence(f, at - last_change, at - start);
+		at = stopwatch_now(&watch, f);
+		if (!replay_halt_look(f, at - watch.last_change))
+			judge_silence(f, at - watch.last_change, at - start);
 		code = verdict(f);
 		if (code >= 0) {
 			replay_halt_finish(f);
+			if ((f->stuck || f->past_end) && f->pass && f->pass->ending)
+				f->pass->ending(f);
 			replay_end_job(f, pid, code != RP_EXIT_BAD_INPUT);
 			return code;
 		}

@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include <elfutils/libdwfl.h>
+#include <sys/ptrace.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 
 #include "base/mem.h"
 #include "symbol/symbol.h"
@@ -31,7 +33,7 @@ struct symbol_process *symbol_process_open(int pid)
 	p->dwfl = dwfl_begin(&callbacks);
 	if (p->dwfl && dwfl_linux_proc_report(p->dwfl, pid) == 0 &&
 	    dwfl_report_end(p->dwfl, NULL, NULL) == 0 &&
-	    dwfl_linux_proc_attach(p->dwfl, pid, false) == 0)
+	    dwfl_linux_proc_attach(p->dwfl, pid, true) == 0)
 		return p;
 	symbol_process_close(p);
 	return NULL;
@@ -146,12 +148,36 @@ static void find_called(const struct symbol_process *p, struct symbol_standing *
 	s->sure = true;
 }
 
+/*
+ * Stops the thread; *sig is the signal that it was about to get, and gets when it is let go. To
+ * attach in the old way would not do: a process that becomes another program meanwhile is sent a
+ * SIGTRAP then, and dies of it.
+ */
+static bool hold(int tid, int *sig)
+{
+	int status;
+
+	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) != 0)
+		return false;
+	if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) != 0 ||
+	    waitpid(tid, &status, __WALL) != tid || !WIFSTOPPED(status)) {
+		ptrace(PTRACE_DETACH, tid, NULL, NULL);
+		return false;
+	}
+	*sig = status >> 16 == PTRACE_EVENT_STOP ? 0 : WSTOPSIG(status);
+	return true;
+}
+
 int symbol_process_look(struct symbol_process *p, int tid, struct symbol_standing *out)
 {
 	struct symbol_standing standing = {0};
 	struct walk w = {p, &standing, 0};
+	int sig = 0;
 
+	if (!hold(tid, &sig))
+		return -EPERM;
 	dwfl_getthread_frames(p->dwfl, tid, look_at_frame, &w);
+	ptrace(PTRACE_DETACH, tid, NULL, (void *)(intptr_t)sig);
 	if (!w.frames)
 		return -EPERM;
 	if (standing.call && !standing.sure && standing.place)

@@ -8,6 +8,7 @@
 #ifndef TRACE_NUMBERS_H
 #define TRACE_NUMBERS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
@@ -88,6 +89,26 @@ static inline uint64_t trace_sync_op_id(uint32_t op)
 	return (uint64_t)(op + 1) << TRACE_SYNC_OP_SHIFT;
 }
 
+/*
+ * The id of the n-th object, from 1 on, that a thread of this name has made. The same in every run,
+ * and with near certainty no other object's.
+ */
+static inline uint64_t trace_sync_maker(const char *name)
+{
+	uint64_t maker = 0xcbf29ce484222325ull;
+
+	for (; *name; name++)
+		maker = (maker ^ (uint8_t)*name) * 0x100000001b3ull;
+	return maker;
+}
+
+static inline uint64_t trace_sync_object_id(uint64_t maker, uint64_t n)
+{
+	uint64_t id = (maker + n) * 0x9e3779b97f4a7c15ull;
+
+	return id ? id : 1;
+}
+
 /* Codes of outcomes that no call of the program returns. */
 enum trace_sync_code {
 	TRACE_SYNC_BATON_TAKEN = 0,
@@ -133,6 +154,35 @@ trace_call_digest(uint64_t digest, uint32_t call, int peer, int tag, uint64_t ex
 
 	digest = (digest ^ x ^ extra << 7) * 0x9e3779b97f4a7c15ull;
 	return digest ^ digest >> 32;
+}
+
+/* What `extra` is. Of a send, a collective operation or the like: the sum over those of its
+   arguments that count, each by its place among them, from 0. */
+static inline uint64_t trace_digest_argument(unsigned int place, uint64_t value)
+{
+	return value * (2 * place + 3);
+}
+
+static inline uint64_t trace_digest_receive(uint64_t count)
+{
+	return count;
+}
+
+/* Of a receive and a send in one call. */
+static inline uint64_t trace_digest_exchange(uint64_t count, uint64_t dest)
+{
+	return count + dest * 3;
+}
+
+/* Of a call that starts or completes requests. */
+static inline uint64_t trace_digest_requests(bool several, uint64_t count)
+{
+	return several ? count : 0;
+}
+
+static inline uint64_t trace_digest_partition(uint64_t partition)
+{
+	return partition;
 }
 
 #endif

@@ -440,6 +440,11 @@ void trace_run_close(struct trace_run *run)
 	*run = (struct trace_run){.dir.fd = -1};
 }
 
+bool trace_run_is_of_process(const struct trace_run_stream *s)
+{
+	return s->kind == TRACE_STREAM_ORDER && !strcmp(s->thread, "0");
+}
+
 void trace_run_total(const struct trace_run *run, struct trace_run_rank *sum)
 {
 	*sum = (struct trace_run_rank){0};

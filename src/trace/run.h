@@ -92,6 +92,9 @@ struct trace_run {
 int trace_run_open(struct trace_run *run, const char *path) __attribute__((warn_unused_result));
 void trace_run_close(struct trace_run *run);
 
+/* Each process of a rank has one such stream, which it makes first. */
+bool trace_run_is_of_process(const struct trace_run_stream *s);
+
 /* The sums of all ranks; every other member of *sum is 0. */
 void trace_run_total(const struct trace_run *run, struct trace_run_rank *sum);
 

@@ -6,12 +6,12 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/lock.h"
 #include "trace/shelf.h"
 #include "trace/stream-inner.h"
 
@@ -37,13 +37,12 @@ static struct {
 
 static void lock(void)
 {
-	while (__atomic_exchange_n(&shelf.busy, 1, __ATOMIC_ACQUIRE))
-		sched_yield();
+	rp_lock_take(&shelf.busy);
 }
 
 static void unlock(void)
 {
-	__atomic_store_n(&shelf.busy, 0, __ATOMIC_RELEASE);
+	rp_lock_give(&shelf.busy);
 }
 
 static size_t hash_of(uint32_t kind, const char *thread)

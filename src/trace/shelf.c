@@ -8,12 +8,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/lock.h"
 #include "trace/stream-inner.h"
 
 #define PATIENCE 100000
@@ -39,17 +39,12 @@ static struct {
 
 static bool lock(void)
 {
-	for (int i = 0; i < PATIENCE; i++) {
-		if (!__atomic_exchange_n(&shelf.busy, 1, __ATOMIC_ACQUIRE))
-			return true;
-		sched_yield();
-	}
-	return false;
+	return rp_lock_take_within(&shelf.busy, PATIENCE);
 }
 
 static void unlock(void)
 {
-	__atomic_store_n(&shelf.busy, 0, __ATOMIC_RELEASE);
+	rp_lock_give(&shelf.busy);
 }
 
 bool trace_shelf_has(enum trace_stream_kind kind, const char *thread)

@@ -150,7 +150,7 @@ static const struct {
 	void (*other)(void);
 } uses[] = {
 	{&cmd_info, NULL, NULL},        {&cmd_info, "--format=json", NULL},
-	{&cmd_info, "--all", NULL},     {&cmd_dump, NULL, NULL},
+	{&cmd_info, "--by-rank", NULL}, {&cmd_dump, NULL, NULL},
 	{&cmd_dump, "--input", NULL},   {&cmd_dump, "--sync", NULL},
 	{&cmd_dump, "--damaged", NULL}, {&cmd_dump, "--format=json", NULL},
 	{&cmd_ls, NULL, NULL},          {NULL, NULL, check_replay},

@@ -20,7 +20,9 @@ int main(void)
 	pthread_t thread;
 
 	pthread_create(&thread, NULL, counts, NULL);
-	usleep(1000);
+	do
+		usleep(1000);
+	while (!atomic_load(&count));
 	atomic_store(&stop, 1);
 	pthread_join(thread, NULL);
 	printf("%ld\n", atomic_load(&count));

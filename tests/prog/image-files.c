@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Has files open while images are taken, and tells on standard error what becomes of them: input
- * (one that is read), output (standard output is one), both (one that is written and read), place
- * (it stands in another directory).
+ * (one that is read), twice (by two descriptors with one position), output (standard output is
+ * one), both (one that is written and read), place (it stands in another directory).
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -39,6 +39,10 @@ int main(int argc, char **argv)
 
 	if (!strcmp(what, "input")) {
 		fd = open("input", O_RDONLY);
+	} else if (!strcmp(what, "twice")) {
+		fd = dup(open("input", O_RDONLY));
+		if (read(fd - 1, text, 3) != 3)
+			return 1;
 	} else if (!strcmp(what, "output")) {
 		fd = open("output", O_WRONLY | O_CREAT | O_TRUNC, 0600);
 		dup2(fd, 1);
@@ -54,6 +58,8 @@ int main(int argc, char **argv)
 	if (fd < 0)
 		return 1;
 	work();
+	if (!strcmp(what, "twice") && read(fd - 1, text, 3) != 3)
+		return 1;
 	if (second >= 0)
 		put(second, "after");
 	if (!strcmp(what, "output")) {

@@ -51,6 +51,9 @@ static void test_kinds(void **state)
 	assert_int_equal(kind_of("gcc -print-file-name=libc.a"), COMPILE_OTHER);
 	assert_int_equal(kind_of("gcc x.c -o /dev/null"), COMPILE_OTHER);
 	assert_int_equal(kind_of("gcc @words"), COMPILE_OTHER);
+	assert_int_equal(kind_of("gcc x.a -o app"), COMPILE_LINK);
+	assert_int_equal(kind_of("gcc -shared -c x.c"), COMPILE_OBJECT);
+	assert_int_equal(kind_of("gcc -lm"), COMPILE_OTHER);
 	/* Words of options are no sources. */
 	assert_int_equal(kind_of("gcc -include x.c -I y.c --version"), COMPILE_OTHER);
 	assert_int_equal(kind_of("gcc -c -include x.c"), COMPILE_OTHER);
@@ -78,6 +81,33 @@ static void test_words(void **state)
 	compile_line_free(&line);
 }
 
+/* Code without a twin, for which there is a word to blame. */
+static void test_without(void **state)
+{
+	static const struct {
+		const char *command, *without;
+	} lines[] = {
+		{"gcc -shared x.o -o libx.so", "-shared"},
+		{"gcc x.c -static -o x", "-static"},
+		{"gcc -r x.o y.o -o z.o", "-r"},
+		{"gcc @words", "@words"},
+		{"gcc -c @words", "@words"},
+		{"gcc -shared -c x.c", NULL},
+		{"gcc -E -static x.c", NULL},
+		{"gcc x.c -o x", NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		struct compile_line line = line_of(lines[i].command);
+
+		assert_int_equal(!line.without, !lines[i].without);
+		if (line.without)
+			assert_string_equal(line.without, lines[i].without);
+		compile_line_free(&line);
+	}
+}
+
 static void test_objects(void **state)
 {
 	char *object = compile_object_of("a.b/x.y.c");
@@ -92,6 +122,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_kinds),
 		cmocka_unit_test(test_words),
+		cmocka_unit_test(test_without),
 		cmocka_unit_test(test_objects),
 	};
 

@@ -24,6 +24,7 @@
 #include "trace/files.h"
 #include "trace/input.h"
 #include "trace/meta.h"
+#include "trace/numbers.h"
 #include "trace/order.h"
 #include "trace/sync.h"
 
@@ -672,6 +673,26 @@ static void test_calls_keep_their_numbers(void **state)
 	assert_string_equal(trace_call_name(FORMAT_1_CALL_PUT), "MPI_Put");
 }
 
+/* Ids and digests are in every recording: a formula that gives another value makes all of them
+ * diverge. */
+static void test_formulas_keep_their_values(void **state)
+{
+	(void)state;
+	assert_true(trace_sync_maker("0") == 0xaf63ad4c86019cafull);
+	assert_true(trace_sync_object_id(trace_sync_maker("0.1"), 1) == 0xa045557ac04c8c73ull);
+	assert_true(trace_sync_object_id(trace_sync_maker("0.1"), 2) == 0x3e7ccf343f970888ull);
+	assert_true(trace_sync_object_id(5, (uint64_t)-5) == 1);
+	assert_true(trace_sync_op_id(7) == 8ull << 54);
+	assert_true(trace_call_digest(3, 12, -1, 7, 100) == 0x986b42031def1d38ull);
+	assert_int_equal(trace_digest_argument(0, 7), 21);
+	assert_int_equal(trace_digest_argument(1, 7), 35);
+	assert_int_equal(trace_digest_receive(7), 7);
+	assert_int_equal(trace_digest_exchange(7, 5), 22);
+	assert_int_equal(trace_digest_requests(true, 7), 7);
+	assert_int_equal(trace_digest_requests(false, 7), 0);
+	assert_int_equal(trace_digest_partition(7), 7);
+}
+
 static int write_new(const char *path)
 {
 	const struct golden *golden = find_golden(TRACE_VERSION);
@@ -693,6 +714,7 @@ int main(void)
 		scratch_test(test_this_version_still_writes_the_same),
 		cmocka_unit_test(test_every_form_is_in_it),
 		cmocka_unit_test(test_calls_keep_their_numbers),
+		cmocka_unit_test(test_formulas_keep_their_values),
 	};
 	const char *path = getenv("GOLDEN_WRITE");
 

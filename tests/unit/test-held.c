@@ -71,6 +71,30 @@ static void test_one_thread(void **state)
 	end_child(pid);
 }
 
+/* A debugger attaches to one thread after the other. */
+static void test_all_threads(void **state)
+{
+	int tid;
+	pid_t pid = make_child(&tid);
+
+	(void)state;
+	assert_int_equal(ptrace(PTRACE_SEIZE, pid, NULL, NULL), 0);
+	assert_false(rp_all_traced(pid));
+	assert_int_equal(ptrace(PTRACE_SEIZE, tid, NULL, NULL), 0);
+	assert_true(rp_all_traced(pid));
+	assert_int_equal(ptrace(PTRACE_INTERRUPT, pid, NULL, NULL), 0);
+	assert_int_equal(waitpid(pid, NULL, __WALL), pid);
+	assert_true(rp_held(pid));
+	assert_false(rp_all_held(pid));
+	assert_int_equal(ptrace(PTRACE_INTERRUPT, tid, NULL, NULL), 0);
+	assert_int_equal(waitpid(tid, NULL, __WALL), tid);
+	assert_true(rp_all_held(pid));
+	assert_int_equal(ptrace(PTRACE_DETACH, tid, NULL, NULL), 0);
+	assert_int_equal(ptrace(PTRACE_DETACH, pid, NULL, NULL), 0);
+	end_child(pid);
+	assert_false(rp_all_traced(pid));
+}
+
 /* Nobody debugs it: whoever stopped it may have forgotten it. */
 static void test_stopped_by_signal(void **state)
 {
@@ -88,6 +112,8 @@ static void test_stopped_by_signal(void **state)
 static void test_nobody(void **state)
 {
 	(void)state;
+	assert_true(rp_runs(getpid()));
+	assert_false(rp_runs(0));
 	assert_false(rp_held(0));
 	assert_false(rp_held(-1));
 	assert_false(rp_held(getpid()));
@@ -97,6 +123,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_one_thread),
+		cmocka_unit_test(test_all_threads),
 		cmocka_unit_test(test_stopped_by_signal),
 		cmocka_unit_test(test_nobody),
 	};

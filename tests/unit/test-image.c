@@ -194,6 +194,7 @@ static void test_lies(void **state)
 	LIE(f.head.pages = 7);
 	LIE(f.head.mm.auxv_bytes = UINT32_MAX);
 	LIE(memset(f.head.kernel, 'x', sizeof(f.head.kernel)));
+	LIE(memset(f.head.processor, 'x', sizeof(f.head.processor)));
 	LIE(memset(f.text, 'x', sizeof(f.text)));
 	LIE(f.head.version++);
 	LIE(f.hash[1]++);

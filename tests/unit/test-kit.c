@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kit of the hooks: lock, pages, random numbers and the reader of /proc. Its table has a test
- * of its own. */
+/* The kit of the hooks: lock, pages, random numbers, text, time and the reader of /proc. Its table
+ * has a test of its own. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -20,6 +20,8 @@
 #include "hook/kit/pages.h"
 #include "hook/kit/proc.h"
 #include "hook/kit/random.h"
+#include "hook/kit/text.h"
+#include "hook/kit/time.h"
 
 #define THREADS 4
 #define ROUNDS 20000
@@ -234,6 +236,72 @@ static void descriptors_lead_somewhere(void **state)
 	assert_int_equal(errno, 77);
 }
 
+static void text_is_put_together(void **state)
+{
+	static const char *const words[] = {"OMPI_", "PMI", NULL};
+	char room[64];
+	struct hook_text text = hook_text_in(room, sizeof(room));
+
+	(void)state;
+	assert_string_equal(room, "");
+	hook_text_add(&text, "rank ");
+	hook_text_padded(&text, 7, 4);
+	hook_text_add(&text, " ");
+	hook_text_number(&text, -3);
+	hook_text_add(&text, " ");
+	hook_text_hex(&text, 0xfeed);
+	assert_string_equal(room, "rank 0007 -3 0xfeed");
+	text = hook_text_in(room, sizeof(room));
+	hook_text_number(&text, INT64_MIN);
+	hook_text_hex(&text, UINT64_MAX);
+	hook_text_hex(&text, 0);
+	assert_string_equal(room, "-92233720368547758080xffffffffffffffff0x0");
+	text = hook_text_in(room, sizeof(room));
+	hook_text_padded(&text, 12345, 4);
+	hook_text_padded(&text, 1234, 4);
+	hook_text_padded(&text, 0, 1);
+	hook_text_padded(&text, UINT32_MAX, 12);
+	assert_string_equal(room, "1234512340004294967295");
+	assert_true(hook_text_begins_with("PMI_RANK", words));
+	assert_true(hook_text_begins_with("OMPI_", words));
+	assert_false(hook_text_begins_with("OMPI", words));
+	assert_false(hook_text_begins_with("", words));
+}
+
+/* What does not fit is left out, and nothing behind the room is touched. */
+static void text_stays_in_its_room(void **state)
+{
+	char room[16];
+
+	(void)state;
+	for (size_t size = 1; size < sizeof(room); size++) {
+		struct hook_text text;
+
+		memset(room, '#', sizeof(room));
+		text = hook_text_in(room, size);
+		hook_text_add(&text, "abc");
+		hook_text_number(&text, 123456);
+		hook_text_padded(&text, 1, 9);
+		hook_text_hex(&text, 1);
+		assert_memory_equal(room, "abc123456000000", size - 1);
+		assert_int_equal(room[size - 1], '\0');
+		for (size_t i = size; i < sizeof(room); i++)
+			assert_int_equal(room[i], '#');
+	}
+}
+
+static void time_goes_on(void **state)
+{
+	uint64_t before = hook_time_now(), after, day = hook_time_of(CLOCK_REALTIME);
+
+	(void)state;
+	assert_true(day / 1000000000u <= (uint64_t)time(NULL));
+	hook_time_nap(2000000);
+	after = hook_time_now();
+	assert_true(after - before >= 2000000);
+	assert_true(after - before < 60000000000u);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -244,6 +312,9 @@ int main(void)
 		cmocka_unit_test(pages_are_where_they_were_asked_for),
 		cmocka_unit_test(random_numbers_follow_from_the_seed),
 		cmocka_unit_test(spread_reaches_the_highest_bits),
+		cmocka_unit_test(text_is_put_together),
+		cmocka_unit_test(text_stays_in_its_room),
+		cmocka_unit_test(time_goes_on),
 		cmocka_unit_test(proc_is_read),
 		cmocka_unit_test(descriptors_lead_somewhere),
 	};

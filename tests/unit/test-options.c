@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -16,6 +17,40 @@ static bool same_text(const char *a, const char *b)
 	return a == b || (a && b && !strcmp(a, b));
 }
 
+/* Options that say what they do in the words of their verb. The meaning is one, and people have
+   read these side by side. Whoever words an option anew compares it with the others here. */
+static const struct {
+	const char *name, *verbs;
+} worded_apart[] = {
+	{"again", " checkpoint evaluate "},           /* make it again, although it is there */
+	{"all", " races stats "},                     /* not only the worst */
+	{"at", " dap debug gdb "},                    /* where to begin */
+	{"by-rank", " info stats "},                  /* one line per rank */
+	{"output", " explore record reduce unpack "}, /* where the new trace comes to lie */
+	{"patience", NULL},                           /* how long it is by default */
+	{"ranks", " checkpoint replay "},             /* only these */
+	{"top", " races stats "},                     /* only the worst N */
+	{"using", " evaluate races rank replay "},    /* the checked twin */
+	{"valgrind", " races rank "},                 /* the program runs in Valgrind */
+};
+
+static bool is_of(const char *verbs, const char *verb)
+{
+	char word[32];
+
+	snprintf(word, sizeof(word), " %s ", verb);
+	return !verbs || strstr(verbs, word);
+}
+
+static bool may_be_worded_apart(const char *option, const char *verb, const char *other)
+{
+	for (size_t i = 0; i < sizeof(worded_apart) / sizeof(worded_apart[0]); i++)
+		if (!strcmp(worded_apart[i].name, option))
+			return is_of(worded_apart[i].verbs, verb) &&
+			       is_of(worded_apart[i].verbs, other);
+	return false;
+}
+
 static void compare(const struct cmd_verb *v, const struct cmd_option *a, const struct cmd_verb *w,
 		    const struct cmd_option *b)
 {
@@ -23,6 +58,10 @@ static void compare(const struct cmd_verb *v, const struct cmd_option *a, const 
 		if (a->kind != b->kind || a->read != b->read || a->letter != b->letter ||
 		    a->optional != b->optional || !same_text(a->value, b->value))
 			fail_msg("--%s of %s is not that of %s", a->name, v->name, w->name);
+		if (strcmp(a->help, b->help) != 0 &&
+		    !may_be_worded_apart(a->name, v->name, w->name))
+			fail_msg("--%s of %s says \"%s\", that of %s \"%s\"", a->name, v->name,
+				 a->help, w->name, b->help);
 		if (v == w && a != b)
 			fail_msg("%s has two options --%s", v->name, a->name);
 	} else if (a->letter && a->letter == b->letter) {

@@ -14,6 +14,7 @@
 
 #include "race-program.h"
 #include "race/access.h"
+#include "race/inner.h"
 #include "race/segments.h"
 
 #define SOMEWHERE ((uintptr_t)0x123456780)
@@ -40,7 +41,7 @@ static void follow_access(struct race_thread *t, const struct event *e, bool qui
 {
 	uintptr_t at = SOMEWHERE + (uintptr_t)e->at;
 
-	if (quick && e->at % e->size == 0 && e->size <= 8 && !(e->size & (e->size - 1)))
+	if (quick && e->size <= 8 && !(e->size & (e->size - 1)))
 		race_access(t, at, (unsigned)e->size, e->write, NULL);
 	else
 		race_touch(t, at, (size_t)e->size, e->write, NULL);
@@ -96,6 +97,7 @@ static void race_histories(const struct run *run, bool quick)
 	f.thread[0] = race_thread_first();
 	for (int e = 0; e < run->events; e++)
 		follow(&f, &run->event[e], quick);
+	assert_true(race_look(f.thread[0]));
 	race_figures(&figures);
 	collections += figures.collections;
 	assert_int_equal(race_stopped(), RACE_GOES_ON);
@@ -106,22 +108,15 @@ static void race_by_segments(const struct run *run)
 {
 	struct race_segment_figures figures = {0};
 	struct follower f = {.segments = true};
-	bool lives[THREADS] = {true};
 
 	memset(raced_now, 0, sizeof(raced_now));
 	assert_int_equal(race_start(found), 0);
 	race_segments_start(&figures);
 	f.thread[0] = race_thread_first();
 	race_segments_end(f.thread[0]);
-	for (int e = 0; e < run->events; e++) {
+	for (int e = 0; e < run->events; e++)
 		follow(&f, &run->event[e], false);
-		lives[run->event[e].other] |= run->event[e].kind == FORK;
-		lives[run->event[e].thread] &= run->event[e].kind != END;
-	}
-	for (int t = 0; t < THREADS; t++) {
-		if (lives[t])
-			race_segments_end(f.thread[t]);
-	}
+	assert_true(race_segments_look());
 	assert_true(figures.most_kept <= figures.created);
 	assert_int_equal(race_stopped(), RACE_GOES_ON);
 	race_finish();
@@ -237,6 +232,11 @@ static void test_slots_are_used_again(void **state)
 		race_thread_end(t);
 		race_thread_join(main, t);
 	}
+	for (int i = 0; i < 3000; i++) {
+		t = race_thread_fork(main);
+		assert_non_null(t);
+		race_thread_abandon(t);
+	}
 	assert_false(raced_now[0]);
 	/* But not that of one nobody knows of. */
 	t = race_thread_fork(main);
@@ -245,8 +245,65 @@ static void test_slots_are_used_again(void **state)
 	race_thread_detach(t);
 	t = race_thread_fork(main);
 	race_touch(t, SOMEWHERE, 8, false, NULL);
+	assert_true(race_look(main));
 	assert_true(raced_now[0]);
 	race_finish();
+}
+
+/* A task that was made and begins later knows what its maker knew then, not what all know by now.
+ */
+static void task_begins_late(bool by_segments)
+{
+	struct race_segment_figures figures = {0};
+	struct race_thread *main, *task, *other;
+	char made, done;
+
+	memset(raced_now, 0, sizeof(raced_now));
+	race_collect_early(1, 1);
+	assert_int_equal(race_start(found), 0);
+	if (by_segments)
+		race_segments_start(&figures);
+	main = race_thread_first();
+	for (int round = 0; round < 20; round++) {
+		if (by_segments)
+			race_segments_end(main);
+		if (!round) {
+			race_release(main, &made);
+			race_keep(&made);
+		}
+		/* It uses a slot that is free when all know of it. */
+		other = race_thread_task();
+		assert_non_null(other);
+		if (by_segments)
+			race_segments_end(other);
+		race_touch(other, SOMEWHERE + 8 * (uintptr_t)round, 8, true, NULL);
+		if (by_segments)
+			race_segments_end(other);
+		race_release(other, &done);
+		race_thread_end(other);
+		race_thread_detach(other);
+		race_acquire(main, &done);
+	}
+	if (by_segments)
+		race_segments_end(main);
+	task = race_thread_task();
+	if (by_segments)
+		race_segments_end(task);
+	race_acquire(task, &made);
+	race_forget(&made);
+	race_touch(task, SOMEWHERE, MEMORY, false, NULL);
+	assert_true(by_segments ? race_segments_look() : race_look(main));
+	for (int i = 0; i < MEMORY; i++)
+		assert_true(raced_now[i]);
+	race_collect_early(0, 0);
+	race_finish();
+}
+
+static void test_task_begins_late(void **state)
+{
+	(void)state;
+	task_begins_late(false);
+	task_begins_late(true);
 }
 
 static void test_too_many_threads(void **state)
@@ -275,9 +332,40 @@ static void test_memory_used_for_something_else(void **state)
 	race_touch(t, SOMEWHERE, 64, true, NULL);
 	race_reset(main, SOMEWHERE + 16, 19);
 	race_touch(main, SOMEWHERE, 64, true, NULL);
+	assert_true(race_look(main));
 	assert_true(raced_now[15] && raced_now[40]);
 	for (int i = 16; i < 40; i++)
 		assert_false(raced_now[i]);
+	race_finish();
+}
+
+/* What is made in the memory of an object is another one; its neighbours stay. */
+static void test_objects_are_forgotten(void **state)
+{
+	static char memory[400000] __attribute__((aligned(4096)));
+	static const int at[] = {0, 63, 64, 1000, 131072, 300000, 399999};
+	struct race_thread *main, *t;
+
+	(void)state;
+	assert_int_equal(race_start(found), 0);
+	main = race_thread_first();
+	for (size_t i = 0; i < sizeof(at) / sizeof(at[0]); i++) {
+		for (int whole = 0; whole < 2; whole++) {
+			memset(raced_now, 0, sizeof(raced_now));
+			race_reset(main, SOMEWHERE, MEMORY);
+			t = race_thread_fork(main);
+			race_touch(main, SOMEWHERE, 8, true, NULL);
+			race_release(main, &memory[at[i]]);
+			race_forget_all(main, &memory[at[i] + 1], (size_t)(399999 - at[i]));
+			race_forget_all(main, memory, (size_t)(at[i] + whole));
+			race_acquire(t, &memory[at[i]]);
+			race_touch(t, SOMEWHERE, 8, true, NULL);
+			assert_true(race_look(main));
+			assert_int_equal(raced_now[0], whole);
+			race_thread_end(t);
+			race_thread_join(main, t);
+		}
+	}
 	race_finish();
 }
 
@@ -345,6 +433,7 @@ static void test_at_once(void **state)
 		race_thread_join(main, t[i]);
 	}
 	race_touch(main, shared_at, 8ul * CELLS, true, NULL);
+	assert_true(race_look(main));
 	race_figures(&figures);
 	assert_true(figures.collections > 100);
 	assert_int_equal(others, 0);
@@ -354,15 +443,100 @@ static void test_at_once(void **state)
 	race_finish();
 }
 
+/* A thread notes each byte once while others look at its pages: none is lost. */
+
+#define NOTED 262144u
+
+static bool seen_once[NOTED];
+static int noted;
+
+static void found_noted(const struct race_found *f)
+{
+	for (uintptr_t i = 0; i < 8; i++) {
+		if (f->bytes >> i & 1)
+			seen_once[f->address - shared_at + i] = true;
+	}
+}
+
+static void *note_each(void *arg)
+{
+	for (uintptr_t k = 0; k < NOTED; k++) {
+		race_access(arg, shared_at + k, 1, true, NULL);
+		__builtin_ia32_pause();
+	}
+	__atomic_store_n(&noted, 1, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static void look_while_noted(bool reset)
+{
+	struct race_thread *main, *t;
+	pthread_t thread;
+
+	memset(seen_once, 0, sizeof(seen_once));
+	__atomic_store_n(&noted, 0, __ATOMIC_RELAXED);
+	assert_int_equal(race_start(found_noted), 0);
+	main = race_thread_first();
+	t = race_thread_fork(main);
+	assert_int_equal(pthread_create(&thread, NULL, note_each, t), 0);
+	while (!__atomic_load_n(&noted, __ATOMIC_ACQUIRE)) {
+		if (reset) /* its line is looked at, too */
+			for (uintptr_t page = 0; page < NOTED; page += 4096)
+				race_reset(main, shared_at + page, 8);
+		else
+			assert_true(race_look(main));
+	}
+	pthread_join(thread, NULL);
+	race_touch(main, shared_at, NOTED, true, NULL);
+	assert_true(race_look(main));
+	for (uintptr_t k = 0; k < NOTED; k++)
+		assert_true(seen_once[k] || (reset && k % 4096 < 8));
+	race_finish();
+}
+
+static void test_noted_while_looked_at(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 10; i++)
+		look_while_noted(i % 2);
+}
+
+/* A thread that never comes out: the others are not looked at, and that is said; one's own is. */
+static void test_somebody_stays_inside(void **state)
+{
+	struct race_thread *main, *t;
+
+	(void)state;
+	memset(raced_now, 0, sizeof(raced_now));
+	assert_int_equal(race_start(found), 0);
+	main = race_thread_first();
+	t = race_thread_fork(main);
+	race_touch(main, SOMEWHERE, 8, true, NULL);
+	assert_true(race_look(main));
+	race_touch(t, SOMEWHERE, 8, true, NULL);
+	main->busy = 1;
+	assert_false(race_look(main));
+	assert_false(raced_now[0]);
+	assert_false(race_look(t));
+	assert_true(raced_now[0]);
+	main->busy = 0;
+	assert_true(race_look(main));
+	race_finish();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_three_agree),
 		cmocka_unit_test(test_memory_is_bounded),
 		cmocka_unit_test(test_slots_are_used_again),
+		cmocka_unit_test(test_task_begins_late),
 		cmocka_unit_test(test_too_many_threads),
 		cmocka_unit_test(test_memory_used_for_something_else),
+		cmocka_unit_test(test_objects_are_forgotten),
 		cmocka_unit_test(test_at_once),
+		cmocka_unit_test(test_noted_while_looked_at),
+		cmocka_unit_test(test_somebody_stays_inside),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

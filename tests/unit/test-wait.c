@@ -14,6 +14,7 @@
 #include "hook/common/real.h"
 #include "hook/thread/life/stuck.h"
 #include "hook/thread/serial/baton.h"
+#include "hook/session/halt.h"
 #include "hook/thread/sync/wait.h"
 
 #define MOST_THREADS 16
@@ -38,6 +39,11 @@ static int looks; /* of threads that wait for long */
 unsigned int hook_sync_crowd(void)
 {
 	return crowd;
+}
+
+bool hook_halt_in_turns(void)
+{
+	return false;
 }
 
 struct hook_sync_around hook_sync_around(const struct hook_thread *t)

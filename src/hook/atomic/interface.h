@@ -38,6 +38,7 @@ typedef unsigned __int128 hook_uint128;
 /* `order` is one of __ATOMIC_…; `failed` the one of an exchange that was none. */
 struct hook_atomic_table {
 	uint32_t version;
+	uint32_t ordered; /* 1: operations are recorded or replayed, and told of in their order */
 	HOOK_ATOMIC_SIZES(HOOK_ATOMIC_POINTERS)
 };
 

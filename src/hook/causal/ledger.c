@@ -10,7 +10,7 @@
  */
 #include "hook/causal/ledger.h"
 #include "hook/kit/pages.h"
-#include "hook/kit/random.h"
+#include "hook/kit/table.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -29,8 +29,6 @@
 #define ALL_REGIONS_MOST ((size_t)4 << 30) /* of address space */
 #define BLOCKS_LEAST 3   /* for each receiver: two in turn, and one that is left behind */
 #define ENTRIES_LEAST 16 /* in a block */
-#define BUCKETS 4096
-#define EARLY_BYTES ((size_t)256 << 10) /* memory for early ones, got at a time */
 
 struct block {
 	uint32_t next; /* its number, when it is there */
@@ -39,10 +37,9 @@ struct block {
 	struct hook_ledger_entry entry[];
 };
 
+/* By source and tag, the oldest first. */
 struct early {
-	struct early *after; /* in its bucket, or among free ones */
-	uint32_t source;
-	int32_t tag;
+	struct hook_entry entry;
 	uint64_t clock[];
 };
 
@@ -53,10 +50,8 @@ size_t hook_ledger_stride;
 static char *map;
 static size_t map_bytes, rows_bytes, region_bytes, head_bytes, block_bytes, clock_bytes;
 static uint32_t me, ranks, per_block, blocks;
-static struct {
-	struct early *first, **end;
-} bucket[BUCKETS];
-static struct early *free_early, *taken_early;
+static struct hook_table earlies = {.clear = sizeof(struct early)};
+static struct early *taken_early;
 
 static size_t up(size_t n, size_t to)
 {
@@ -123,6 +118,7 @@ static bool is_for(uint32_t rank, uint32_t of, size_t bytes)
 	me = rank;
 	ranks = of;
 	clock_bytes = bytes;
+	earlies.bytes = sizeof(struct early) + up(bytes, 8);
 	return lay_out();
 }
 
@@ -259,69 +255,33 @@ static const struct hook_ledger_entry *next_entry(uint32_t source, struct hook_l
 	return entry;
 }
 
-static uint32_t bucket_of(uint32_t source, int32_t tag)
+static uint64_t key_of(uint32_t source, int32_t tag)
 {
-	uint64_t x = hook_random_spread((uint64_t)source << 32 | (uint32_t)tag);
-
-	return (uint32_t)(x >> 52);
-}
-
-static void get_memory(void)
-{
-	size_t each = sizeof(struct early) + up(clock_bytes, 8);
-	size_t n = EARLY_BYTES / each + 1;
-	char *p = hook_pages(n * each);
-
-	for (size_t i = 0; p && i < n; i++) {
-		struct early *e = (struct early *)(p + i * each);
-
-		e->after = free_early;
-		free_early = e;
-	}
+	return (uint64_t)source << 32 | (uint32_t)tag;
 }
 
 /* Without it all that follow would be taken for clocks of earlier messages. */
 static void keep(uint32_t source, struct hook_ledger_in *in, const struct hook_ledger_entry *entry)
 {
-	uint32_t b = bucket_of(source, entry->tag);
-	struct early *e;
+	struct early *e = hook_table_new(&earlies);
 
-	if (!free_early)
-		get_memory();
-	e = free_early;
 	if (!e) {
 		in->lost = true;
 		in->left = 0;
 		return;
 	}
-	free_early = e->after;
-	e->after = NULL;
-	e->source = source;
-	e->tag = entry->tag;
 	memcpy(e->clock, entry->clock, clock_bytes);
-	if (!bucket[b].first)
-		bucket[b].end = &bucket[b].first;
-	*bucket[b].end = e;
-	bucket[b].end = &e->after;
+	hook_table_insert(&earlies, e, key_of(source, entry->tag));
 	in->early++;
 }
 
 static const void *take_early(uint32_t source, struct hook_ledger_in *in, int32_t tag)
 {
-	uint32_t b = bucket_of(source, tag);
-	struct early **link = &bucket[b].first, *e;
-
-	while (*link && ((*link)->source != source || (*link)->tag != tag))
-		link = &(*link)->after;
-	e = *link;
-	if (!e)
+	taken_early = hook_table_at(&earlies, hook_table_take(&earlies, key_of(source, tag)));
+	if (!taken_early)
 		return NULL;
-	*link = e->after;
-	if (bucket[b].end == &e->after)
-		bucket[b].end = link;
 	in->early--;
-	taken_early = e;
-	return e->clock;
+	return taken_early->clock;
 }
 
 const void *hook_ledger_search(uint32_t source, int32_t tag)
@@ -330,11 +290,9 @@ const void *hook_ledger_search(uint32_t source, int32_t tag)
 	const struct hook_ledger_entry *entry;
 	const void *found;
 
-	if (taken_early) {
-		taken_early->after = free_early;
-		free_early = taken_early;
-		taken_early = NULL;
-	}
+	if (taken_early)
+		hook_table_free(&earlies, taken_early);
+	taken_early = NULL;
 	found = in->early ? take_early(source, in, tag) : NULL;
 	while (!found && (entry = next_entry(source, in))) {
 		if (entry->tag == tag)

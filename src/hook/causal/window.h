@@ -77,42 +77,30 @@ struct hook_window {
 
 bool hook_window_is_full(const struct hook_window *w);
 
-/* Does such an outcome follow the last one? Then it is added, and slot 0 is to be stored. */
-static inline bool hook_window_extend(struct hook_window *w, uint64_t comm, int32_t tag,
-				      uint32_t source, uint64_t key, uint64_t number, uint64_t done)
+void hook_window_move_latest(struct hook_window *w);
+
+/*
+ * The program saw an outcome of a receive for (comm, tag). There must be room; store slot 0. One
+ * that follows the last one is added to it.
+ */
+static inline void hook_window_add(struct hook_window *w, uint64_t comm, int32_t tag,
+				   const struct hook_outcome *outcome)
 {
 	struct hook_outcome *latest = &w->latest;
 	uint32_t n = latest->count;
 
-	if (!n || n == UINT32_MAX || latest->source != source || latest->key != key ||
-	    latest->number + n != number || latest->done + n != done || w->latest_comm != comm ||
-	    w->latest_tag != tag)
-		return false;
-	latest->count = n + 1;
-	return true;
-}
-
-void hook_window_move_latest(struct hook_window *w);
-
-/* An outcome that does not: it becomes the last one, and slot 0 is to be stored. */
-static inline void hook_window_push(struct hook_window *w, uint64_t comm, int32_t tag,
-				    const struct hook_outcome *outcome)
-{
-	if (w->latest.count)
+	if (n && n != UINT32_MAX && latest->source == outcome->source &&
+	    latest->key == outcome->key && latest->number + n == outcome->number &&
+	    latest->done + n == outcome->done && w->latest_comm == comm && w->latest_tag == tag) {
+		latest->count = n + 1;
+		return;
+	}
+	if (n)
 		hook_window_move_latest(w);
-	w->latest = *outcome;
-	w->latest.count = 1;
+	*latest = *outcome;
+	latest->count = 1;
 	w->latest_comm = comm;
 	w->latest_tag = tag;
-}
-
-/* The program saw an outcome of a receive for (comm, tag). There must be room; store slot 0. */
-static inline void hook_window_add(struct hook_window *w, uint64_t comm, int32_t tag,
-				   const struct hook_outcome *outcome)
-{
-	if (!hook_window_extend(w, comm, tag, outcome->source, outcome->key, outcome->number,
-				outcome->done))
-		hook_window_push(w, comm, tag, outcome);
 }
 
 void hook_window_compare(struct hook_window *w, uint64_t comm, int32_t tag, uint32_t source,

@@ -51,6 +51,10 @@ void hook_end_nap(const struct hook_thread *t);
  */
 void hook_end_speak(struct hook_thread *t, const char *call);
 
+/* Threads beside t, all or those that have come to their end, for its last word: see
+ * replay/session.h. */
+void hook_sync_tell(const struct hook_thread *t, bool all, struct hook_text *out);
+
 /* Replay, at the end of its operations: was it this thread that ended the process? */
 bool hook_end_is_own(struct hook_thread *t);
 

@@ -10,11 +10,10 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "hook/kit/lock.h"
+#include "hook/kit/pages.h"
 
 #define MOST 24
 #define LONGEST 8192
@@ -229,15 +228,6 @@ static struct {
 	int users;
 } shown;
 
-/* Not where the program's own are. */
-static void *map(size_t n)
-{
-	long at =
-		syscall(SYS_mmap, 0, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	return at == -1 ? NULL : (void *)at;
-}
-
 void hook_environ_begin(void)
 {
 	hook_lock_take(&lock);
@@ -256,7 +246,7 @@ void hook_environ_show(void)
 	if (!shown.users++ && count) {
 		shown.before = environ;
 		shown.size = hook_environ_room(environ);
-		shown.whole = map(shown.size);
+		shown.whole = hook_pages(shown.size);
 		if (shown.whole)
 			environ = (char **)hook_environ_whole(environ, shown.whole);
 	}
@@ -280,7 +270,7 @@ void hook_environ_unshow(void)
 		} else {
 			take_out(environ);
 		}
-		syscall(SYS_munmap, shown.whole, shown.size);
+		hook_pages_free(shown.whole, shown.size);
 		shown.whole = NULL;
 	}
 	hook_environ_end();

@@ -39,6 +39,8 @@ struct hook_process_replay {
 	bool evaluate;             /* it writes down all events */
 	bool races;                /* it looks for data that raced */
 	bool checkpoint;           /* it takes images and logs what is received */
+	bool unevaluated;          /* not all of its events are written: none is from now on */
+	bool meets;                /* other ranks do that, and wait for it where MPI_Init returns */
 	enum hook_recover recover; /* it is of this rank alone */
 };
 
@@ -255,6 +257,9 @@ struct hook_thread *hook_thread_self(void);
 
 /* The real function behind a wrapper: the next definition after ours. Never NULL for libc. */
 void *hook_real(const char *name);
+/* True while the calling thread has a name looked up: the allocator gives the loader memory that is
+ * not the program's. */
+extern __thread bool hook_real_resolving;
 
 /* The file name of a stream of thread t: "0.order", "p1-0.2.input". */
 void hook_stream_name(const struct hook_thread *t, const char *what, char *out, size_t size);
@@ -294,6 +299,9 @@ void hook_end_of_recording(struct hook_thread *t, const char *call) __attribute_
 
 /* Replay: the hook cannot go on; does not return. */
 void hook_failed(struct hook_thread *t, const char *text) __attribute__((noreturn));
+/* The same in several words: what it is about, then why. */
+void hook_failed_by(struct hook_thread *t, const char *what, const char *between, const char *why)
+	__attribute__((noreturn));
 
 /* write(2) without SIGXFSZ and SIGPIPE. */
 ssize_t hook_write(int fd, const void *bytes, size_t n);

@@ -22,6 +22,7 @@
 #include "hook/kit/text.h"
 #include "hook/program/modules.h"
 #include "hook/program/runtime.h"
+#include "hook/thread/race/race.h"
 #include "hook/thread/serial/baton.h"
 #include "hook/thread/sync/sync.h"
 
@@ -34,9 +35,9 @@ static bool on;
 
 static void *call_malloc(size_t n)
 {
-	void *p = heap_system_resolving ? heap_early_alloc(n) : NULL;
+	void *p = hook_real_resolving ? heap_early_alloc(n) : NULL;
 
-	if (p || (heap_system_resolving && !heap_system.malloc))
+	if (p || (hook_real_resolving && !heap_system.malloc))
 		return p;
 	if (!heap_system.malloc)
 		heap_system_resolve();
@@ -94,19 +95,42 @@ static __attribute__((noinline, cold)) void point(const void *site)
 	errno = saved;
 }
 
+/* What others did to the memory before is over, whoever asked for it: also a library. */
+static __attribute__((noinline, cold)) void *tell(void *p)
+{
+	if (p && hook_race && hook_race->block && heap_is_ours(p))
+		hook_race->block(p, heap_room(p));
+	return p;
+}
+
+static inline void *told(void *p)
+{
+	return __builtin_expect(hook_sync_minds_blocks, 0) ? tell(p) : p;
+}
+
+static __attribute__((noinline, cold)) void *malloc_told(size_t n, const void *site)
+{
+	void *p;
+
+	if (hook_baton_on)
+		point(site);
+	p = heap_alloc(self, n);
+	return tell(p ? p : malloc_slow(n));
+}
+
 static void *own_malloc(size_t n)
 {
 	struct heap *h = self;
 	void *p;
 
 	if (LIKELY(h && !hook_depth)) {
-		if (__builtin_expect(hook_baton_on, 0))
-			point(__builtin_return_address(0));
+		if (__builtin_expect(hook_sync_minds_blocks, 0))
+			return malloc_told(n, __builtin_return_address(0));
 		p = heap_alloc(h, n);
 		if (LIKELY(p != NULL))
 			return p;
 	}
-	return malloc_slow(n);
+	return told(malloc_slow(n));
 }
 
 static __attribute__((noinline)) void free_elsewhere(void *p)
@@ -153,9 +177,9 @@ static void *own_calloc(size_t n, size_t size)
 			memset(p, 0, bytes);
 	}
 	if (p)
-		return p;
+		return told(p);
 	if (!heap_system.calloc) {
-		if (heap_system_resolving)
+		if (hook_real_resolving)
 			return heap_early_alloc(bytes);
 		heap_system_resolve();
 	}
@@ -195,7 +219,7 @@ static void *move(struct heap *h, void *p, size_t n, const void *site)
 		return NULL;
 	memcpy(new, p, has < n ? has : n);
 	free_from(p, site);
-	return new;
+	return told(new);
 }
 
 static void *own_realloc(void *p, size_t n)
@@ -219,7 +243,7 @@ static void *own_realloc(void *p, size_t n)
 	if (h && heap_is_large(p) && n > HEAP_SMALL_MAX) {
 		new = heap_realloc_large(h, p, n);
 		if (new)
-			return new;
+			return told(new);
 	}
 	return move(h, p, n, __builtin_return_address(0));
 }
@@ -235,7 +259,7 @@ static void *own_memalign(size_t align, size_t n)
 		p = heap_alloc_aligned(h, n, align);
 	}
 	if (p)
-		return p;
+		return told(p);
 	if (!heap_system.memalign)
 		heap_system_resolve();
 	return heap_system.memalign(align, n);

@@ -17,7 +17,6 @@
 #define EARLY_BYTES 16384
 
 struct heap_system heap_system;
-__thread bool heap_system_resolving;
 
 static _Alignas(16) char early[EARLY_BYTES];
 static size_t early_used;
@@ -66,12 +65,12 @@ void heap_system_resolve(void)
 {
 	struct heap_system s;
 
-	heap_system_resolving = true;
+	hook_real_resolving = true;
 #define X(name) s.name = (__typeof__(s.name))hook_real(#name);
 	FUNCTIONS(X)
 #undef X
 	heap_system = s;
-	heap_system_resolving = false;
+	hook_real_resolving = false;
 }
 
 static const void *file_of(const void *p)

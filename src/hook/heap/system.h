@@ -34,9 +34,6 @@ void *heap_early_alloc(size_t n);
 bool heap_early_owns(const void *p);
 size_t heap_early_room(const void *p);
 
-/* True while the calling thread has a name looked up. */
-extern __thread bool heap_system_resolving;
-
 /*
  * NULL if the next malloc is libc's, else whose it is: a file name. *base is where that library is
  * loaded, NULL if it is part of the program or watches all that this does.

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Blocks of a program that runs in our Valgrind tool, where malloc is libc's: what others did to
- * the memory before is over. A program that was compiled for it tells that by itself
- * (hook/race/wrapped.c).
+ * the memory before is over. Where the heap is ours, malloc.c tells of blocks.
  */
 #include "hook/heap/system.h"
 
@@ -15,6 +14,8 @@ static void *got(void *p, size_t n)
 {
 	if (p && hook_race)
 		hook_race->reset(p, n);
+	else if (p)
+		hook_race_of_valgrind_early(p, n);
 	return p;
 }
 

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/time.h>
@@ -21,6 +22,8 @@
 #include "hook/output/output.h"
 
 #define PATH 4096
+#define NOTED 64
+#define CHUNK 16384 /* more than a line of /proc/self/maps */
 
 bool hook_image_refuse(const char *a, const char *b)
 {
@@ -61,6 +64,22 @@ bool hook_image_is_ours(const char *path)
 	uint32_t base;
 
 	return rest_of(path, &base) != NULL;
+}
+
+bool hook_image_is_copy(const char *path)
+{
+	uint32_t base;
+	const char *rest = rest_of(path, &base);
+
+	return rest && base == CKPT_BASE_SESSION && raw_behind(rest, HOOK_IMAGE_COPY);
+}
+
+bool hook_image_is_left(const char *path)
+{
+	uint32_t base;
+	const char *rest = rest_of(path, &base);
+
+	return rest && base == CKPT_BASE_SESSION && raw_behind(rest, "graph/");
 }
 
 /* A stream is made as ".<pid>-name", and the kernel knows it by that ever after. */
@@ -226,4 +245,69 @@ bool hook_image_capture(void)
 	i->output_bytes = hook_output_snapshot(i->output, sizeof(i->output), i->output_head,
 					       i->output_tail, &i->output_tail_bytes);
 	return true;
+}
+
+/*
+ * Which files are the program's own among those that are mapped to be written and shared. MPI maps
+ * such files, too, when it is opened, and a copy of theirs is enough: so what is mapped before that
+ * is noted. In a rank alone, what MPI had is no longer shared.
+ */
+static struct {
+	uint64_t start, inode;
+} noted[NOTED];
+static uint32_t notes;
+
+static bool is_written_file(const struct raw_map *m)
+{
+	return m->shared && m->inode && m->prot & PROT_WRITE && !raw_is_deleted(m->path);
+}
+
+static void note(const struct raw_map *m)
+{
+	if (!is_written_file(m) || hook_image_is_ours(m->path))
+		return;
+	if (notes < NOTED) {
+		noted[notes].start = m->start;
+		noted[notes].inode = m->inode;
+	}
+	notes++;
+}
+
+void hook_image_note_shared(void)
+{
+	static char text[CHUNK + 1];
+	long fd = raw(SYS_open, "/proc/self/maps", O_RDONLY | O_CLOEXEC, 0), done;
+	uint64_t n = 0;
+
+	while (fd >= 0 && (done = raw(SYS_read, fd, text + n, CHUNK - n)) > 0) {
+		char *line = text, *end;
+
+		n += (uint64_t)done;
+		while ((end = memchr(line, '\n', n - (uint64_t)(line - text)))) {
+			struct raw_map m;
+
+			raw_map_line(line, &m);
+			note(&m);
+			line = end + 1;
+		}
+		n -= (uint64_t)(line - text);
+		memmove(text, line, n);
+	}
+	if (fd >= 0)
+		raw(SYS_close, fd);
+}
+
+bool hook_image_is_shared(const struct raw_map *m)
+{
+	if (!hook_image_has_mpi())
+		return true;
+	if (!is_written_file(m))
+		return false;
+	if (hook_process.replay.recover == HOOK_RECOVER_ALONE || notes > NOTED)
+		return true;
+	for (uint32_t i = 0; i < notes; i++) {
+		if (noted[i].start == m->start && noted[i].inode == m->inode)
+			return true;
+	}
+	return false;
 }

@@ -13,14 +13,15 @@
 
 #include "ckpt/raw.h"
 #include "hook/session/session.h"
+#include "hook/kit/proc.h"
 #include "hook/kit/text.h"
 #include "hook/image/image.h"
+#include "hook/image/written.h"
 #include "hook/input/channel/channel.h"
 #include "hook/output/output.h"
 
 #define PATH 4096
 #define FOUND 64
-#define COPY "copy-" /* how such files of a session begin */
 
 /* Descriptors that the process was given, by whoever started it. */
 static struct {
@@ -42,26 +43,43 @@ struct entry {
 	char name[];
 };
 
-static bool is_same_open_file(int a, int b)
+/* 1: yes, 0: no, or -errno: the kernel has no kcmp, or it is not allowed. */
+static int is_same_open_file(int a, int b)
 {
-	return raw(SYS_kcmp, hook_process.pid, hook_process.pid, KCMP_FILE, a, b) == 0;
+	long rc = hook_image.no_kcmp
+			  ? -ENOSYS
+			  : raw(SYS_kcmp, hook_process.pid, hook_process.pid, KCMP_FILE, a, b);
+
+	return rc < 0 ? (int)rc : rc == 0;
 }
 
-/* One that was found before and is the same open file. */
-static bool find_same(struct ckpt_fd *f)
+/* Nothing tells that they are not one, with one position. */
+static bool may_be_same(const struct ckpt_fd *a, const struct ckpt_fd *b, const struct stat *st)
+{
+	struct stat other;
+
+	return (S_ISREG(st->st_mode) || S_ISDIR(st->st_mode)) && a->position == b->position &&
+	       !((a->flags ^ b->flags) & ~O_CLOEXEC) && raw(SYS_fstat, a->fd, &other) == 0 &&
+	       other.st_ino == st->st_ino && other.st_dev == st->st_dev;
+}
+
+/* One that was found before and is the same open file: 1, 0, or -errno if that is not known. */
+static int find_same(struct ckpt_fd *f, const struct stat *st)
 {
 	for (uint32_t i = 0; i < hook_image.fds; i++) {
 		const struct ckpt_fd *other = &hook_image.fd[i];
+		bool kept = other->kind == CKPT_FD_KEPT;
+		int rc = other->kind == CKPT_FD_SAME ? 0 : is_same_open_file(other->fd, f->fd);
 
-		if (other->kind != CKPT_FD_SAME && is_same_open_file(other->fd, f->fd)) {
-			bool kept = other->kind == CKPT_FD_KEPT;
-
-			f->kind = kept ? CKPT_FD_KEPT : CKPT_FD_SAME;
-			f->same = kept ? other->same : other->fd;
-			return true;
-		}
+		if (rc < 0 && may_be_same(other, f, st))
+			return rc;
+		if (rc <= 0)
+			continue;
+		f->kind = kept ? CKPT_FD_KEPT : CKPT_FD_SAME;
+		f->same = kept ? other->same : other->fd;
+		return 1;
 	}
-	return false;
+	return 0;
 }
 
 /* Where contents go, and the name that they will have in a session. */
@@ -75,7 +93,7 @@ static bool begin_copy(struct ckpt_fd *f)
 		hook_image.copies_fd =
 			(int)raw(SYS_open, path, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	}
-	hook_text_add(&text, COPY);
+	hook_text_add(&text, HOOK_IMAGE_COPY);
 	hook_text_padded(&text, hook_process.rank, 4);
 	hook_text_add(&text, "-");
 	hook_text_number(&text, f->fd);
@@ -90,13 +108,11 @@ static bool begin_copy(struct ckpt_fd *f)
 static bool copy_contents(struct ckpt_fd *f)
 {
 	uint64_t left, from = 0;
-	char name[40];
-	struct hook_text text = hook_text_in(name, sizeof(name));
+	char name[HOOK_PROC_PATH];
 	struct stat st;
 	long fd, done = 0;
 
-	hook_text_add(&text, "/proc/self/fd/");
-	hook_text_number(&text, f->fd);
+	hook_proc_fd_path(f->fd, name);
 	fd = raw(SYS_open, name, O_RDONLY | O_CLOEXEC, 0);
 	if (fd < 0 || raw(SYS_fstat, fd, &st) != 0)
 		return false;
@@ -124,7 +140,7 @@ static bool copy_contents(struct ckpt_fd *f)
 static bool is_changed(const struct ckpt_fd *f)
 {
 	if (f->base == CKPT_BASE_SESSION)
-		return raw_behind(hook_image.text + f->path, COPY);
+		return raw_behind(hook_image.text + f->path, HOOK_IMAGE_COPY);
 	return f->base == CKPT_BASE_NONE && (f->flags & O_ACCMODE) != O_RDONLY;
 }
 
@@ -338,10 +354,10 @@ static bool take_fd(int fd)
 {
 	struct ckpt_fd *f = &hook_image.fd[hook_image.fds];
 	enum hook_output_tag tag = hook_output_tag(fd);
-	char link[40], path[PATH + 8];
-	struct hook_text text = hook_text_in(link, sizeof(link));
+	char link[HOOK_PROC_PATH], path[PATH + 8];
 	struct stat st;
 	long n;
+	int same;
 
 	*f = (struct ckpt_fd){.fd = fd, .same = -1, .position = -1};
 	node[hook_image.fds].inode = 0;
@@ -357,19 +373,21 @@ static bool take_fd(int fd)
 		hook_image.fds++;
 		return true;
 	}
-	hook_text_add(&text, "/proc/self/fd/");
-	hook_text_number(&text, fd);
+	hook_proc_fd_path(fd, link);
 	n = raw(SYS_readlink, link, path, PATH - 1);
 	path[n > 0 ? n : 0] = 0;
 	hook_image_true_path(path);
 	name_self(path);
-	if (raw(SYS_fstat, fd, &st) != 0)
+	if (raw(SYS_fstat, fd, &st) != 0 || hook_image_is_left(path))
 		return true;
-	if (find_same(f)) {
-		hook_image.fds++;
-		return true;
-	}
+	same = find_same(f, &st);
+	if (same < 0)
+		return hook_image_refuse("the kernel does not tell (kcmp) whether a file is open "
+					 "once or twice: ",
+					 path);
 	hook_image.fds++;
+	if (same)
+		return true;
 	if ((S_ISREG(st.st_mode) && strncmp(path, "/dev/shm/", 9) != 0) || S_ISDIR(st.st_mode) ||
 	    (S_ISCHR(st.st_mode) && raw_behind(path, "/dev/")))
 		return take_file(f, path, &st);
@@ -389,7 +407,8 @@ static bool take_all(void)
 			int fd = (int)raw_decimal(&p);
 
 			at += e->bytes;
-			if (p == e->name || fd == dir || fd == hook_image.copies_fd)
+			if (p == e->name || fd == dir || fd == hook_image.copies_fd ||
+			    fd == hook_image_written_fd())
 				continue;
 			if (hook_image.fds == CKPT_MOST_FDS)
 				good = hook_image_refuse(

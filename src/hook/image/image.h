@@ -20,7 +20,9 @@
 
 #define HOOK_IMAGE_TEXT (256u << 10)
 #define HOOK_IMAGE_WHY 256
-#define HOOK_IMAGE_TAIL 40960 /* more than is ever appended at once */
+#define HOOK_IMAGE_COPY "copy-"    /* how files of a session begin that the program writes */
+#define HOOK_IMAGE_SHARED "shared" /* in the directory of images: what cannot be copied */
+#define HOOK_IMAGE_TAIL 40960      /* more than is ever appended at once */
 
 /* All that is noted of the process; the image has it in this place, too. */
 struct hook_image {
@@ -42,6 +44,11 @@ struct hook_image {
 	uint64_t memory_pages; /* that the process has mapped */
 	int copies_fd;         /* contents of files that are written; or -1 */
 	uint64_t copies_bytes;
+	bool awaited;  /* nobody goes on until it is written */
+	bool verifies; /* for tests: pages that were not written to are read all the same */
+	bool no_scan;  /* for tests: as if the kernel were older than PAGEMAP_SCAN */
+	bool late;     /* for tests: the first rank goes on before others have written theirs */
+	bool no_kcmp;  /* for tests: as if it did not compare descriptors */
 	struct ckpt_action parking; /* what was there before our own handler */
 	char why[HOOK_IMAGE_WHY];   /* there can be no image now */
 };
@@ -54,6 +61,9 @@ static inline bool hook_image_has_mpi(void)
 	return hook_process.mpi_open || hook_process.replay.recover == HOOK_RECOVER_ALONE;
 }
 
+/* What belongs to an evaluation that runs with it, and not to the process. */
+bool hook_image_is_left(const char *path);
+
 /* The main thread, before the program begins: finds out whether images are wanted. */
 void hook_image_start(void);
 
@@ -64,11 +74,22 @@ void hook_image_start(void);
  */
 bool hook_image_take_open(void);
 
+/* In a rank of which none is wanted: stands still there while the others take theirs. */
+void hook_image_let_others(void);
+
 /* In a process that was restored: more of them, if its session wants that (S/checkpoint). */
 void hook_image_go_on(void);
 
 /* Waits until the last one is written: the process ends. */
 void hook_image_finish(void);
+
+/*
+ * capture.c: before MPI is opened; and, of a mapping that is shared: would a copy be less than
+ * that?
+ */
+struct raw_map;
+void hook_image_note_shared(void);
+bool hook_image_is_shared(const struct raw_map *m);
 
 /* descriptors.c: looks at what is open before the program begins. */
 void hook_image_note_found(void);
@@ -103,11 +124,20 @@ uint32_t hook_image_text(const char *s);
 /* The same for a path, which is kept without our directory if it is below one: that is in *base. */
 uint32_t hook_image_keep_path(const char *path, uint32_t *base);
 bool hook_image_is_ours(const char *path);
+/* A file that the program writes: it is in this session alone. */
+bool hook_image_is_copy(const char *path);
 /* Makes of what the kernel calls a file the name that it has. */
 void hook_image_true_path(char *path);
 
 /* How the directory of images is called in a session, with the rank. */
 void hook_image_path(char *out, size_t size, const char *name);
+
+/* word.c: writes that into a file of this directory; the status that a child ended with in words.
+ */
+void hook_image_leave_word(const char *name, const char *text);
+const char *hook_image_why_not(int error);
+/* What S/checkpoint, lines "key=value", says behind "key="; or 0. */
+uint64_t hook_image_wanted(const char *key);
 
 /* The path of the file of this number. */
 void hook_image_name(char *out, size_t size, uint32_t number, const char *suffix);

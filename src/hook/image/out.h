@@ -4,15 +4,11 @@
 #define HOOK_IMAGE_OUT_H
 
 #include "hook/image/image.h"
+#include "hook/image/scan.h"
 
 #define IMAGE_PAGES_MOST (1ul << 28) /* 1 TiB */
 #define IMAGE_SPANS 512
 #define IMAGE_CHUNK (1ul << 20)
-
-/* From linux/fs.h of Linux 6.7: pages side by side. */
-struct hook_image_span {
-	uint64_t start, end, categories;
-};
 
 struct hook_image_out {
 	char *scratch;
@@ -30,8 +26,10 @@ struct hook_image_out {
 		const uint64_t *hash;             /* of its first page */
 	} before;                                 /* the image that this one is based on */
 	uint64_t maps, runs, hashes;
+	uint64_t unwritten; /* pages of which the kernel has told so */
 	int fd, pagemap;
-	uint64_t at; /* end of what is written */
+	uint64_t at;    /* end of what is written */
+	uint64_t begun; /* nanoseconds after the process was asked to stand still */
 	bool no_scan;
 };
 extern struct hook_image_out hook_image_out;

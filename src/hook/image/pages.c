@@ -2,32 +2,21 @@
 /*
  * The pages of an image. Only those that the process has made its own are written: what
  * /proc/self/pagemap calls present or swapped and not of a file. Those that are all zero are left
- * out where the kernel gives zeros by itself. A page that an earlier image has, by its hash, is not
- * written again. Runs by the child alone.
+ * out where the kernel gives zeros by itself. A page that an earlier image has, since it was not
+ * written to (written.h) or by its hash, is not written again. Runs by the child alone.
  */
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/fs.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
 #include "ckpt/raw.h"
 #include "hook/image/out.h"
-
-/* From linux/fs.h of Linux 6.7. */
-struct scan {
-	uint64_t size, flags, start, end, walk_end, spans, count, max_pages;
-	uint64_t inverted, mask, any_of, returned;
-};
-#define SCAN _IOWR('f', 16, struct scan)
-#define SCAN_FILE (1 << 2)
-#define SCAN_PRESENT (1 << 3)
-#define SCAN_SWAPPED (1 << 4)
-#define SCAN_ZERO (1 << 5)
+#include "hook/image/written.h"
 
 #define PAGEMAP_PRESENT (1ull << 63)
 #define PAGEMAP_SWAPPED (1ull << 62)
@@ -96,10 +85,10 @@ void hook_image_flush(void)
 }
 
 /*
- * Pages come by their addresses, and so do those of the image before: true if that, or one it is
- * based on, has the same page.
+ * Pages come by their addresses, and so do those of the image before: where that, or one it is
+ * based on, has the page, and its hash; or NULL.
  */
-static bool has_before(uint64_t page, uint64_t hash, struct ckpt_run *found)
+static const uint64_t *find_before(uint64_t page, struct ckpt_run *found)
 {
 	const struct ckpt_run *r;
 	uint64_t k;
@@ -110,10 +99,34 @@ static bool has_before(uint64_t page, uint64_t hash, struct ckpt_run *found)
 		hook_image_out.before.hash += hook_image_out.before.run++->pages;
 	r = hook_image_out.before.run;
 	if (r == hook_image_out.before.end || r->address > page)
-		return false;
+		return NULL;
 	k = (page - r->address) / CKPT_PAGE;
 	*found = (struct ckpt_run){page, 1, r->image, r->at + k * CKPT_PAGE};
-	return hook_image_out.before.hash[k] == hash;
+	return &hook_image_out.before.hash[k];
+}
+
+/* One more page. */
+static void add_hash(uint64_t hash)
+{
+	if (hook_image_out.hashes == hook_image_pages_most())
+		hook_image_check(-E2BIG);
+	hook_image_out.hash[hook_image_out.hashes++] = hash;
+}
+
+/* True if nobody has written to it since the image before, and it is there. */
+static bool is_as_before(const struct ckpt_map *m, uint64_t page)
+{
+	struct ckpt_run before;
+	const uint64_t *hash = hook_image_is_unwritten(page) ? find_before(page, &before) : NULL;
+
+	if (!hash)
+		return false;
+	if (hook_image.verifies && XXH3_64bits((const void *)page, CKPT_PAGE) != *hash)
+		hook_image_check(-EUCLEAN);
+	hook_image_out.unwritten++;
+	add_hash(*hash);
+	add_run(m, page, before.at, before.image);
+	return true;
 }
 
 /* By way of a copy: our own variables and stack, which are among them, change all the time. */
@@ -123,15 +136,19 @@ void hook_image_take_pages(const struct ckpt_map *m, uint64_t from, uint64_t to)
 
 	for (uint64_t page = from; page < to; page += CKPT_PAGE) {
 		char *copy = hook_image_out.buffer + hook_image_out.buffered;
+		const uint64_t *known;
 		struct ckpt_run before;
+		uint64_t hash;
 
+		if (is_as_before(m, page))
+			continue;
 		memcpy(copy, (const void *)page, CKPT_PAGE);
 		if (drops_zeros && is_zero((const uint64_t *)copy))
 			continue;
-		if (hook_image_out.hashes == hook_image_pages_most())
-			hook_image_check(-E2BIG);
-		hook_image_out.hash[hook_image_out.hashes] = XXH3_64bits(copy, CKPT_PAGE);
-		if (has_before(page, hook_image_out.hash[hook_image_out.hashes++], &before)) {
+		hash = XXH3_64bits(copy, CKPT_PAGE);
+		add_hash(hash);
+		known = find_before(page, &before);
+		if (known && *known == hash) {
 			add_run(m, page, before.at, before.image);
 			continue;
 		}

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "ckpt/raw.h"
+#include "hook/common/end.h"
 #include "hook/common/environ.h"
 #include "hook/common/process.h"
 #include "hook/session/halt.h"
@@ -21,6 +22,7 @@
 #include "hook/image/image.h"
 #include "hook/input/value/input.h"
 #include "hook/output/output.h"
+#include "hook/thread/evaluate/account.h"
 
 /*
  * Both are in the next image, too, if this process takes one: nobody has arrived there, and the
@@ -71,6 +73,8 @@ static void put_right(void)
 	strcpy(hook_process.dir, hook_image.note.dir);
 	strcpy(hook_process.session, hook_image.note.session);
 	hook_process.replay.checkpoint = false;
+	hook_process.replay.evaluate = false;
+	hook_end_flush = NULL;
 	hook_private_resume();
 	hook_image_go_on();
 	hook_input_pid_changed(before);
@@ -105,8 +109,10 @@ void hook_image_resume(uint64_t index)
 	uint64_t frame = t->frame;
 	uint32_t before;
 
-	if (hook_self)
+	if (hook_self) {
 		hook_thread_renumber(hook_self);
+		hook_account_forget(hook_self);
+	}
 	if (!(t->flags & CKPT_THREAD_TAKER)) {
 		before = __atomic_load_n(&right, __ATOMIC_ACQUIRE);
 		__atomic_add_fetch(&arrived, 1, __ATOMIC_ACQ_REL);

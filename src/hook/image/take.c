@@ -17,11 +17,13 @@
 #include "hook/kit/text.h"
 #include "hook/common/thread.h"
 #include "hook/image/park.h"
+#include "hook/image/written.h"
 #include "hook/session/session.h"
 
 #define AGAIN_NS 20000000ull /* until it is tried again, where it was not possible */
+#define SELDOM 16            /* times as long as a try took, if need be */
 #define CHAIN 64             /* after so many images there is one with all pages */
-#define PLACES_BYTES 32768   /* of S/ckpt/rank-NNNN/at */
+#define PLACES "at"          /* S/ckpt/rank-NNNN/at: a line for each */
 
 /* A rank of MPI can be restored where its log can serve it, and not at any time. */
 #ifdef HOOK_FLAVOUR_PLAIN
@@ -36,7 +38,8 @@ static struct {
 	uint64_t began, every;
 	uint64_t due;   /* when the next one is; UINT64_MAX: never, or one is being taken */
 	uint64_t place; /* the event of the main thread at which it is; 0: any; UINT64_MAX: none */
-	char *places;   /* the events to come, as text */
+	bool placed;    /* at certain events */
+	uint64_t next;  /* where the next of these is in the file */
 	uint32_t number;
 	uint32_t good;    /* the last one that is whole, or 0 */
 	int writer;       /* the child that writes the last one, or 0 */
@@ -50,6 +53,7 @@ static struct {
 	bool patient;     /* none is left out since the one before is not written yet */
 	bool over;        /* there can be no more */
 	uint64_t failing; /* how long it was waited after the last that could not be */
+	bool unwritten;   /* the last one could not be written */
 	const struct hook_thread *main;
 } images = {.due = UINT64_MAX};
 
@@ -145,6 +149,7 @@ static void take_now(void)
 	if (hook_image_capture()) {
 		fill_head();
 		fill_positions();
+		hook_image_find_written();
 		pid = raw(SYS_clone, 0, NULL, NULL, NULL, NULL);
 		if (pid == 0)
 			hook_image_write();
@@ -162,20 +167,11 @@ static void take_now(void)
 static bool take(void)
 {
 	images.number++;
-	return hook_park_and(take_now);
-}
-
-static void leave_word(const char *name, const char *text)
-{
-	char path[1100];
-	long fd;
-
-	hook_image_path(path, sizeof(path), name);
-	fd = raw(SYS_open, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	if (fd < 0)
-		return;
-	raw(SYS_write, fd, text, strlen(text));
-	raw(SYS_close, fd);
+	hook_slot->stopped = 0;
+	if (hook_park_and(take_now))
+		return true;
+	__atomic_store_n(&hook_slot->stopped, hook_park_now() - hook_park.begun, __ATOMIC_RELEASE);
+	return false;
 }
 
 /* For the front, once: why there are no images, or not as many as were wanted. */
@@ -184,27 +180,7 @@ static void tell_why(const char *why)
 	if (images.told)
 		return;
 	images.told = true;
-	leave_word("refused", why);
-}
-
-/* What the child ended with. */
-static const char *why_not(int error)
-{
-	switch (error) {
-	case ENOSPC:
-	case EDQUOT:
-		return "the disk is full";
-	case ENOENT:
-		return "a file is mapped that has no name any more";
-	case EXDEV:
-		return "it has memory that is shared (MAP_SHARED)";
-	case ECHILD:
-		return "it has memory that a child does not get (MADV_DONTFORK, MADV_WIPEONFORK)";
-	case ENOMEM:
-		return "there is not enough memory";
-	default:
-		return "its image could not be written";
-	}
+	hook_image_leave_word("refused", why);
 }
 
 /* Its size, and its path. */
@@ -263,13 +239,15 @@ static bool reap(bool wait)
 	if (rc == 0)
 		return false;
 	images.writer = 0;
+	images.unwritten = rc > 0 && status;
 	if (rc > 0 && !status) {
+		images.failing = 0;
 		images.good = hook_image.head.number;
 		let_go();
 		spend();
 	}
-	if (rc > 0 && status)
-		tell_why(why_not(WIFEXITED(status) ? WEXITSTATUS(status) : 0));
+	if (images.unwritten)
+		tell_why(hook_image_why_not(WIFEXITED(status) ? WEXITSTATUS(status) : 0));
 	return true;
 }
 
@@ -283,19 +261,30 @@ void hook_image_finish(void)
 	reap(true);
 	hook_text_number(&text, hook_park_now() - images.began);
 	if (images.every)
-		leave_word("length", length);
+		hook_image_leave_word("length", length);
 }
 
 /* The next of the places behind the event that the main thread is at. */
 static void find_place(void)
 {
 	uint64_t at = images.main->replay.events;
+	char path[1100], line[24], *end;
+	long fd, n;
 
-	if (!images.places)
+	if (!images.placed)
 		return;
+	hook_image_path(path, sizeof(path), PLACES);
+	fd = raw(SYS_open, path, O_RDONLY | O_CLOEXEC, 0);
+	if (fd < 0)
+		tell_why("where they are wanted cannot be read");
 	do {
-		images.place = strtoull(images.places, &images.places, 10);
+		n = fd < 0 ? 0 : raw(SYS_pread64, fd, line, sizeof(line) - 1, images.next);
+		line[n > 0 ? n : 0] = 0;
+		images.place = strtoull(line, &end, 10);
+		images.next += (uint64_t)(end - line);
 	} while (images.place && images.place <= at);
+	if (fd >= 0)
+		raw(SYS_close, fd);
 	if (!images.place)
 		images.place = UINT64_MAX;
 }
@@ -305,16 +294,30 @@ static bool is_at_place(const struct hook_thread *t)
 	return !images.place || (t == images.main && t->replay.events >= images.place);
 }
 
-/* Until the next one; where there was none, twice as long as before. */
+/*
+ * Where there was none, twice as long as before; but no longer than from one to the next, unless
+ * the process would stand still for a good part of it.
+ */
+static uint64_t until_again(void)
+{
+	uint64_t most = SELDOM * hook_slot->stopped;
+
+	if (most < images.every)
+		most = images.every;
+	if (most < AGAIN_NS)
+		most = AGAIN_NS;
+	images.failing = images.failing ? 2 * images.failing : AGAIN_NS;
+	if (images.failing > most)
+		images.failing = most;
+	return images.failing;
+}
+
 static uint64_t until_next(void)
 {
-	if (!hook_image.why[0]) {
-		images.failing = 0;
-		find_place();
-		return images.place ? 0 : images.every;
-	}
-	images.failing = images.failing ? 2 * images.failing : AGAIN_NS;
-	return images.failing;
+	if (hook_image.why[0])
+		return until_again();
+	find_place();
+	return images.place ? 0 : images.every;
 }
 
 /* At a point of the program where one may be due. */
@@ -337,6 +340,12 @@ static void at_point(struct hook_thread *t)
 	}
 	if (!images.left)
 		return;
+	if (images.unwritten) { /* a disk that is full is so for the next one, too */
+		images.unwritten = false;
+		__atomic_store_n(&images.due, at + until_again(), __ATOMIC_RELEASE);
+		return;
+	}
+	hook_image.awaited = images.patient;
 	restored = take();
 	if (restored)
 		return;
@@ -353,16 +362,53 @@ static void at_point(struct hook_thread *t)
  * MPI shares memory with the other ranks, and that is written by the child: so none of them moves
  * a message from the second meeting to the third.
  */
+static bool all_are_quiet(void)
+{
+	return hook_session_is_local() && hook_session_meet(0, hook_end_progress) &&
+	       hook_session_meet(1, NULL);
+}
+
+/* For tests: the first rank goes on while the others write. */
+static bool all_are_done(void)
+{
+	if (hook_image.late && hook_process.rank == 0)
+		hook_session_part();
+	return hook_session_meet(HOOK_SESSION_WRITTEN, NULL);
+}
+
+/* It is written. If anybody moved messages by then, what it has of MPI's memory may be torn. */
+static void keep_first(void)
+{
+	char number[24], path[1100];
+	struct hook_text text = hook_text_in(number, sizeof(number));
+
+	if (images.good != images.number)
+		return;
+	hook_text_number(&text, images.number);
+	if (!hook_session_has_parted()) {
+		hook_image_leave_word("init", number);
+		return;
+	}
+	hook_image_name(path, sizeof(path), images.number, CKPT_SUFFIX);
+	raw(SYS_unlink, path);
+	images.good = 0;
+	tell_why("another rank went on before its image was written");
+}
+
+/* If they wait in vain, they say so. */
+void hook_image_let_others(void)
+{
+	if (!hook_process.process && all_are_quiet())
+		(void)hook_session_meet(HOOK_SESSION_WRITTEN, NULL);
+}
+
 bool hook_image_take_open(void)
 {
-	char number[24];
-	struct hook_text text = hook_text_in(number, sizeof(number));
 	uint64_t due;
 
 	if (hook_process.process || !images.every)
 		return false;
-	if (!hook_session_is_local() || !hook_session_meet(0, hook_end_progress) ||
-	    !hook_session_meet(1, NULL)) {
+	if (!all_are_quiet()) {
 		tell_why("not all ranks came to MPI_Init on this host");
 		return false;
 	}
@@ -371,6 +417,7 @@ bool hook_image_take_open(void)
 		raw(SYS_sched_yield);
 	due = __atomic_exchange_n(&images.due, UINT64_MAX, __ATOMIC_ACQUIRE);
 	reap(true);
+	hook_image.awaited = true;
 	if (take())
 		return true;
 	if (hook_image.why[0]) {
@@ -378,51 +425,35 @@ bool hook_image_take_open(void)
 		tell_why(hook_image.why);
 	} else {
 		reap(true);
-		hook_text_number(&text, images.number);
-		if (images.good == images.number)
-			leave_word("init", number);
+		keep_first();
 	}
-	if (!hook_session_meet(2, NULL))
+	if (!all_are_done())
 		tell_why("not all ranks could take an image in time");
 	__atomic_store_n(&images.due, due, __ATOMIC_RELEASE);
 	return false;
 }
 
-/* S/checkpoint: lines "key=value". */
-static uint64_t wanted(const char *key)
-{
-	char path[1100], text[512];
-	struct hook_text out = hook_text_in(path, sizeof(path));
-	const char *p;
-
-	hook_text_add(&out, hook_process.session);
-	hook_text_add(&out, "/checkpoint");
-	if (raw_slurp(path, text, sizeof(text)) <= 0)
-		return 0;
-	p = strstr(text, key);
-	return p && (p == text || p[-1] == '\n') ? strtoull(p + strlen(key), NULL, 10) : 0;
-}
-
 static void read_wishes(void)
 {
-	images.patient = wanted("patient=");
-	images.left = wanted("budget=");
-	images.keep = (uint32_t)wanted("keep=");
+	images.patient = hook_image_wanted("patient=");
+	hook_image.no_scan = hook_image_wanted("pagemap=");
+	hook_image.no_kcmp = hook_image_wanted("kcmp=");
+	hook_image.late = hook_image_wanted("late=");
+	hook_image.verifies = hook_image_wanted("verify=");
+	images.left = hook_image_wanted("budget=");
+	images.keep = (uint32_t)hook_image_wanted("keep=");
 	images.oldest = 1;
 }
 
 /* Images may be wanted at certain events. */
 static void read_places(void)
 {
-	static char text[PLACES_BYTES];
 	char path[1100];
+	struct stat st;
 
-	images.place = 0;
-	images.places = NULL;
-	hook_image_path(path, sizeof(path), "at");
-	if (raw_slurp(path, text, sizeof(text)) < 0)
-		return;
-	images.places = text;
+	images.place = images.next = 0;
+	hook_image_path(path, sizeof(path), PLACES);
+	images.placed = raw(SYS_stat, path, &st) == 0;
 	find_place();
 }
 
@@ -431,13 +462,14 @@ void hook_image_go_on(void)
 {
 	uint64_t at = hook_park_now();
 
-	images.every = hook_image_has_mpi() ? wanted("every=") : 0;
+	images.every = hook_image_has_mpi() ? hook_image_wanted("every=") : 0;
 	read_wishes();
 	images.due = UINT64_MAX;
 	images.good = images.kept = hook_image.head.number;
 	images.chain = images.chained = 0;
 	images.began = at - hook_image.head.elapsed;
 	images.told = false;
+	hook_image_forget_written();
 	hook_signal_image = NULL;
 	read_places();
 	if (images.every) {
@@ -456,7 +488,7 @@ void hook_image_start(void)
 		return;
 	images.began = hook_park_now();
 	hook_image_note_found();
-	images.every = wanted("every=");
+	images.every = hook_image_wanted("every=");
 	read_wishes();
 	if (!images.every || hook_process.process || !BY_TIME)
 		return;

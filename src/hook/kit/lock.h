@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The lock of the hooks. The program's mutexes are what we record, and libc's own may be held when
- * a signal comes; so ours is a word. It is held for a few instructions, and never while somebody
- * else's code runs. One that is free costs a single exchange.
+ * a signal comes; so ours is that of base/. It is held for a few instructions, and never while
+ * somebody else's code runs.
  */
 #ifndef HOOK_LOCK_H
 #define HOOK_LOCK_H
 
 #include <stdbool.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
-#define HOOK_LOCK_SPINS 100
+#include "base/lock.h"
 
 /* Free if 0. */
 struct hook_lock {
@@ -20,26 +18,18 @@ struct hook_lock {
 
 static inline bool hook_lock_try(struct hook_lock *l)
 {
-	return !__atomic_exchange_n(&l->holder, 1, __ATOMIC_ACQUIRE);
+	return rp_lock_try(&l->holder);
 }
 
 /* False after `patience` tries: the holder may never give it, if a signal has stopped it. */
 static inline bool hook_lock_take_within(struct hook_lock *l, int patience)
 {
-	for (int i = 0; i < patience; i++) {
-		if (hook_lock_try(l))
-			return true;
-		syscall(SYS_sched_yield);
-	}
-	return false;
+	return rp_lock_take_within(&l->holder, patience);
 }
 
 static inline void hook_lock_take(struct hook_lock *l)
 {
-	for (int spins = 0; !hook_lock_try(l); spins++) {
-		if (spins >= HOOK_LOCK_SPINS)
-			syscall(SYS_sched_yield);
-	}
+	rp_lock_take(&l->holder);
 }
 
 /* By the process: a child of fork does not wait for a thread that it has not. */
@@ -50,7 +40,7 @@ static inline void hook_lock_take_as(struct hook_lock *l, int process)
 	while (!__atomic_compare_exchange_n(&l->holder, &before, process, false, __ATOMIC_ACQUIRE,
 					    __ATOMIC_RELAXED)) {
 		if (before == process) {
-			syscall(SYS_sched_yield);
+			rp_lock_yield();
 			before = 0;
 		}
 	}
@@ -58,7 +48,7 @@ static inline void hook_lock_take_as(struct hook_lock *l, int process)
 
 static inline void hook_lock_give(struct hook_lock *l)
 {
-	__atomic_store_n(&l->holder, 0, __ATOMIC_RELEASE);
+	rp_lock_give(&l->holder);
 }
 
 #endif

@@ -18,6 +18,7 @@
 #include "hook/memory/area.h"
 #include "hook/program/sanitizer.h"
 #include "hook/thread/call/real.h"
+#include "hook/thread/race/race.h"
 #include "hook/thread/serial/baton.h"
 
 #define FIRST_SPANS 1024
@@ -217,8 +218,13 @@ HOOK_EXPORT void *mmap(void *at, size_t n, int prot, int flags, int fd, off_t of
 					offset);
 	MEMORY_CALL;
 	if (!n || n > MEMORY_BYTES || flags & (BY_KERNEL | MAP_FIXED | MAP_FIXED_NOREPLACE))
-		return as_said(at, n, prot, flags, fd, offset);
-	return wished(at, n, prot, flags, fd, offset);
+		at = as_said(at, n, prot, flags, fd, offset);
+	else
+		at = wished(at, n, prot, flags, fd, offset);
+	/* What threads did to the memory that was here before is over. */
+	if (at != MAP_FAILED)
+		hook_race_reset(at, memory_pages(n));
+	return at;
 }
 
 HOOK_EXPORT void *mmap64(void *at, size_t n, int prot, int flags, int fd, off64_t offset)
@@ -278,6 +284,10 @@ static void note_move(void *old, size_t from, void *p, size_t n, int flags)
 	if (from && !(flags & MREMAP_DONTUNMAP))
 		memory_area_give(&area, (uintptr_t)old, (uintptr_t)old + memory_pages(from));
 	note(p, n);
+	if (p != old)
+		hook_race_reset(p, memory_pages(n));
+	else if (n > from)
+		hook_race_reset((char *)p + memory_pages(from), memory_pages(n - from));
 }
 
 HOOK_EXPORT void *mremap(void *old, size_t from, size_t n, int flags, ...)

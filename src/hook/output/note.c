@@ -246,16 +246,21 @@ static int open_session(void)
 	return open(hook_process.session, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
+static bool is_in_session(void)
+{
+	return hook_process.mode == HOOK_REPLAY;
+}
+
 static int create(void)
 {
 	char name[TRACE_NAME_BYTES + 16];
 	int dir = hook_process.rank_fd, rc;
 
-	if (hook_process.mode == HOOK_RECORD) {
-		hook_stream_name(hook_thread_self(), "output", name, sizeof(name));
-	} else {
+	if (is_in_session()) {
 		dir = open_session();
 		name_in_session(hook_process.process, name, sizeof(name));
+	} else {
+		hook_stream_name(hook_thread_self(), "output", name, sizeof(name));
 	}
 	rc = trace_stream_create(&stream, dir, name, TRACE_STREAM_OUTPUT, hook_process.rank,
 				 hook_process.process, "0");
@@ -267,7 +272,7 @@ static int create(void)
 /* The page of the rank's first process. */
 static struct trace_output_page *map_first(void)
 {
-	bool session = hook_process.mode == HOOK_REPLAY;
+	bool session = is_in_session();
 	int dir = session ? open_session() : hook_process.rank_fd;
 	struct trace_header *header;
 	char name[32] = "0.output";
@@ -325,12 +330,13 @@ void hook_output_start(void)
 	page = trace_output_page(stream.header);
 	describe(st, open);
 	reset_chains();
-	if (hook_process.mode == HOOK_REPLAY)
+	if (is_in_session()) {
 		hook_output_recall();
-	hook_output_typed =
-		hook_process.mode == HOOK_REPLAY
-			? hook_output_was_terminal(0) == 1
-			: (hook_output_kind(0, &st[0], open[0]) & 15) == TRACE_OUTPUT_TERMINAL;
+		hook_output_typed = hook_output_was_terminal(0) == 1;
+	} else {
+		hook_output_typed =
+			(hook_output_kind(0, &st[0], open[0]) & 15) == TRACE_OUTPUT_TERMINAL;
+	}
 	role = ROLE_OWN;
 	hook_output_watch_stdio();
 	errno = error;

@@ -79,9 +79,6 @@ void hook_output_ends_with_others(void);
 void hook_output_wrote(int fd, const void *bytes, ssize_t n);
 void hook_output_wrote_parts(int fd, const struct iovec *parts, int count, ssize_t n);
 
-/* write(2) to a descriptor that has a tag. */
-ssize_t hook_output_write(int fd, const void *p, size_t n, const void *site);
-
 /* The program has made or emptied a file, to write it; or opened it to append. */
 void hook_output_writes(const char *path);
 void hook_output_appends(const char *path, int fd);
@@ -100,7 +97,7 @@ void hook_output_reopened(int before, int fd, const char *path); /* fd < 0: that
  */
 int hook_output_was_terminal(int fd);
 
-/* Stdio's own calls come here; done once. */
+/* Stdio's own calls come to us (hook/input/channel/slots.c); done once. */
 void hook_output_watch_stdio(void);
 
 #ifdef _SYS_STAT_H

@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "hook/common/process.h"
+#include "hook/kit/proc.h"
 #include "hook/kit/text.h"
 #include "replay/session.h"
 #include "trace/theirs.h"
@@ -82,18 +83,11 @@ static bool is_of_trace(const char *path)
 
 static void note_descriptor(int fd)
 {
-	char link[32], path[PATH_MAX];
-	struct hook_text text = hook_text_in(link, sizeof(link));
-	long n;
+	char path[PATH_MAX];
+	size_t n = hook_proc_fd_target(fd, path, sizeof(path));
 
-	hook_text_add(&text, "/proc/self/fd/");
-	hook_text_number(&text, fd);
-	n = syscall(SYS_readlink, link, path, sizeof(path) - 1);
-	if (n <= 0 || path[0] != '/')
-		return;
-	path[n] = '\0';
-	if (!is_of_trace(path))
-		note(path, (size_t)n);
+	if (path[0] == '/' && !is_of_trace(path))
+		note(path, n);
 }
 
 static bool may_write(int fd)

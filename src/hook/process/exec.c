@@ -7,9 +7,19 @@
 
 #include "hook/common/environ.h"
 #include "hook/common/hook.h"
+#include "hook/common/process.h"
 #include "hook/common/real.h"
+#include "hook/thread/race/race.h"
 
-#define WHOLE(env) hook_environ_whole(env, __builtin_alloca(hook_environ_room(env)))
+/* Threads are gone afterwards: what they noted of their accesses is looked at now. */
+static size_t room_of(char *const env[])
+{
+	if (hook_process_is_this())
+		hook_race_finish();
+	return hook_environ_room(env);
+}
+
+#define WHOLE(env) hook_environ_whole(env, __builtin_alloca(room_of(env)))
 
 HOOK_EXPORT int execve(const char *path, char *const argv[], char *const env[])
 {

@@ -23,6 +23,7 @@
 #include "hook/input/value/input.h"
 #include "hook/session/session.h"
 #include "hook/thread/life/stuck.h"
+#include "hook/thread/race/race.h"
 #include "hook/thread/serial/baton.h"
 
 static __thread const void *aborts_at; /* where the program called abort, or failed to assert */
@@ -162,6 +163,49 @@ static void on_fatal_again(int sig, siginfo_t *info, void *context)
 	errno = saved;
 }
 
+/* Where it was is known to nobody else: it has no stream in which that could be noted. */
+static void tell_of_others_death(int sig, void *context)
+{
+	char rank[16], number[16], place[1100];
+	struct hook_text out = hook_text_in(rank, sizeof(rank));
+
+	hook_text_number(&out, hook_process.rank);
+	out = hook_text_in(number, sizeof(number));
+	hook_text_number(&out, sig);
+	out = hook_text_in(place, sizeof(place));
+	hook_session_place(place_of_fault(context), &out);
+	hook_say("rank ", rank, ": signal ", number, " in a thread that is not the program's, at ",
+		 place, NULL);
+}
+
+/*
+ * t is NULL in a thread that is not the program's, such as MPI's own. It has no stream, and the
+ * threads that have one may be writing to it. So the recording is left as if the process had been
+ * killed.
+ */
+static void record_death(struct hook_thread *t, int sig, void *context, bool outside)
+{
+	if (!t) {
+		tell_of_others_death(sig, context);
+		return;
+	}
+	if (!t->passive && !hook_process.record.stopped)
+		hook_thread_open(t);
+	if (outside) {
+		hook_end_put_digest(t);
+		note_crash(t, sig, context);
+	}
+	if (!hook_process.record.stopped)
+		trace_order_put_last(&t->record.order, TRACE_END, TRACE_END_SIGNAL, (uint64_t)sig);
+}
+
+/* By the front, which ends us afterwards: threads may be anywhere. */
+static bool is_asked_to_look(const siginfo_t *info)
+{
+	return hook_race && info->si_code == SI_QUEUE && info->si_value.sival_int == REPLAY_LOOK &&
+	       hook_process_is_this();
+}
+
 /*
  * Notes the signal, puts the former handler back and lets the signal come once more.
  * The depth stays raised: what that handler calls is not the program's.
@@ -173,23 +217,20 @@ static void on_fatal(int sig, siginfo_t *info, void *context)
 	struct hook_thread *t;
 	int saved = errno;
 
+	if (is_asked_to_look(info)) {
+		hook_race_finish();
+		errno = saved;
+		return;
+	}
 	if (hook_process_is_this() &&
 	    !__atomic_exchange_n(&hook_process.ended, true, __ATOMIC_ACQ_REL)) {
 		bool outside = hook_depth == 0;
 
 		hook_depth++;
-		t = hook_thread_self();
 		if (hook_process.mode == HOOK_RECORD) {
-			if (!t->passive && !hook_process.record.stopped)
-				hook_thread_open(t);
-			if (outside) {
-				hook_end_put_digest(t);
-				note_crash(t, sig, context);
-			}
-			if (!hook_process.record.stopped)
-				trace_order_put_last(&t->record.order, TRACE_END, TRACE_END_SIGNAL,
-						     (uint64_t)sig);
+			record_death(hook_self, sig, context, outside);
 		} else {
+			t = hook_thread_self();
 			hook_baton_leave(t);
 			t->wait.in = "signal";
 			say_end_by_signal(t, sig, context, hook_sync_await_others(t));

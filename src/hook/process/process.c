@@ -38,18 +38,19 @@
 
 struct hook_process hook_process = {.rank_fd = -1};
 __thread int hook_depth = 1;
+__thread bool hook_real_resolving;
 
 static void (*libraries_fini)(void);
 
 void *hook_real(const char *name)
 {
-	bool before = heap_system_resolving;
+	bool before = hook_real_resolving;
 	void *found;
 
 	/* An allocator that the program brings is not asked for the text of an error. */
-	heap_system_resolving = true;
+	hook_real_resolving = true;
 	found = dlsym(RTLD_NEXT, name);
-	heap_system_resolving = before;
+	hook_real_resolving = before;
 	return found;
 }
 
@@ -125,6 +126,17 @@ static bool is_told(const char *name)
 	return access(path, F_OK) == 0;
 }
 
+/* In a checkpoint run there is a place for the log of each rank that has one. */
+static bool is_logged(void)
+{
+	char name[32];
+	struct hook_text text = hook_text_in(name, sizeof(name));
+
+	hook_text_add(&text, "/log/rank-");
+	hook_text_padded(&text, hook_process.rank, 4);
+	return is_told(name);
+}
+
 static bool read_environment(void)
 {
 	const char *mode = hook_environ_get("REPRISE_MODE");
@@ -166,7 +178,8 @@ static bool read_environment(void)
 		if (strcmp(mode, "replay") == 0) {
 			hook_process.mode = HOOK_REPLAY;
 			hook_process.replay.evaluate = is_told("/evaluate");
-			hook_process.replay.checkpoint = is_told("/checkpoint");
+			hook_process.replay.meets = is_told("/checkpoint");
+			hook_process.replay.checkpoint = hook_process.replay.meets && is_logged();
 			hook_process.replay.races = is_told("/races");
 			if (is_told("/recover"))
 				hook_process.replay.recover = HOOK_RECOVER_AMONG;
@@ -228,6 +241,7 @@ static bool claim(bool late)
 		if (holder == 0) {
 			hook_process.process = k;
 			hook_process.claimed = true;
+			pthread_atfork(NULL, NULL, hook_process_is_child);
 			return true;
 		}
 		if (holder < 0) {
@@ -293,11 +307,8 @@ static void begin(void)
 		return;
 	}
 #endif
-	if (!claim(false)) {
+	if (!claim(false))
 		hook_output_attach();
-		return;
-	}
-	pthread_atfork(NULL, NULL, hook_process_is_child);
 }
 
 __attribute__((constructor)) static void start(void)

@@ -19,6 +19,7 @@
 #include "hook/session/session.h"
 #include "hook/thread/evaluate/account.h"
 #include "hook/thread/life/stuck.h"
+#include "hook/thread/race/race.h"
 #include "hook/thread/serial/baton.h"
 
 #define MAX_FRAMES 48
@@ -65,6 +66,7 @@ void hook_end_write_all(void)
 	if (hook_end_flush)
 		hook_end_flush();
 	hook_account_write_all();
+	hook_race_finish();
 	hook_image_finish();
 }
 
@@ -114,6 +116,17 @@ void hook_failed(struct hook_thread *t, const char *text)
 	hook_depth = 1;
 	hook_end_say_word(t, REPLAY_WHY_FAILURE, "", 0, text);
 	hook_end_stay_and_leave(RP_EXIT_FAILURE);
+}
+
+void hook_failed_by(struct hook_thread *t, const char *what, const char *between, const char *why)
+{
+	char text[512];
+	struct hook_text out = hook_text_in(text, sizeof(text));
+
+	hook_text_add(&out, what);
+	hook_text_add(&out, between);
+	hook_text_add(&out, why);
+	hook_failed(t, text);
 }
 
 static const char *why_ended(const struct hook_thread *t)

@@ -10,6 +10,7 @@
  */
 #include "hook/program/atomics.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <string.h>
 
@@ -18,6 +19,7 @@
 #include "hook/common/hook.h"
 #include "hook/kit/text.h"
 #include "hook/session/unseen.h"
+#include "race/own.h"
 
 #define ENOUGH 1
 #define ENOUGH_OF_SYSTEM 32
@@ -94,10 +96,15 @@ static void look_at_function(struct look *l, const uint8_t *start, const uint8_t
 static void look_by_table(struct look *l, const struct rp_code_table *table,
 			  const struct rp_code_range *code)
 {
+	const struct race_own *own = dlsym(RTLD_DEFAULT, RACE_OWN_NAME);
+
 	for (uint32_t i = 0; i < table->count && l->found < l->enough && l->bytes < MOST_BYTES;
 	     i++) {
 		struct rp_code_range f = rp_code_function(table, i);
 
+		if (own && f.start >= (const uint8_t *)own->start &&
+		    f.end <= (const uint8_t *)own->end)
+			continue;
 		if (f.start >= code->start && f.end <= code->end)
 			look_at_function(l, f.start, f.end);
 	}

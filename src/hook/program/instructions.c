@@ -11,6 +11,7 @@
 
 #if defined(__x86_64__)
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <string.h>
 
@@ -18,6 +19,7 @@
 #include "base/x86.h"
 #include "hook/kit/text.h"
 #include "hook/session/unseen.h"
+#include "race/own.h"
 
 #define MOST_BYTES (16u << 20) /* of one file: the look is to take no time that is noticed */
 #define NAMES_SHOWN 3
@@ -94,11 +96,13 @@ static bool is_random(const uint8_t *at, const struct rp_code_range *code)
 static bool has(const struct rp_code_table *table, const struct rp_code_range *code, size_t which)
 {
 	const uint8_t *at = code->start;
+	const struct race_own *own = dlsym(RTLD_DEFAULT, RACE_OWN_NAME);
 
 	for (; (at = memmem(at, (size_t)(code->end - at), instruction[which].bytes,
 			    instruction[which].n));
 	     at++) {
-		if (instruction[which].what == RANDOM && !is_random(at, code))
+		if ((own && at >= (const uint8_t *)own->start && at < (const uint8_t *)own->end) ||
+		    (instruction[which].what == RANDOM && !is_random(at, code)))
 			continue;
 		if (is_instruction(table, at))
 			return true;

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "hook/heap/system.h"
+#include "hook/common/hook.h"
 #include "hook/session/unseen.h"
 
 static void *tell(void *handle, const char *name);
@@ -27,13 +27,13 @@ typedef void *(*lookup_function)(void *handle, const char *name);
 static lookup_function libc_dlsym(void)
 {
 	static lookup_function real;
-	bool before = heap_system_resolving;
+	bool before = hook_real_resolving;
 
 	if (real)
 		return real;
-	heap_system_resolving = true;
+	hook_real_resolving = true;
 	real = (lookup_function)dlvsym(RTLD_NEXT, "dlsym", OLDEST);
-	heap_system_resolving = before;
+	hook_real_resolving = before;
 	return real;
 }
 

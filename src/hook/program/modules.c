@@ -11,7 +11,7 @@
 
 #include "hook/common/environ.h"
 #include "hook/common/hook.h"
-#include "hook/input/value/input.h"
+#include "hook/common/note.h"
 #include "hook/kit/text.h"
 #include "hook/program/instructions.h"
 #include "hook/session/moved.h"

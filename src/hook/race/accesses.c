@@ -7,43 +7,81 @@
 
 #define SITE __builtin_return_address(0)
 
-#define SIZED(n)                                                                                   \
-	RUNTIME_EXPORT void __tsan_read##n(void *p);                                               \
-	RUNTIME_EXPORT void __tsan_write##n(void *p);                                              \
-	RUNTIME_EXPORT void __tsan_volatile_read##n(void *p);                                      \
-	RUNTIME_EXPORT void __tsan_volatile_write##n(void *p);                                     \
-	void __tsan_read##n(void *p)                                                               \
+/*
+ * Made by clang for link-time optimisation, what is quick gets in line. The rest is a call that
+ * changes no general register, so that the program need not save what it has in them. Vectors it
+ * has to save: who is called would keep the lower half of those of AVX only (preserve_all).
+ */
+#ifdef RUNTIME_IN_LINE
+#define QUICK RUNTIME_EXPORT __attribute__((always_inline))
+#define REST __attribute__((preserve_most, noinline))
+#else
+#define QUICK RUNTIME_EXPORT
+#define REST __attribute__((noinline))
+#endif
+
+/* What looks for its caller must not be in line there. */
+#define CALLED RUNTIME_EXPORT __attribute__((noinline))
+
+/* Its caller's caller is where the access is, or it is in line there. */
+#define UNKNOWN(n)                                                                                 \
+	static REST void unknown_read##n(void *p)                                                  \
 	{                                                                                          \
-		race_access(runtime_self, (uintptr_t)p, n, false, SITE);                           \
+		race_touch(runtime_self, (uintptr_t)p, n, false, SITE);                            \
 	}                                                                                          \
-	void __tsan_write##n(void *p)                                                              \
+	static REST void unknown_write##n(void *p)                                                 \
 	{                                                                                          \
-		race_access(runtime_self, (uintptr_t)p, n, true, SITE);                            \
-	}                                                                                          \
-	void __tsan_volatile_read##n(void *p)                                                      \
-	{                                                                                          \
-		race_access(runtime_self, (uintptr_t)p, n, false, SITE);                           \
-	}                                                                                          \
-	void __tsan_volatile_write##n(void *p)                                                     \
-	{                                                                                          \
-		race_access(runtime_self, (uintptr_t)p, n, true, SITE);                            \
+		race_touch(runtime_self, (uintptr_t)p, n, true, SITE);                             \
 	}
 
-SIZED(1)
-SIZED(2)
-SIZED(4)
-SIZED(8)
+UNKNOWN(1)
+UNKNOWN(2)
+UNKNOWN(4)
+UNKNOWN(8)
+UNKNOWN(16)
 
-/* Of any alignment, or of 16 bytes. */
+#define SIZED(name, n, kind, writes)                                                               \
+	QUICK void __tsan_##name##n(void *p);                                                      \
+	void __tsan_##name##n(void *p)                                                             \
+	{                                                                                          \
+		if (!race_note(runtime_self, (uintptr_t)p, n, writes))                             \
+			unknown_##kind##n(p);                                                      \
+	}
+
+#define SIZES(n)                                                                                   \
+	SIZED(read, n, read, false)                                                                \
+	SIZED(write, n, write, true)                                                               \
+	SIZED(volatile_read, n, read, false)                                                       \
+	SIZED(volatile_write, n, write, true)
+
+SIZES(1)
+SIZES(2)
+SIZES(4)
+SIZES(8)
+
+/* Two cells. If one of them is noted and the other is not, it does no harm that both are again. */
+#define SIXTEEN(name, kind, writes)                                                                \
+	QUICK void __tsan_##name##16(void *p);                                                     \
+	void __tsan_##name##16(void *p)                                                            \
+	{                                                                                          \
+		if (!race_note(runtime_self, (uintptr_t)p, 8, writes) ||                           \
+		    !race_note(runtime_self, (uintptr_t)p + 8, 8, writes))                         \
+			unknown_##kind##16(p);                                                     \
+	}
+
+SIXTEEN(read, read, false)
+SIXTEEN(write, write, true)
+SIXTEEN(volatile_read, read, false)
+SIXTEEN(volatile_write, write, true)
+
+/* Of any alignment. */
 #define UNALIGNED(name, n, writes)                                                                 \
-	RUNTIME_EXPORT void __tsan_##name##n(void *p);                                             \
+	CALLED void __tsan_##name##n(void *p);                                                     \
 	void __tsan_##name##n(void *p)                                                             \
 	{                                                                                          \
 		race_touch(runtime_self, (uintptr_t)p, n, writes, SITE);                           \
 	}
 
-UNALIGNED(volatile_read, 16, false)
-UNALIGNED(volatile_write, 16, true)
 UNALIGNED(unaligned_read, 2, false)
 UNALIGNED(unaligned_read, 4, false)
 UNALIGNED(unaligned_read, 8, false)
@@ -61,32 +99,8 @@ UNALIGNED(unaligned_volatile_write, 4, true)
 UNALIGNED(unaligned_volatile_write, 8, true)
 UNALIGNED(unaligned_volatile_write, 16, true)
 
-/* Two cells, each of which may be known: the quick way twice. */
-static inline void access16(uintptr_t p, bool write, const void *site)
-{
-	if (p & 7) {
-		race_touch(runtime_self, p, 16, write, site);
-		return;
-	}
-	race_access(runtime_self, p, 8, write, site);
-	race_access(runtime_self, p + 8, 8, write, site);
-}
-
-RUNTIME_EXPORT void __tsan_read16(void *p);
-RUNTIME_EXPORT void __tsan_write16(void *p);
-
-void __tsan_read16(void *p)
-{
-	access16((uintptr_t)p, false, SITE);
-}
-
-void __tsan_write16(void *p)
-{
-	access16((uintptr_t)p, true, SITE);
-}
-
-RUNTIME_EXPORT void __tsan_read_range(void *p, unsigned long n);
-RUNTIME_EXPORT void __tsan_write_range(void *p, unsigned long n);
+CALLED void __tsan_read_range(void *p, unsigned long n);
+CALLED void __tsan_write_range(void *p, unsigned long n);
 
 void __tsan_read_range(void *p, unsigned long n)
 {
@@ -98,8 +112,8 @@ void __tsan_write_range(void *p, unsigned long n)
 	runtime_range(p, n, true, SITE);
 }
 
-RUNTIME_EXPORT void __tsan_vptr_update(void **p, void *value);
-RUNTIME_EXPORT void __tsan_vptr_read(void **p);
+CALLED void __tsan_vptr_update(void **p, void *value);
+CALLED void __tsan_vptr_read(void **p);
 
 /* A destructor sets its own table, mostly the one that is there: that is no write for others. */
 void __tsan_vptr_update(void **p, void *value)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the hook library tells the runtime of a checked program, libreprise-race.so, and all that
+ * What the hook library tells the runtime of a checked program, reprise-race.o, and all that
  * the two know of each other. The runtime is part of the program: the hook library looks the table
  * up by its name, and programs without it are none of its business.
  */
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HOOK_RACE_VERSION 3
+#define HOOK_RACE_VERSION 6
 #define HOOK_RACE_NAME "reprise_race"
 
 struct hook_race_frames {
@@ -36,28 +36,45 @@ struct hook_race_table {
 		     const struct hook_race_frames *frames);
 	/* In a forked child: nothing counts. */
 	void (*stop)(void);
+	/* The process ends: what threads did up to now is looked at. */
+	void (*finish)(void);
 	/* In the parent, before the child runs; in the child; and at its end. */
 	void *(*fork)(const char *name);
 	void (*begin)(void *child);
+	/* In the parent: there is no child after all. */
+	void (*abandon)(void *child);
 	void (*end)(void);
 	void (*acquire)(const void *object);
 	void (*release)(const void *object);
 	void (*forget)(const void *object);
-	/* See race/race.h. */
+	/* See race/race.h: `what` is an enum race_atomic. */
+	void (*atomic)(const void *object, int what, int order);
+	void (*fence)(int order);
 	void *(*arrive)(const void *object, uint32_t count);
 	void (*leave)(const void *object, void *meeting);
+	/* Objects in there are forgotten, too; or not. */
 	void (*reset)(const void *address, size_t n);
+	void (*reset_data)(const void *address, size_t n);
+	/* The same as reset() of a block of the heap; NULL: the runtime knows of them by other
+	 * means. */
+	void (*block)(const void *address, size_t n);
 	/*
 	 * The calling thread runs a task, which knows what was released to the object and nothing
 	 * else; until task_end(), which is given what task_begin() gave. NULL: the thread has to
 	 * run it as a part of itself; the function may be missing for that reason, too.
 	 */
 	void *(*task_begin)(const void *object, const char *name);
+	/* What was released to the object is for a task that begins later; until forget(). */
+	void (*task_waits)(const void *object);
 	void (*task_end)(void *was);
+	/* The calling thread runs a task as a part of itself: a race of it may be hidden. */
+	void (*task_hidden)(void);
 	/* Does it keep accesses in the order that S/order-NNNN-K has? NULL: it cannot. */
 	int (*obeys)(void);
 	/* The calling thread may wait for others from now on: what it did before is done. */
 	void (*passed)(void);
+	/* The calling thread, which has begun, counts its calls of MPI and its operations there. */
+	void (*counts)(const uint64_t *events, const uint64_t *operations);
 };
 
 /*
@@ -69,6 +86,7 @@ enum hook_race_request {
 	HOOK_RACE_REQUEST_START,       /* without frames */
 	HOOK_RACE_REQUEST_MODULE,      /* file, where it is loaded, its end */
 	HOOK_RACE_REQUEST_STOP,
+	HOOK_RACE_REQUEST_FINISH,
 	HOOK_RACE_REQUEST_FORK,
 	HOOK_RACE_REQUEST_BEGIN,
 	HOOK_RACE_REQUEST_END,
@@ -78,6 +96,10 @@ enum hook_race_request {
 	HOOK_RACE_REQUEST_ARRIVE,
 	HOOK_RACE_REQUEST_LEAVE,
 	HOOK_RACE_REQUEST_RESET, /* and where it was allocated */
+	HOOK_RACE_REQUEST_ATOMIC,
+	HOOK_RACE_REQUEST_FENCE,
+	HOOK_RACE_REQUEST_ABANDON,
+	HOOK_RACE_REQUEST_COUNTS,
 };
 
 #endif

@@ -344,6 +344,7 @@ static bool fill(struct obeyer *o, const struct trace_memory_thread *kept,
 		if (w->thread >= file->threads)
 			return false;
 	}
+	o->thread.quick = (struct race_quick)RACE_QUICK_CLOSED;
 	o->thread.live = true;
 	foresee(o);
 	return true;

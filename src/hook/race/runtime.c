@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The runtime of a checked program: a library that the program is linked with, in place of the
+ * The runtime of a checked program: an object that the program is linked with, in place of the
  * compiler's own. It brings accesses, which the compiler tells of, and synchronisation, which the
  * hook library does, to the engine of race/. A program that is not replayed for that runs as it is.
  * Invariant: it calls neither malloc nor anything that the hook library stands in for.
@@ -9,11 +9,17 @@
 
 #include "race/depend.h"
 #include "race/inner.h"
+#include "race/own.h"
 #include "race/segments.h"
 
-static struct race_thread nobody;
+static struct race_thread nobody = {.quick = RACE_QUICK_CLOSED};
 
 __thread struct race_thread *runtime_self = &nobody;
+
+bool runtime_is_seen(void)
+{
+	return runtime_self != &nobody;
+}
 
 static void give_up(void)
 {
@@ -22,13 +28,6 @@ static void give_up(void)
 
 	rp_raw_call(SYS_write, 2, (long)why, sizeof(why) - 1, 0, 0, 0);
 	rp_raw_call(SYS_exit_group, 125, 0, 0, 0, 0, 0);
-}
-
-/* Cells that are always empty must be there for the quick way, also when nobody looks. */
-__attribute__((constructor(101))) static void reserve(void)
-{
-	if (race_arena_open() != 0)
-		give_up();
 }
 
 /* Whatever the thread does next comes after an operation of synchronisation. */
@@ -41,10 +40,8 @@ static void segment(void)
 static int start(int dir, const char *name, const char *watch,
 		 const struct hook_race_frames *frames)
 {
-	int rc;
+	int rc = runtime_log_open(dir, name);
 
-	race_finish();
-	rc = runtime_log_open(dir, name);
 	if (race_start(runtime_log_race) != 0)
 		give_up();
 	if (rc)
@@ -59,12 +56,27 @@ static int start(int dir, const char *name, const char *watch,
 	runtime_self = race_thread_first();
 	segment();
 	runtime_log_thread(runtime_self, "0");
+	runtime_early_end();
 	return 0;
 }
 
 static void stop(void)
 {
 	runtime_self = &nobody;
+}
+
+static void finish(void)
+{
+	struct race_figures figures;
+	bool all = runtime_segments ? race_segments_look() : race_look(runtime_self);
+
+	runtime_log_stopped();
+	if (runtime_depends || runtime_obeys)
+		return;
+	runtime_log_looked(all);
+	race_figures(&figures);
+	if (figures.lost)
+		runtime_log_partly(RACE_STOP_HANDLERS);
 }
 
 static void *fork_child(const char *name)
@@ -90,6 +102,12 @@ static void begin(void *child)
 		segment();
 }
 
+static void abandon(void *child)
+{
+	if (child != &nobody && !runtime_obeys)
+		race_thread_abandon(child);
+}
+
 static void end(void)
 {
 	struct race_thread *t = runtime_self;
@@ -110,25 +128,27 @@ static void end(void)
 	runtime_log_stopped();
 }
 
-/* Of those that have their own clocks: each is in the log. */
-#define MOST_TASKS 16384u
-
 static void *task_begin(const void *object, const char *name)
 {
-	static uint32_t tasks;
 	struct race_thread *was = runtime_self, *t;
 
-	if (was == &nobody || runtime_depends || runtime_obeys || race_stopped() ||
-	    __atomic_fetch_add(&tasks, 1, __ATOMIC_RELAXED) >= MOST_TASKS)
+	if (was == &nobody || runtime_depends || runtime_obeys || race_stopped())
 		return NULL;
 	t = race_thread_task();
 	if (!t)
 		return NULL;
 	runtime_log_thread(t, name);
+	runtime_log_task(t, was);
 	runtime_self = t;
 	segment();
 	race_acquire(t, object);
 	return was;
+}
+
+static void task_waits(const void *object)
+{
+	if (runtime_self != &nobody && !runtime_depends && !runtime_obeys)
+		race_keep(object);
 }
 
 static void task_end(void *was)
@@ -139,6 +159,12 @@ static void task_end(void *was)
 	runtime_self = was;
 	race_thread_end(t);
 	race_thread_detach(t);
+}
+
+static void task_hidden(void)
+{
+	if (runtime_self != &nobody && !runtime_depends && !runtime_obeys)
+		runtime_log_partly(RACE_STOP_TASKS);
 }
 
 static void depend(const void *object)
@@ -175,6 +201,24 @@ static void release(const void *object)
 	race_release(runtime_self, object);
 }
 
+/* Where dependences are looked for or obeyed, it was told of as an access. */
+static void atomic(const void *object, int what, int order)
+{
+	if (runtime_self == &nobody || runtime_depends || runtime_obeys)
+		return;
+	if (order != __ATOMIC_RELAXED)
+		segment();
+	race_atomic(runtime_self, object, (enum race_atomic)what, order);
+}
+
+static void fence(int order)
+{
+	if (runtime_self == &nobody || runtime_depends || runtime_obeys)
+		return;
+	segment();
+	race_fence(runtime_self, order);
+}
+
 static void forget(const void *object)
 {
 	if (runtime_self != &nobody && !runtime_obeys)
@@ -199,7 +243,7 @@ static void leave(const void *object, void *meeting)
 	depend(object);
 }
 
-static void reset(const void *address, size_t n)
+static void reset_data(const void *address, size_t n)
 {
 	/* What comes before what is so whatever the memory is used for. */
 	if (runtime_self == &nobody || runtime_depends || runtime_obeys)
@@ -210,13 +254,34 @@ static void reset(const void *address, size_t n)
 		race_reset(runtime_self, (uintptr_t)address, n);
 }
 
+static void reset(const void *address, size_t n)
+{
+	if (runtime_self == &nobody || runtime_depends || runtime_obeys)
+		return;
+	race_forget_all(runtime_self, address, n);
+	reset_data(address, n);
+}
+
+/* The heap's, unless the program brings its own. */
+static __thread const void *told_block;
+
+static void block(const void *address, size_t n)
+{
+	told_block = address;
+	reset(address, n);
+}
+
 void runtime_block(const void *p, size_t n, const void *site)
 {
+	if (p && site && runtime_early)
+		runtime_early_block(p, n, site);
 	if (!p || runtime_self == &nobody)
 		return;
-	reset(p, n);
+	if (p != told_block)
+		reset(p, n);
+	told_block = NULL;
 	if (runtime_watches && site)
-		runtime_watch_block(p, n, site);
+		runtime_watch_block(p, n, site, runtime_block_number());
 }
 
 static int obeys(void)
@@ -230,23 +295,47 @@ static void passed(void)
 		runtime_obey_passed();
 }
 
+static void counts(const uint64_t *events, const uint64_t *operations)
+{
+	if (runtime_self != &nobody && !runtime_obeys)
+		runtime_log_counts(runtime_self, events, operations);
+}
+
 extern const struct hook_race_table reprise_race;
+
+/* By the linker; not in Valgrind. */
+extern const char __start_reprise_text[] __attribute__((weak, visibility("hidden")));
+extern const char __stop_reprise_text[] __attribute__((weak, visibility("hidden")));
+
+extern const struct race_own reprise_race_code;
+
+RUNTIME_EXPORT const struct race_own reprise_race_code = {__start_reprise_text,
+							  __stop_reprise_text};
 
 RUNTIME_EXPORT const struct hook_race_table reprise_race = {
 	.version = HOOK_RACE_VERSION,
 	.start = start,
 	.stop = stop,
+	.finish = finish,
 	.fork = fork_child,
 	.begin = begin,
+	.abandon = abandon,
 	.end = end,
 	.acquire = acquire,
 	.release = release,
 	.forget = forget,
+	.atomic = atomic,
+	.fence = fence,
 	.arrive = arrive,
 	.leave = leave,
 	.reset = reset,
+	.reset_data = reset_data,
+	.block = block,
 	.task_begin = task_begin,
+	.task_waits = task_waits,
 	.task_end = task_end,
+	.task_hidden = task_hidden,
 	.obeys = obeys,
 	.passed = passed,
+	.counts = counts,
 };

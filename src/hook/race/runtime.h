@@ -22,21 +22,42 @@ static inline void runtime_range(const void *p, size_t n, bool write, const void
 struct race_log_entry;
 
 int runtime_log_open(int dir, const char *name);
+/* Those that are loaded and not yet in the log. */
 void runtime_log_modules(void);
 void runtime_log_module(const char *name, uint64_t address, uint64_t end);
 void runtime_log_thread(const struct race_thread *t, const char *name);
 void runtime_log_thread_end(const struct race_thread *t);
+/* Where the thread counts how far it is; a task counts where the thread does that runs it. */
+void runtime_log_counts(const struct race_thread *t, const uint64_t *events,
+			const uint64_t *operations);
+void runtime_log_task(const struct race_thread *task, const struct race_thread *runs);
+/* Notes how far it is. */
+void runtime_log_position(struct race_log_entry *e, const struct race_thread *t);
+/* race_log_segment() of the one that the thread is in. */
+uint64_t runtime_log_segment(const struct race_thread *t);
 void runtime_log_race(const struct race_found *f);
 
 /* A new entry, which is whole with runtime_log_put(); NULL: no room. */
 struct race_log_entry *runtime_log_new(void);
 void runtime_log_put(struct race_log_entry *e, uint32_t kind);
 void runtime_log_stopped(void);
+/* It goes on, but may not find all. */
+void runtime_log_partly(enum race_stop why);
+/* All of what threads did last, or not all. */
+void runtime_log_looked(bool all);
 
 /* watch.c: the second pass. True if there is one. */
 bool runtime_watch_open(int dir, const char *name, const struct hook_race_frames *frames);
-void runtime_watch_block(const void *p, size_t n, const void *site);
+/* A block of the heap; numbers grow. */
+void runtime_watch_block(const void *p, size_t n, const void *site, uint64_t number);
+uint64_t runtime_block_number(void);
 extern bool runtime_watches;
+
+/* early.c: blocks of the heap up to the first thread; whoever watches is then told of them. */
+extern bool runtime_early;
+void runtime_early_block(const void *p, size_t n, const void *site);
+void runtime_early_gone(const void *p);
+void runtime_early_end(void);
 
 /* engines.c: others, if they are asked for; `name` is that of the log. */
 void runtime_engine_open(int dir, const char *name, const struct hook_race_frames *frames);
@@ -65,7 +86,10 @@ static inline void runtime_turn(unsigned n)
 		runtime_obey_turn(n);
 }
 
-/* runtime.c: memory becomes another's, or nobody's. */
+/* runtime.c: does anybody look at the calling thread? */
+bool runtime_is_seen(void);
+
+/* Memory becomes another's, or nobody's. */
 void runtime_block(const void *p, size_t n, const void *site);
 
 #endif

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "hook/kit/random.h"
 #include "hook/race/runtime.h"
 #include "race/log.h"
 #include "race/sys.h"
@@ -19,14 +20,14 @@
 
 bool runtime_watches;
 
-static const uint64_t *watched; /* ascending */
+static const struct race_log_watch *watched; /* ascending */
 static size_t watched_count;
 static uint64_t filter[FILTER / 64], told[TOLD];
 static const struct hook_race_frames *walker;
 
 static uint32_t filter_bit(uint64_t cell)
 {
-	return (uint32_t)((cell >> 3) * 0x9e3779b97f4a7c15ull >> 45);
+	return (uint32_t)(hook_random_spread(cell >> 3) >> 45);
 }
 
 /* The first one that is not below. */
@@ -37,7 +38,7 @@ static size_t place_of(uint64_t address)
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
 
-		if (watched[mid] < address)
+		if (watched[mid].address < address)
 			low = mid + 1;
 		else
 			high = mid;
@@ -45,24 +46,27 @@ static size_t place_of(uint64_t address)
 	return low;
 }
 
-static bool is_watched(uint64_t cell)
+static bool is_watched(const struct race_thread *t, uint64_t cell)
 {
 	uint32_t bit = filter_bit(cell);
+	uint64_t segment;
 	size_t i;
 
 	if (!(filter[bit / 64] >> bit % 64 & 1))
 		return false;
 	i = place_of(cell);
-	return i < watched_count && watched[i] == cell;
+	segment = runtime_log_segment(t);
+	while (i < watched_count && watched[i].address == cell && watched[i].segment < segment)
+		i++;
+	return i < watched_count && watched[i].address == cell && watched[i].segment == segment;
 }
 
 static bool is_told(const struct race_thread *t, uint64_t cell, bool write, const void *site)
 {
-	uint64_t h = cell * 0x9e3779b97f4a7c15ull ^ (uintptr_t)site * 0xc2b2ae3d27d4eb4full;
+	uint64_t h = hook_random_spread(cell) ^ (uintptr_t)site * 0xc2b2ae3d27d4eb4full;
 
-	h = (h ^ race_thread_slot(t) ^ (uint64_t)race_thread_clock(t) << 20 ^
-	     (uint64_t)write << 60) *
-	    0x9e3779b97f4a7c15ull;
+	h = hook_random_spread(h ^ race_thread_slot(t) ^ (uint64_t)race_thread_clock(t) << 20 ^
+			       (uint64_t)write << 60);
 	h |= 1;
 	if (__atomic_load_n(&told[h >> 48], __ATOMIC_RELAXED) == h)
 		return true;
@@ -82,6 +86,8 @@ static void tell(const struct race_thread *t, uintptr_t address, size_t n, bool 
 	e->site = (uintptr_t)site;
 	e->side[0] = (struct race_log_side){race_thread_slot(t), race_thread_clock(t), write, 0};
 	memcpy(&e->value, (const void *)address, n < 8 ? n : 8);
+	runtime_log_position(e, t);
+	runtime_log_modules();
 	e->frames = walker && walker->walk ? walker->walk(site, e->frame, RACE_LOG_FRAMES) : 0;
 	runtime_log_put(e, RACE_LOG_ACCESS);
 }
@@ -90,19 +96,26 @@ static void touched(struct race_thread *t, uintptr_t address, size_t n, bool wri
 		    const void *site)
 {
 	for (uint64_t cell = address & ~7ul; cell < address + n; cell += 8) {
-		if (!is_watched(cell) || is_told(t, cell, write, site))
+		if (!is_watched(t, cell) || is_told(t, cell, write, site))
 			continue;
 		tell(t, address, n, write, site);
 		return;
 	}
 }
 
-void runtime_watch_block(const void *p, size_t n, const void *site)
+uint64_t runtime_block_number(void)
+{
+	static uint64_t blocks;
+
+	return __atomic_add_fetch(&blocks, 1, __ATOMIC_RELAXED);
+}
+
+void runtime_watch_block(const void *p, size_t n, const void *site, uint64_t number)
 {
 	size_t i = place_of((uintptr_t)p & ~7ul);
 	struct race_log_entry *e;
 
-	if (i == watched_count || watched[i] >= (uintptr_t)p + n)
+	if (i == watched_count || watched[i].address >= (uintptr_t)p + n)
 		return;
 	e = runtime_log_new();
 	if (!e)
@@ -110,6 +123,7 @@ void runtime_watch_block(const void *p, size_t n, const void *site)
 	e->address = (uintptr_t)p;
 	e->size = n;
 	e->site = (uintptr_t)site;
+	e->value = number;
 	e->side[0] = (struct race_log_side){race_thread_slot(runtime_self),
 					    race_thread_clock(runtime_self), 0, 0};
 	runtime_log_put(e, RACE_LOG_BLOCK);
@@ -129,10 +143,10 @@ bool runtime_watch_open(int dir, const char *name, const struct hook_race_frames
 	rp_raw_call(SYS_close, fd, 0, 0, 0, 0, 0);
 	if (at < 0)
 		return false;
-	watched = (const uint64_t *)at;
+	watched = (const struct race_log_watch *)at;
 	watched_count = (size_t)st.st_size / sizeof(*watched);
 	for (size_t i = 0; i < watched_count; i++) {
-		uint32_t bit = filter_bit(watched[i]);
+		uint32_t bit = filter_bit(watched[i].address);
 
 		filter[bit / 64] |= 1ul << bit % 64;
 	}

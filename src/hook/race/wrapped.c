@@ -183,9 +183,12 @@ WRAPPED(void *, calloc, size_t n, size_t size)
 /* Whoever frees it writes to it: nobody else may use it without an order. */
 static void freed(void *p, const void *site)
 {
-	if (!p)
-		return;
-	runtime_range(p, malloc_usable_size(p), true, site);
+	size_t n = p ? malloc_usable_size(p) : 0;
+
+	if (runtime_early)
+		runtime_early_gone(p);
+	runtime_range(p, n, true, site);
+	race_settle(runtime_self, (uintptr_t)p, n);
 }
 
 WRAPPED(void *, realloc, void *p, size_t n)

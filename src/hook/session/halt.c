@@ -13,6 +13,7 @@
 #include "hook/common/end.h"
 #include "hook/common/process.h"
 #include "hook/kit/text.h"
+#include "hook/session/private.h"
 #include "hook/session/session.h"
 
 static char places[REPLAY_HALT_BYTES + 1]; /* S/halt-NNNN */
@@ -110,11 +111,19 @@ void hook_halt_start(const void *program)
 		return;
 	prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
 	hook_slot->program = (uintptr_t)program;
+	if (wanted() & REPLAY_HALT_PRIVATE)
+		hook_private = true;
 	if (wanted() & REPLAY_HALT_START)
 		await(hook_thread_self(), 0);
 }
 
+bool hook_halt_in_turns(void)
+{
+	return wanted() & REPLAY_HALT_TURNS;
+}
+
 bool hook_halt_is_on(void)
 {
-	return __atomic_load_n(&hook_slot->halted, __ATOMIC_ACQUIRE) || rp_held(hook_process.pid);
+	return __atomic_load_n(&hook_slot->halted, __ATOMIC_ACQUIRE) ||
+	       (!hook_halt_in_turns() && rp_held(hook_process.pid));
 }

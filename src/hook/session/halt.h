@@ -23,6 +23,9 @@ void hook_halt(struct hook_thread *t, uint64_t now) __attribute__((cold));
  */
 void hook_halt_start(const void *program);
 
+/* Does a debugger let one thread run at a time? */
+bool hook_halt_in_turns(void);
+
 /* Are threads of this process halted, or held by a debugger? Nobody is stuck then. */
 bool hook_halt_is_on(void);
 

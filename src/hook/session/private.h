@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A process that goes on from an image does not change what the run has left: a file that it opens
- * to write is one of its own, in the session (S/copy-NNNN-w<n>, as the copies of files that were
- * open in the image), and the program keeps using the name. What it removes stays, too. Directories
- * are made and removed as ever; children write where they want.
+ * A process that goes on from an image, or backward, does not change what the run has left: a file
+ * that it opens to write is one of its own, in the session (S/copy-NNNN-w<n>, as the copies of
+ * files that were open in the image), and the program keeps using the name. What it removes stays,
+ * too. Directories are made and removed as ever; children write where they want.
  */
 #ifndef HOOK_PRIVATE_H
 #define HOOK_PRIVATE_H

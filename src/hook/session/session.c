@@ -18,9 +18,9 @@
 
 #include "base/fd.h"
 #include "base/held.h"
+#include "hook/common/end.h"
 #include "hook/common/process.h"
 #include "hook/kit/text.h"
-#include "hook/thread/life/stuck.h"
 
 #define NAPS_PER_LOOK 50
 #define MEETING_NAP_NS 100000
@@ -189,21 +189,53 @@ void hook_session_message_taken(const struct replay_want *message)
 	count_kind(hook_slot, message, -1);
 }
 
+static bool all_came(int number)
+{
+	return __atomic_load_n(&state->met[number], __ATOMIC_ACQUIRE) >= state->ranks;
+}
+
+static bool all_live(void)
+{
+	for (uint32_t i = 0; i < state->ranks; i++) {
+		if (syscall(SYS_kill, state->slot[i].pid, 0) != 0)
+			return false;
+	}
+	return true;
+}
+
+/* To the last one they come when they have written: that takes as long as it takes. */
 bool hook_session_meet(int number, void (*meanwhile)(void))
 {
 	struct timespec nap = {0, MEETING_NAP_NS};
+	bool last = number == HOOK_SESSION_WRITTEN;
 
 	if (!state)
 		return false;
 	__atomic_add_fetch(&state->met[number], 1, __ATOMIC_ACQ_REL);
-	for (int i = 0; i < MEETING_NAPS; i++) {
-		if (__atomic_load_n(&state->met[number], __ATOMIC_ACQUIRE) >= state->ranks)
+	for (int i = 0; i < MEETING_NAPS && !hook_session_has_parted(); i++) {
+		if (all_came(number))
 			return true;
 		if (meanwhile)
 			meanwhile();
 		nanosleep(&nap, NULL);
+		if (last && i == MEETING_NAPS - 1 && all_live())
+			i = 0;
 	}
+	if (all_came(number))
+		return true;
+	hook_session_part();
 	return false;
+}
+
+bool hook_session_has_parted(void)
+{
+	return state && __atomic_load_n(&state->parted, __ATOMIC_ACQUIRE);
+}
+
+void hook_session_part(void)
+{
+	if (state)
+		__atomic_store_n(&state->parted, 1, __ATOMIC_SEQ_CST);
 }
 
 bool hook_session_is_local(void)
@@ -316,15 +348,17 @@ static void publish(const char *bytes, size_t n)
 {
 	char path[1100], temp[1100];
 	struct hook_text text = session_path(path, sizeof(path), "end-");
-	struct hook_text other = session_path(temp, sizeof(temp), "word-");
+	struct hook_text other = session_path(temp, sizeof(temp), REPLAY_WORD);
 	int fd;
 
 	hook_text_padded(&text, hook_process.rank, 4);
 	hook_text_padded(&other, hook_process.rank, 4);
-	fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	/* Where the disk may be full, the front has left room in it (replay/images.c). */
+	fd = open(temp, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return;
-	if (hook_write(fd, bytes, n) == (ssize_t)n && link(temp, path) == 0)
+	if (hook_write(fd, bytes, n) == (ssize_t)n && ftruncate(fd, (off_t)n) == 0 &&
+	    link(temp, path) == 0)
 		hook_slot->state = REPLAY_AT_END;
 	close(fd);
 	unlink(temp);
@@ -333,7 +367,7 @@ static void publish(const char *bytes, size_t n)
 void hook_session_last_word(const struct hook_thread *t, const char *why, const char *call,
 			    int64_t value, const char *text, void *const *frames, int count)
 {
-	char buffer[8192];
+	char buffer[REPLAY_WORD_BYTES];
 	struct hook_text out = hook_text_in(buffer, sizeof(buffer));
 
 	add_line(&out, "why", why);

@@ -23,9 +23,14 @@ void hook_session_message_taken(const struct replay_want *message);
 
 /*
  * Waits for all ranks to come to the meeting of that number, which each has once; calls `meanwhile`
- * if it is not NULL. False if they did not come in time.
+ * if it is not NULL. False if they did not come in time: then no other meets any more.
  */
+#define HOOK_SESSION_WRITTEN 2 /* the last one */
 bool hook_session_meet(int number, void (*meanwhile)(void));
+
+/* Has anybody given up a meeting? He has told so before he went on; and tells so. */
+bool hook_session_has_parted(void);
+void hook_session_part(void);
 
 /* Is this the host of the front? Only there is shared memory shared. */
 bool hook_session_is_local(void);

@@ -1,6 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 # For tests of images. shellcheck shell=bash
 
+# images_made NAME: `run NAME` with REPRISE_FAULT=images has taken all images, and no page has changed without the
+# kernel's telling: that would be said, and the status is the same
+images_made() {
+	status_is "$1" 0
+	[[ ! -s $1.err ]] || fail "$1: checkpoint has something to say: $(cat "$1.err")"
+}
+
+# unwritten_told RANK: there were pages that were not read again, if this kernel tells which were not written
+unwritten_told() {
+	"$(compile tells-written plain)" || return 0
+	awk '{ pages += $1 } END { exit !(pages > 0) }' "$TRACE/ckpt/rank-$1/unwritten" || fail "all pages were read each time"
+}
+
 # tail_of NAME WHOLE: what NAME printed is the end of what WHOLE printed, on both streams
 tail_of() {
 	local stream

@@ -28,7 +28,7 @@ def order_in(trace):
 
 
 def explore(trace):
-    done = subprocess.run([REPRISE, "explore", "--all", "--format=json", trace], check=False,
+    done = subprocess.run([REPRISE, "explore", "--exhaustive", "--format=json", trace], check=False,
                           stdout=subprocess.PIPE)
     if done.returncode not in (0, 1):
         sys.exit(f"FAILED: explore {trace} ends with {done.returncode}")

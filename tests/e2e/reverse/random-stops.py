@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In gdb: at random stops, a step back and one forward come to the same place, registers and memory."""
+"""In gdb: at random stops, a step back and one forward come to the same place, registers and memory of the program."""
 import os
 import random
 import zlib
@@ -7,20 +7,73 @@ import zlib
 import gdb
 
 STOPS = int(os.environ.get("STOPS", "50"))
+LINES = bool(os.environ.get("LINES_TOO"))
 PLACES = os.environ["PLACES"].split()
 random.seed(int(os.environ.get("SEED", "1")))
 gdb.execute("set pagination off")
 gdb.execute("set confirm off")
 
 
+NAMES = "rax rbx rcx rdx rsi rdi rbp rsp r8 r9 r10 r11 r12 r13 r14 r15 rip fs_base".split()
+PROGRAM_END = 105 << 40  # above it lie our library and MPI (replay/session.h)
+STACKS = range(76 << 40, 81 << 40)
+MOST, FEW = 4 << 20, 1 << 13  # bytes of a mapping, and where each word is looked at
+
+
+def registers():
+    """But for those that tell of stepping."""
+    return tuple(int(gdb.parse_and_eval("(long)$" + n)) for n in NAMES)
+
+
+def is_number(word):
+    """What the kernel calls a thread is another number in each process."""
+    return 100 < word < 1 << 22
+
+
+def digest(mem, start, end, several):
+    """Of the bytes there; among threads without words that may be numbers of them."""
+    mem.seek(start)
+    data = mem.read(min(end - start, FEW if several else MOST))
+    if not several:
+        return zlib.crc32(data)
+    words = memoryview(data[: len(data) & ~3]).cast("I")
+    return hash(tuple(0 if is_number(w) else w for w in words))
+
+
+def memory(sps, several):
+    """What the program can write: its data, heaps and stacks, those from their stack pointers on."""
+    pid = int(quiet("monitor state").split()[1])
+    program = os.readlink("/proc/%d/exe" % pid)
+    found = []
+    mem = open("/proc/%d/mem" % pid, "rb", buffering=0)  # gdb asks for 16 KB at a time
+    for line in open("/proc/%d/maps" % pid):
+        words = line.split()
+        start, end = (int(w, 16) for w in words[0].split("-"))
+        path = words[5] if len(words) > 5 else ""
+        if "w" not in words[1] or "s" in words[1]:
+            continue
+        if path == "[stack]" or start in STACKS:
+            inside = [sp for sp in sps if start <= sp < end]
+            if inside:
+                found.append(digest(mem, min(inside), min(end, min(inside) + 2048) if several else end, several))
+        elif path == program or path == "[heap]" or (not path and end <= PROGRAM_END):
+            found.append((start, end, digest(mem, start, end, several)))
+    return tuple(found)
+
+
 def state():
-    """Registers but for those that tell of stepping, the data, and the stack."""
-    names = "rax rbx rcx rdx rsi rdi rbp rsp r8 r9 r10 r11 r12 r13 r14 r15 rip fs_base".split()
-    registers = tuple(int(gdb.parse_and_eval("(long)$" + n)) for n in names)
-    memory = gdb.selected_inferior()
-    stack = zlib.crc32(memory.read_memory(registers[7], 512))
+    """Registers of all threads, the program's memory and its data."""
+    thread, others, sps = gdb.selected_thread(), [], []
+    for other in gdb.selected_inferior().threads():
+        if other.num != thread.num:
+            other.switch()
+            all_of_it = registers()
+            sps.append(all_of_it[7])
+            others.append(tuple(r for r in all_of_it if not is_number(r)))
+    thread.switch()
+    mine = registers()
     data = tuple(str(gdb.parse_and_eval(n)) for n in os.environ["DATA"].split())
-    return registers, stack, data
+    return mine, sorted(others), memory(sps + [mine[7]], bool(others)), data
 
 
 def quiet(command):
@@ -42,8 +95,34 @@ def check(back, forth, before):
     return 1
 
 
+def come_again(back, forth):
+    """Once `forth` has come somewhere, `back` and `forth` lead there again. At the ends of the history nothing is said."""
+    if not is_at_end():  # from there it would exit
+        quiet(forth)
+    if is_at_end():
+        return 1
+    here = state()
+    if "No more reverse" in quiet(back):
+        return 1
+    quiet(forth)
+    after = state()
+    if after != here:
+        print("DIFFERS after %s, %s:\n  %s\n  %s" % (back, forth, here, after))
+    return after == here
+
+
+def by_lines():
+    """Between hits of a breakpoint, and from line to line."""
+    breakpoint = gdb.Breakpoint(PLACES[0], internal=True)
+    good = come_again("reverse-continue", "continue")
+    breakpoint.delete()
+    return good and come_again("reverse-next", "next")
+
+
 good = moved = 0
 for stop in range(STOPS):
+    if is_at_end():
+        quiet("monitor goto start")
     breakpoint = gdb.Breakpoint(random.choice(PLACES), internal=True)
     breakpoint.ignore_count = random.randrange(3)
     quiet(random.choice(["continue", "continue", "reverse-continue"]))
@@ -58,7 +137,11 @@ for stop in range(STOPS):
     quiet("stepi 4")  # there is something before it
     before = state()
     quiet("reverse-stepi")
-    moved += state() != before
+    between = state()
     quiet("stepi")
-    good += state() == before and check("reverse-stepi 3", "stepi 3", before)
+    after = state()
+    if between == before or after != before:
+        print("DIFFERS:\n  %s\n  %s\n  %s" % (before, between, after))
+    moved += between != before
+    good += after == before and check("reverse-stepi 3", "stepi 3", before) and (not LINES or stop % 8 > 0 or by_lines())
 print("STOPS %d, came back %d, moved %d" % (STOPS, good, moved))

@@ -143,7 +143,7 @@ static HOOK_RESIDUE_BELOW FILE *open_stream(const char *path, const char *mode, 
 	if (__builtin_expect(hook_private, 0) && hook_io_is_programs(site))
 		path = hook_device_own(AT_FDCWD, path, flags, site, own);
 	f = REAL(fopen)(path, mode);
-	if (hook_infile_is_wanted(flags, site))
+	if (path != own && hook_infile_is_wanted(flags, site))
 		f = compared(f, path, mode, flags);
 	if (numbers)
 		f = numbered(f, "fopen");

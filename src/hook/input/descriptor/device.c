@@ -218,6 +218,8 @@ static HOOK_RESIDUE_BELOW int open_below(int dir, const char *path, int flags, m
 	if (__builtin_expect(hook_private, 0) && hook_io_is_programs(site) &&
 	    !(flags & (O_DIRECTORY | O_PATH)))
 		path = hook_device_own(dir, path, flags, site, own);
+	/* What it has written is no input. */
+	reads &= path != own;
 	if (reads && flags & O_CREAT && !makes)
 		fd = hook_infile_before(dir, path, flags);
 	if (fd < 0)

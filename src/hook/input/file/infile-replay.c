@@ -61,7 +61,7 @@ static void load_states(void)
 
 void hook_infile_load(void)
 {
-	char name[32], why_text[128];
+	char name[32];
 	struct hook_text text = hook_text_in(name, sizeof(name));
 	const char *why;
 	int rc;
@@ -73,13 +73,8 @@ void hook_infile_load(void)
 	}
 	hook_text_add(&text, "0.files");
 	rc = trace_view_open(&view, hook_process.rank_fd, name, &why);
-	if (rc && rc != -ENOENT) {
-		text = hook_text_in(why_text, sizeof(why_text));
-		hook_text_add(&text, name);
-		hook_text_add(&text, " ");
-		hook_text_add(&text, why);
-		hook_failed(hook_thread_self(), why_text);
-	}
+	if (rc && rc != -ENOENT)
+		hook_failed_by(hook_thread_self(), name, " ", why);
 	load_states();
 }
 

@@ -103,7 +103,26 @@ void hook_infile_set(const struct stat *st, bool fresh, uint32_t number)
 		there->number = number;
 }
 
-/* Of files that nobody touches once the run has begun, or the replay. */
+static void record(struct hook_thread *t, int fd, int flags, const struct stat *st);
+
+static void compare(struct hook_thread *t, int fd, int flags, const struct stat *st)
+{
+	(void)t;
+	hook_infile_compare(fd, flags, st);
+}
+
+static const struct mode {
+	const char *dir, *began; /* a file there that nobody touches once it has begun */
+	int (*missing)(int dir, const char *path, int flags, int error); /* NULL: is not there */
+	void (*opened)(struct hook_thread *t, int fd, int flags, const struct stat *st);
+} recording = {hook_process.dir, "/meta.json", NULL, record},
+  replaying = {hook_process.session, "/moved", hook_infile_missing, compare};
+
+static const struct mode *mode(void)
+{
+	return hook_process.mode == HOOK_REPLAY ? &replaying : &recording;
+}
+
 static struct timespec beginning(void)
 {
 	static struct timespec began;
@@ -113,9 +132,8 @@ static struct timespec beginning(void)
 
 	if (began.tv_sec)
 		return began;
-	hook_text_add(&text,
-		      hook_process.mode == HOOK_REPLAY ? hook_process.session : hook_process.dir);
-	hook_text_add(&text, hook_process.mode == HOOK_REPLAY ? "/moved" : "/meta.json");
+	hook_text_add(&text, mode()->dir);
+	hook_text_add(&text, mode()->began);
 	if (stat(path, &st) != 0)
 		REAL(clock_gettime)(CLOCK_REALTIME_COARSE, &st.st_mtim);
 	began = st.st_mtim;
@@ -252,11 +270,12 @@ static void note(struct hook_thread *t, int fd, const struct stat *st, bool fres
 		hook_stop_growing(t, rc);
 }
 
-static void record(struct hook_thread *t, int fd, const struct stat *st)
+static void record(struct hook_thread *t, int fd, int flags, const struct stat *st)
 {
 	bool fresh = hook_infile_is_fresh(st), first = false, room_left;
 	uint32_t number;
 
+	(void)flags;
 	hook_infile_lock();
 	room_left = hook_infile_seen(st, fresh, &first, &number);
 	if (first && fresh && fresh_files++ >= MOST_FRESH)
@@ -306,11 +325,11 @@ int hook_infile_before(int dir, const char *path, int flags)
 {
 	int depth = hook_depth, error = errno, fd = -1;
 
-	if (hook_process.mode != HOOK_REPLAY)
+	if (!mode()->missing)
 		return -1;
 	hook_depth = HOOK_CLOSED;
 	if (faccessat(dir, path, F_OK, 0) != 0)
-		fd = hook_infile_missing(dir, path, flags, errno);
+		fd = mode()->missing(dir, path, flags, errno);
 	hook_depth = depth;
 	errno = error;
 	return fd;
@@ -324,15 +343,13 @@ int hook_infile_opened(int fd, int dir, const char *path, int flags)
 
 	hook_depth = HOOK_CLOSED;
 	t = hook_thread_self();
-	if (fd < 0 && hook_process.mode == HOOK_REPLAY)
-		fd = hook_infile_missing(dir, path, flags, error);
+	if (fd < 0 && mode()->missing)
+		fd = mode()->missing(dir, path, flags, error);
 	else if (fd >= 0 && !t->passive && fstat(fd, &st) == 0) {
 		if (!S_ISREG(st.st_mode))
 			tell_of(path, &st);
-		else if (st.st_nlink && hook_process.mode == HOOK_REPLAY)
-			hook_infile_compare(fd, flags, &st);
 		else if (st.st_nlink)
-			record(t, fd, &st);
+			mode()->opened(t, fd, flags, &st);
 	}
 	hook_return_to(t, depth);
 	hook_residue_end();

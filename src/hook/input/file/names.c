@@ -12,6 +12,7 @@
 
 #include "hook/common/real.h"
 #include "hook/input/channel/io.h"
+#include "hook/input/descriptor/device.h"
 #include "hook/input/file/names.h"
 #include "hook/output/output.h"
 #include "hook/session/moved.h"
@@ -126,6 +127,19 @@ HOOK_EXPORT int unlinkat(int dir, const char *path, int flags)
 	return AGAIN(unlinkat,
 		     own ? unlink_own(dir, HERE(path)) : REAL(unlinkat)(dir, HERE(path), flags));
 }
+
+/* What it returns is not recorded: it depends on what the program itself has left there. */
+HOOK_EXPORT int truncate(const char *path, off_t length)
+{
+	char own[HOOK_MOVED_PATH];
+	const char *place = HERE(path);
+
+	if (__builtin_expect(hook_private, 0) && is_replayed(SITE))
+		place = hook_device_own(AT_FDCWD, place, O_WRONLY, SITE, own);
+	return REAL(truncate)(place, length);
+}
+
+HOOK_EXPORT int truncate64(const char *path, off_t length) __attribute__((alias("truncate")));
 
 int hook_names_open_left(int dir, const char *path)
 {

@@ -17,6 +17,7 @@
 #include "hook/input/value/input.h"
 #include "hook/kit/text.h"
 #include "hook/session/moved.h"
+#include "hook/session/private.h"
 
 #define SITE __builtin_return_address(0)
 #define LETTERS 6
@@ -67,12 +68,14 @@ static int open_left(const struct wanted *w, const char *path)
 /* By the recorded name. */
 static int make_again(struct wanted *w)
 {
-	char elsewhere[HOOK_MOVED_PATH];
+	char elsewhere[HOOK_MOVED_PATH], own[HOOK_MOVED_PATH];
 	const char *path = hook_moved ? hook_moved_path(w->name, elsewhere) : w->name;
 	char then[64];
 	struct hook_text text = hook_text_in(then, sizeof(then));
 	int made = 0;
 
+	if (w->kind == A_FILE && __builtin_expect(hook_private, 0))
+		path = hook_private_open(AT_FDCWD, path, O_RDWR | O_CREAT | O_EXCL, -1, own);
 	if (w->kind == A_FILE)
 		made = REAL(openat)(AT_FDCWD, path, O_RDWR | O_CREAT | O_EXCL | w->flags, 0600);
 	else if (w->kind == A_DIRECTORY)

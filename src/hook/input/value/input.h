@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "hook/common/hook.h"
+#include "hook/common/note.h"
 
 /* Looks up all real functions; called at start, so that no wrapper has to do it later. */
 void hook_reals_resolve(void);
@@ -40,14 +41,8 @@ bool hook_input_take(struct hook_thread *t, uint32_t kind, const char *call,
 void hook_input_diverged_by_size(struct hook_thread *t, const char *call, size_t recorded,
 				 size_t asked) __attribute__((noreturn));
 
-/* Recording: a record that is no input, see TRACE_IN_MODULE and TRACE_IN_NOTE. */
-void hook_input_note(uint32_t kind, const char *text);
-
 /* Replay: opens the recorded inputs of a thread, if that has not been done. */
 void hook_input_open(struct hook_thread *t);
-
-/* Replay: the calling thread's recorded inputs; empty if it had none. */
-const struct trace_view *hook_input_view(void);
 
 /* Replay: the process or, negative, group that the program knows by this number. */
 pid_t hook_input_real_pid(pid_t pid);

@@ -123,8 +123,7 @@ void hook_input_put_bytes(struct hook_thread *t, uint32_t kind, const void *byte
 /* A thread that asked for no input has no stream: its view stays empty. */
 void hook_input_open(struct hook_thread *t)
 {
-	char name[TRACE_NAME_BYTES + 16], text[256];
-	struct hook_text out = hook_text_in(text, sizeof(text));
+	char name[TRACE_NAME_BYTES + 16];
 	const char *why;
 	int rc;
 
@@ -132,12 +131,8 @@ void hook_input_open(struct hook_thread *t)
 		return;
 	hook_stream_name(t, "input", name, sizeof(name));
 	rc = trace_view_open(&t->replay.input_view, hook_process.rank_fd, name, &why);
-	if (rc && rc != -ENOENT) {
-		hook_text_add(&out, name);
-		hook_text_add(&out, " ");
-		hook_text_add(&out, why);
-		hook_failed(t, text);
-	}
+	if (rc && rc != -ENOENT)
+		hook_failed_by(t, name, " ", why);
 	trace_input_reader_init(&t->replay.input_reader, &t->replay.input_view);
 }
 

@@ -8,7 +8,9 @@
 #include "hook/mpi/call/mpi.h"
 
 #include <sched.h>
+#include <sys/mman.h>
 
+#include "hook/kit/pages.h"
 #include "hook/mpi/replay/credit.h"
 #include "hook/mpi/replay/held.h"
 #include "hook/mpi/replay/yield.h"
@@ -80,39 +82,16 @@ int hook_mpi_receive_in_turn(struct hook_thread *t, struct hook_mpi_receive *o)
 	return rc == MPI_SUCCESS ? hook_yield_wait(&request, o->status) : rc;
 }
 
-struct hook_mpi_receive hook_mpi_receive_half(const struct hook_mpi_exchange *o)
-{
-	return (struct hook_mpi_receive){.post = HOOK_POSTED,
-					 .buf = o->recvbuf,
-					 .count = o->recvcount,
-					 .type = o->recvtype,
-					 .source = o->source,
-					 .tag = o->recvtag,
-					 .comm = o->recvcomm,
-					 .request = o->request};
-}
-
-struct hook_mpi_send hook_mpi_send_half(const struct hook_mpi_exchange *o)
-{
-	return (struct hook_mpi_send){.post = HOOK_POSTED,
-				      .buf = o->sendbuf,
-				      .count = o->sendcount,
-				      .type = o->sendtype,
-				      .dest = o->dest,
-				      .tag = o->sendtag,
-				      .comm = o->comm,
-				      .request = o->request};
-}
-
 /* An error of either is returned as the blocking call would. */
 int hook_mpi_exchange_by_parts(const struct hook_mpi_calls *mpi, struct hook_thread *t,
 			       const struct hook_mpi_exchange *o)
 {
-	struct hook_mpi_receive in = hook_mpi_receive_half(o);
-	struct hook_mpi_send out = hook_mpi_send_half(o);
+	struct hook_mpi_receive in = o->receive;
+	struct hook_mpi_send out = o->send;
 	MPI_Request receive, send;
 	int rc, second;
 
+	in.post = out.post = HOOK_POSTED;
 	in.request = &receive;
 	out.request = &send;
 	rc = hook_mpi_receive(mpi, &in);
@@ -121,88 +100,107 @@ int hook_mpi_exchange_by_parts(const struct hook_mpi_calls *mpi, struct hook_thr
 	hook_mpi_turn_pass(t);
 	if (rc != MPI_SUCCESS)
 		return rc;
-	rc = hook_yield_wait(&receive, o->status);
+	rc = hook_yield_wait(&receive, o->receive.status);
 	second = hook_yield_wait(&send, MPI_STATUS_IGNORE);
 	return rc != MPI_SUCCESS ? rc : second;
 }
 
 #ifdef HOOK_FLAVOUR_MPICH
 /* MPICH's Pack refuses MPI_BOTTOM: the type begins as far below an address of ours. */
-static int pack_absolute(const struct hook_mpi_calls *mpi, const struct hook_mpi_exchange *x,
-			 void *to, MPI_Count room, MPI_Count *packed)
+static int pack_absolute(const struct hook_mpi_calls *mpi, const struct hook_mpi_send *o, void *to,
+			 MPI_Count room, MPI_Count *packed)
 {
 	MPI_Count below = -(MPI_Count)(intptr_t)to;
 	MPI_Datatype type;
-	int rc = mpi->Type_create_struct_c(1, &x->sendcount, &below, &x->sendtype, &type);
+	int rc = mpi->Type_create_struct_c(1, &o->count, &below, &o->type, &type);
 
 	if (rc != MPI_SUCCESS)
 		return rc;
 	mpi->Type_commit(&type);
-	rc = mpi->Pack_c(to, 1, type, to, room, packed, x->comm);
+	rc = mpi->Pack_c(to, 1, type, to, room, packed, o->comm);
 	mpi->Type_free(&type);
 	return rc;
 }
 #endif
 
-int hook_mpi_pack_size(const struct hook_mpi_calls *mpi, const struct hook_mpi_exchange *x,
-		       MPI_Count *size)
+/* How much room it takes, packed; 0 if there is nothing. */
+static int pack_size(const struct hook_mpi_calls *mpi, const struct hook_mpi_send *o,
+		     MPI_Count *size)
 {
 	hook_mpi_count n = 0;
-	int rc = mpi->HOOK_MPI_LARGE(Pack_size)((hook_mpi_count)x->sendcount, x->sendtype, x->comm,
-						&n);
+	int rc = mpi->HOOK_MPI_LARGE(Pack_size)((hook_mpi_count)o->count, o->type, o->comm, &n);
 
 	*size = n;
 	return rc;
 }
 
-static int pack(const struct hook_mpi_calls *mpi, const struct hook_mpi_exchange *x, void *to,
+static int pack(const struct hook_mpi_calls *mpi, const struct hook_mpi_send *o, void *to,
 		MPI_Count room, hook_mpi_count *packed)
 {
 	if (room == 0)
 		return MPI_SUCCESS;
 #ifdef HOOK_FLAVOUR_MPICH
-	if (x->sendbuf == MPI_BOTTOM)
-		return pack_absolute(mpi, x, to, room, packed);
+	if (o->buf == MPI_BOTTOM)
+		return pack_absolute(mpi, o, to, room, packed);
 #endif
-	return mpi->HOOK_MPI_LARGE(Pack)(x->sendbuf, (hook_mpi_count)x->sendcount, x->sendtype, to,
-					 (hook_mpi_count)room, packed, x->comm);
+	return mpi->HOOK_MPI_LARGE(Pack)(o->buf, (hook_mpi_count)o->count, o->type, to,
+					 (hook_mpi_count)room, packed, o->comm);
 }
 
-int hook_mpi_pack(const struct hook_mpi_calls *mpi, struct hook_mpi_exchange *x, void *to,
-		  MPI_Count room)
+/* From there it is to be sent then. */
+static int pack_into(const struct hook_mpi_calls *mpi, struct hook_mpi_send *o, void *to,
+		     MPI_Count room)
 {
 	hook_mpi_count packed = 0;
-	int rc = pack(mpi, x, to, room, &packed);
+	int rc = pack(mpi, o, to, room, &packed);
 
-	x->sendbuf = to;
-	x->sendcount = packed;
-	x->sendtype = MPI_PACKED;
+	o->buf = to;
+	o->count = packed;
+	o->type = MPI_PACKED;
+	return rc;
+}
+
+int hook_mpi_pack_behind(const struct hook_mpi_calls *mpi, struct hook_mpi_send *o, size_t before,
+			 void **copy, size_t *mapped)
+{
+	MPI_Count size = 0;
+	int rc = pack_size(mpi, o, &size);
+
+	*mapped = before + (size_t)size + 1;
+	*copy = rc == MPI_SUCCESS ? hook_pages(*mapped) : NULL;
+	if (!*copy)
+		return rc == MPI_SUCCESS ? MPI_ERR_NO_MEM : rc;
+	rc = pack_into(mpi, o, (char *)*copy + before, size);
+	if (rc != MPI_SUCCESS) {
+		munmap(*copy, *mapped);
+		*copy = NULL;
+	}
 	return rc;
 }
 
 /* What is sent is packed first, because its place is where the receive writes. */
-int hook_mpi_pack_first(struct hook_thread *t, struct hook_mpi_exchange *o)
+int hook_mpi_pack_first(struct hook_thread *t, struct hook_mpi_send *o)
 {
 	MPI_Count size = 0;
-	int rc = hook_mpi_pack_size(&hook_mpi_top, o, &size);
+	int rc = pack_size(&hook_mpi_top, o, &size);
 	void *copy;
 
 	if (rc != MPI_SUCCESS)
 		return rc;
 	copy = hook_mpi_scratch(t, 2, size > 0 ? (size_t)size : 1);
-	return copy ? hook_mpi_pack(&hook_mpi_top, o, copy, size) : MPI_ERR_NO_MEM;
+	return copy ? pack_into(&hook_mpi_top, o, copy, size) : MPI_ERR_NO_MEM;
 }
 
 int hook_mpi_exchange_in_turn(struct hook_thread *t, struct hook_mpi_exchange *o)
 {
-	bool large = !o->replace && (o->sendcount > INT_MAX || o->recvcount > INT_MAX);
+	bool large = !o->replace && (o->send.count > INT_MAX || o->receive.count > INT_MAX);
 	bool parts = hook_mpi_turns || large;
-	int rc = parts && o->replace ? hook_mpi_pack_first(t, o) : MPI_SUCCESS;
+	int rc = parts && o->replace ? hook_mpi_pack_first(t, &o->send) : MPI_SUCCESS;
 
 	if (rc != MPI_SUCCESS)
 		return rc;
 	hook_mpi_turn_take(t);
-	o->source = source_for(t, o->source);
+	o->receive.source = source_for(t, o->receive.source);
 	return parts ? hook_mpi_exchange_by_parts(&hook_mpi_top, t, o)
 		     : hook_mpi_exchange(&hook_mpi_top, o);
 }

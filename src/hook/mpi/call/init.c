@@ -24,7 +24,6 @@
 #include "hook/program/lookup.h"
 #include "hook/program/modules.h"
 #include "hook/session/halt.h"
-#include "trace/calls.h"
 
 #ifdef HOOK_FLAVOUR_OPENMPI
 #define MPI_SONAME "libmpi.so.40"
@@ -130,11 +129,6 @@ __attribute__((constructor)) static void resolve_early(void)
 	resolve();
 }
 
-const char *hook_mpi_call_name(uint32_t call)
-{
-	return trace_call_name(call);
-}
-
 void hook_mpi_noise(struct hook_thread *t)
 {
 	uint64_t x = hook_random_next(&t->noise);
@@ -162,6 +156,16 @@ void *hook_mpi_scratch(struct hook_thread *t, int which, size_t n)
 	t->mpi.scratch[which] = p;
 	t->mpi.scratch_size[which] = size;
 	return p;
+}
+
+void *hook_mpi_entry(struct hook_table *table, uint64_t key, const char *what)
+{
+	void *entry = hook_table_new(table);
+
+	if (!entry)
+		hook_failed_by(hook_thread_self(), "out of memory for", " ", what);
+	hook_table_insert(table, entry, key);
+	return entry;
 }
 
 /*
@@ -195,6 +199,7 @@ static void go_on_alone(struct hook_thread *t)
 {
 	hook_process.replay.recover = HOOK_RECOVER_ALONE;
 	hook_thread_closing = NULL;
+	hook_mpi_mode = &hook_mpi_replay;
 	hook_mpi_top = hook_mpi_real;
 	replay_alone(t);
 	hook_recover_open(t);
@@ -216,6 +221,8 @@ void hook_mpi_opened(struct hook_thread *t, int world, int level)
 		hook_log_open(t);
 		if (hook_image_take_open())
 			go_on_alone(t);
+	} else if (hook_process.replay.meets && !hook_mpi_sessions) {
+		hook_image_let_others();
 	} else if (hook_process.replay.recover) {
 		hook_recover_open(t);
 	}
@@ -246,7 +253,7 @@ bool hook_mpi_begins(uint32_t call)
 	if (hook_depth && !(ours && hook_process_claim_late()))
 		return false;
 	if (!ours && hook_process.mode == HOOK_REPLAY)
-		hook_end_of_recording(hook_thread_self(), hook_mpi_call_name(call));
+		hook_end_of_recording(hook_thread_self(), trace_call_name(call));
 	if (!ours) {
 		hook_stop_recording(hook_thread_self(), TRACE_STOP_CALL, call,
 				    "the program does not use " MPI_NAME ", see --mpi");
@@ -258,6 +265,15 @@ bool hook_mpi_begins(uint32_t call)
 			hook_process.replay.evaluate ? hook_mpi_evaluate() : &hook_mpi_replay;
 	else if (hook_process.explore.on)
 		hook_mpi_mode = hook_mpi_explore();
+	return true;
+}
+
+bool hook_mpi_began_early(struct hook_thread *t)
+{
+	if (hook_process.mode != HOOK_REPLAY)
+		return false;
+	hook_mpi_mode = &hook_mpi_replay;
+	hook_mpi_mode->begin(t);
 	return true;
 }
 
@@ -274,6 +290,8 @@ static int init(int *argc, char ***argv, int required, int *provided, const void
 				    : hook_mpi_real.Init_thread(argc, argv, required, provided);
 	t = hook_mpi_enter(call, site);
 	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, 0);
+	if (hook_process.replay.checkpoint)
+		hook_image_note_shared();
 	if (required < 0) {
 		rc = hook_mpi_real.Init(argc, argv);
 	} else {

@@ -6,19 +6,16 @@
  * may write to the same place. Invariant: a copy is kept until its send has completed.
  */
 #include "hook/mpi/call/mpi.h"
-#include "hook/kit/lock.h"
-#include "hook/kit/pages.h"
-
-#ifdef HOOK_FLAVOUR_MPICH
 
 #include <sys/mman.h>
+
+#include "hook/kit/lock.h"
 
 struct sent {
 	struct sent *next;
 	size_t mapped;
 	MPI_Request request;
-	char data[] __attribute__((aligned(16)));
-};
+} __attribute__((aligned(16))); /* the data are behind it */
 
 static struct sent *all_sent;
 static struct hook_lock locked;
@@ -52,22 +49,21 @@ void hook_mpi_send_parts_close(void)
 	hook_lock_give(&locked);
 }
 
-static int send_packed(const struct hook_mpi_exchange *x, MPI_Count size)
+static int send_packed(const struct hook_mpi_send *o)
 {
-	struct hook_mpi_exchange own = *x;
-	size_t mapped = sizeof(struct sent) + (size_t)size;
-	struct sent *s = hook_pages(mapped);
-	struct hook_mpi_send out;
-	int rc;
+	struct hook_mpi_send own = *o;
+	struct sent *s;
+	size_t mapped;
+	void *copy;
+	int rc = hook_mpi_pack_behind(&hook_mpi_top, &own, sizeof(*s), &copy, &mapped);
 
-	if (!s)
-		return MPI_ERR_NO_MEM;
+	if (rc != MPI_SUCCESS)
+		return rc;
+	s = copy;
 	s->mapped = mapped;
-	rc = hook_mpi_pack(&hook_mpi_top, &own, s->data, size);
-	out = hook_mpi_send_half(&own);
-	out.request = &s->request;
-	if (rc == MPI_SUCCESS)
-		rc = hook_mpi_send(&hook_mpi_top, &out);
+	own.post = HOOK_POSTED;
+	own.request = &s->request;
+	rc = hook_mpi_send(&hook_mpi_top, &own);
 	if (rc != MPI_SUCCESS) {
 		munmap(s, mapped);
 		return rc;
@@ -77,33 +73,15 @@ static int send_packed(const struct hook_mpi_exchange *x, MPI_Count size)
 	return rc;
 }
 
-int hook_mpi_send_part(const struct hook_mpi_exchange *x)
+int hook_mpi_send_part(const struct hook_mpi_send *o)
 {
-	MPI_Count size = 0;
 	int rc;
 
-	if (x->dest == MPI_PROC_NULL)
+	if (o->dest == MPI_PROC_NULL)
 		return MPI_SUCCESS;
-	rc = hook_mpi_pack_size(&hook_mpi_top, x, &size);
-	if (rc != MPI_SUCCESS)
-		return rc;
 	hook_lock_take(&locked);
 	reap(false);
-	rc = send_packed(x, size);
+	rc = send_packed(o);
 	hook_lock_give(&locked);
 	return rc;
 }
-
-#else
-
-int hook_mpi_send_part(const struct hook_mpi_exchange *x)
-{
-	(void)x;
-	return MPI_ERR_INTERN; /* there is no Isendrecv */
-}
-
-void hook_mpi_send_parts_close(void)
-{
-}
-
-#endif

@@ -16,14 +16,13 @@
 
 __thread uintptr_t hook_mpi_frame;
 
-static void stop(struct hook_thread *t)
+void hook_mpi_stop(struct hook_thread *t, const char *why)
 {
 	char text[128];
 
-	strcpy(text, hook_mpi_call_name(t->mpi.call));
-	strcat(text, " was left by a jump (longjmp or an exception)");
+	strcpy(text, trace_call_name(t->mpi.call));
+	strcat(text, why);
 	hook_stop_recording(t, TRACE_STOP_CALL, t->mpi.call, text);
-	hook_depth = t->passive;
 }
 
 static void leave(struct hook_thread *t)
@@ -37,8 +36,10 @@ static void leave(struct hook_thread *t)
 	}
 	hook_turn_left(t);
 	hook_mpi_leave(t);
-	if (hook_process.mode == HOOK_RECORD && !t->passive)
-		stop(t);
+	if (hook_process.mode == HOOK_RECORD && !t->passive) {
+		hook_mpi_stop(t, " was left by a jump (longjmp or an exception)");
+		hook_depth = t->passive;
+	}
 }
 
 bool hook_mpi_left(const void *frame)

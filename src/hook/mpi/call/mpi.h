@@ -14,7 +14,9 @@
 #include "hook/common/hook.h"
 #include "hook/common/thread.h"
 #include "hook/kit/lock.h"
+#include "hook/kit/table.h"
 #include "hook/thread/serial/baton.h"
+#include "trace/calls.h"
 #include "trace/numbers.h"
 #include HOOK_MPI_HEADER
 
@@ -69,21 +71,11 @@ struct hook_mpi_send {
 	MPI_Request *request;
 };
 
-/* Sendrecv in any of its forms. */
+/* Sendrecv in any of its forms: how it is posted, its request and its status are the receive's. */
 struct hook_mpi_exchange {
-	enum hook_mpi_post post;
 	bool replace; /* the received data go where the sent ones were */
-	const void *sendbuf;
-	MPI_Count sendcount;
-	MPI_Datatype sendtype;
-	int dest, sendtag;
-	void *recvbuf;
-	MPI_Count recvcount;
-	MPI_Datatype recvtype;
-	int source, recvtag;
-	MPI_Comm comm, recvcomm; /* the same, but where one of the messages is held back */
-	MPI_Request *request;
-	MPI_Status *status;
+	struct hook_mpi_send send;
+	struct hook_mpi_receive receive; /* on the same comm, unless one of the two is held back */
 };
 
 struct hook_mpi_probe {
@@ -107,13 +99,14 @@ struct hook_mpi_release {
 };
 
 /* A call that completes requests: which of them it waits for, or whether it only asks. */
-enum hook_mpi_how { HOOK_ONE, HOOK_ANY, HOOK_SOME, HOOK_ALL };
+enum hook_mpi_how { HOOK_ONE, HOOK_ANY, HOOK_SOME, HOOK_ALL, HOOK_PART };
 
 struct hook_mpi_completion {
 	enum hook_mpi_how how;
 	bool poll; /* it does not wait */
-	bool keep; /* Request_get_status: a request that has completed stays what it is */
+	bool keep; /* a request that has completed stays what it is: Request_get_status, Parrived */
 	int count;
+	int partition; /* of PART, which is Parrived */
 	MPI_Request *requests;
 	int *flag;            /* of polls, but for SOME */
 	int *outcount;        /* of SOME */
@@ -121,20 +114,12 @@ struct hook_mpi_completion {
 	MPI_Status *statuses; /* of ONE and ANY it is one */
 };
 
-/* Their part of the digest. */
+/* Its part of the digest. */
 static inline uint64_t hook_mpi_completion_digest(const struct hook_mpi_completion *o)
 {
-	return o->how == HOOK_ONE ? 0 : (uint64_t)o->count;
-}
-
-static inline uint64_t hook_mpi_start_digest(const struct hook_mpi_start *o)
-{
-	return o->all ? (uint64_t)o->count : 0;
-}
-
-static inline uint64_t hook_mpi_exchange_digest(const struct hook_mpi_exchange *o)
-{
-	return (uint64_t)o->recvcount + (uint64_t)o->dest * 3;
+	if (o->how == HOOK_PART)
+		return trace_digest_partition((uint64_t)o->partition);
+	return trace_digest_requests(o->how != HOOK_ONE, (uint64_t)o->count);
 }
 
 /* A poll is answered "no". */
@@ -224,7 +209,7 @@ struct hook_mpi_mode {
 	/* these may be polls */
 	int (*probe)(struct hook_thread *t, struct hook_mpi_probe *o);
 	int (*complete)(struct hook_thread *t, const struct hook_mpi_completion *o);
-	HOOK_MPI_MODE_CALLS
+	int (*Test_cancelled)(struct hook_thread *t, const MPI_Status *status, int *flag);
 };
 
 /*
@@ -233,6 +218,34 @@ struct hook_mpi_mode {
  * hook_mpi_top.
  */
 extern struct hook_mpi_calls hook_mpi_real, hook_mpi_top;
+
+/*
+ * The functions of a layer that answers these operations by layer_send(), layer_receive() and so
+ * on, and the one that installs them. For a single operation: HOOK_MPI_LAYER_SEND and the like.
+ */
+#define HOOK_MPI_LAYER_MESSAGES(layer)                                                             \
+	HOOK_MPI_LAYER_SEND(layer)                                                                 \
+	HOOK_MPI_LAYER_RECEIVE(layer)                                                              \
+	HOOK_MPI_LAYER_EXCHANGE(layer)                                                             \
+	HOOK_MPI_LAYER_PROBE(layer)                                                                \
+	void layer##_install_messages(struct hook_mpi_calls *calls)                                \
+	{                                                                                          \
+		layer##_install_send(calls);                                                       \
+		layer##_install_receive(calls);                                                    \
+		layer##_install_exchange(calls);                                                   \
+		layer##_install_probe(calls);                                                      \
+	}
+
+#define HOOK_MPI_LAYER_REQUESTS(layer)                                                             \
+	HOOK_MPI_LAYER_START(layer)                                                                \
+	HOOK_MPI_LAYER_RELEASE(layer)                                                              \
+	HOOK_MPI_LAYER_COMPLETE(layer)                                                             \
+	void layer##_install_requests(struct hook_mpi_calls *calls)                                \
+	{                                                                                          \
+		layer##_install_start(calls);                                                      \
+		layer##_install_release(calls);                                                    \
+		layer##_install_complete(calls);                                                   \
+	}
 
 /* Each makes the call that its struct stands for. */
 int hook_mpi_complete(const struct hook_mpi_calls *mpi, const struct hook_mpi_completion *o);
@@ -245,6 +258,10 @@ int hook_mpi_release(const struct hook_mpi_calls *mpi, const struct hook_mpi_rel
 
 extern const struct hook_mpi_mode *hook_mpi_mode;
 extern const struct hook_mpi_mode hook_mpi_record, hook_mpi_replay;
+
+/* MPI_Init chooses the mode. What a program calls before is a mistake, and replayed as one: true,
+   and the event has begun in that mode. */
+bool hook_mpi_began_early(struct hook_thread *t);
 const struct hook_mpi_mode *hook_mpi_explore(void);
 const struct hook_mpi_mode *hook_mpi_evaluate(void);
 
@@ -271,7 +288,6 @@ extern uint32_t hook_mpi_pending;
 
 void hook_mpi_resolve_all(void *(*find)(const char *name));
 void hook_mpi_resolve_handles(void *(*find)(const char *name));
-const char *hook_mpi_call_name(uint32_t call);
 
 /*
  * Of the wrapper through which this thread is inside MPI, 0 if it is not there; with
@@ -282,6 +298,9 @@ extern __thread uintptr_t hook_mpi_frame;
 
 /* In a wrapper where hook_depth is not 0: the call that it stands for was left, this is another. */
 bool hook_mpi_left(const void *frame) __attribute__((cold));
+
+/* Recording ends at the call at work, whose name comes before the reason. */
+void hook_mpi_stop(struct hook_thread *t, const char *why);
 
 static inline __attribute__((always_inline)) struct hook_thread *hook_mpi_enter(uint32_t call,
 										const void *site)
@@ -400,6 +419,9 @@ void hook_mpi_noise(struct hook_thread *t);
 /* Room for n bytes that lasts until the next call with the same `which`. */
 void *hook_mpi_scratch(struct hook_thread *t, int which, size_t n);
 
+/* A new entry under this key. Ends the replay if memory is out, for what there is to be said. */
+void *hook_mpi_entry(struct hook_table *table, uint64_t key, const char *what);
+
 /* The blocking calls, in a turn where threads take turns. Shared by the modes. */
 int hook_mpi_receive_in_turn(struct hook_thread *t, struct hook_mpi_receive *o);
 int hook_mpi_exchange_in_turn(struct hook_thread *t, struct hook_mpi_exchange *o);
@@ -411,20 +433,16 @@ int hook_mpi_probe_by_polls(const struct hook_mpi_calls *mpi, struct hook_mpi_pr
 /* An exchange as two messages. If it replaces its buffer, the data to send are packed first. */
 int hook_mpi_exchange_by_parts(const struct hook_mpi_calls *mpi, struct hook_thread *t,
 			       const struct hook_mpi_exchange *o);
-int hook_mpi_pack_first(struct hook_thread *t, struct hook_mpi_exchange *o);
+int hook_mpi_pack_first(struct hook_thread *t, struct hook_mpi_send *o);
 
-/* The halves of an exchange. */
-struct hook_mpi_receive hook_mpi_receive_half(const struct hook_mpi_exchange *o);
-struct hook_mpi_send hook_mpi_send_half(const struct hook_mpi_exchange *o);
-
-/* Packs what is to be sent into a place with so much room, from where it is to be sent then. */
-int hook_mpi_pack(const struct hook_mpi_calls *mpi, struct hook_mpi_exchange *x, void *to,
-		  MPI_Count room);
-/* How much room that takes; 0 if there is nothing. */
-int hook_mpi_pack_size(const struct hook_mpi_calls *mpi, const struct hook_mpi_exchange *x,
-		       MPI_Count *size);
+/*
+ * Packs what is to be sent behind `before` bytes of a mapping, from where it is to be sent then.
+ * The mapping may be longer. If it fails *copy is NULL.
+ */
+int hook_mpi_pack_behind(const struct hook_mpi_calls *mpi, struct hook_mpi_send *o, size_t before,
+			 void **copy, size_t *mapped);
 /* The sending half of an Isendrecv from any source, see isendrecv.c. */
-int hook_mpi_send_part(const struct hook_mpi_exchange *x);
+int hook_mpi_send_part(const struct hook_mpi_send *o);
 /* Waits for all that is on its way: MPI is about to end. */
 void hook_mpi_send_parts_close(void);
 

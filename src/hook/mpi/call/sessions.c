@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "hook/mpi/log/log.h"
+#include "hook/thread/evaluate/stacks.h"
 
 bool hook_mpi_sessions;
 
@@ -76,6 +77,12 @@ static int level_of(MPI_Session session)
 
 static void begin(struct hook_thread *t, MPI_Session session)
 {
+	/* What the others log is not lost. */
+	if (hook_process.replay.meets && hook_process.replay.evaluate) {
+		hook_evaluate_give_up(t);
+		hook_process.replay.evaluate = false;
+		hook_mpi_mode = &hook_mpi_replay;
+	}
 	if (hook_process.replay.evaluate || hook_process.explore.on)
 		hook_failed(t,
 			    "this program uses MPI by sessions: it can be recorded and replayed, "

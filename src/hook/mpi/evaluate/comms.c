@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "hook/kit/random.h"
 #include "hook/mpi/evaluate/evaluate.h"
 
 /* Groups are kept for good and only once: requests refer to them. By the hash of their ranks. */
@@ -37,7 +38,7 @@ static struct hook_lock locked;
 
 static uint64_t mix(uint64_t a, uint64_t b)
 {
-	a = (a * 0x9e3779b97f4a7c15ull + b) * 0xd6e8feb86659fd93ull;
+	a = (hook_random_spread(a) + b) * 0xd6e8feb86659fd93ull;
 	a ^= a >> 32;
 	a *= 0xd6e8feb86659fd93ull;
 	return a ^ a >> 32;
@@ -50,17 +51,6 @@ static uint64_t hash_ranks(const int rank[], int size)
 	for (int i = 0; i < size; i++)
 		h = mix(h, (uint64_t)(uint32_t)rank[i] + 1);
 	return h;
-}
-
-/* A new entry for this key; ends the replay if there is no memory. */
-static void *enter(struct hook_table *table, uint64_t key)
-{
-	void *entry = hook_table_new(table);
-
-	if (!entry)
-		hook_failed(hook_thread_self(), "out of memory for events");
-	hook_table_insert(table, entry, key);
-	return entry;
 }
 
 /* Takes the handle of the group. */
@@ -84,7 +74,7 @@ static const struct evaluate_group *group_of(MPI_Group handle)
 		munmap(rank, bytes);
 		return g;
 	}
-	g = enter(&groups, hash);
+	g = hook_mpi_entry(&groups, hash, "events");
 	g->size = size;
 	g->same = memcmp(rank, rank + size, (size_t)size * sizeof(int)) == 0;
 	g->rank = rank;
@@ -138,7 +128,7 @@ static uint64_t count(uint64_t of)
 	struct count *c = hook_table_find(&counts, of);
 
 	if (!c)
-		c = enter(&counts, of);
+		c = hook_mpi_entry(&counts, of, "events");
 	return ++c->n;
 }
 
@@ -162,17 +152,24 @@ static struct evaluate_comm *add(MPI_Comm handle)
 	struct evaluate_comm *c;
 
 	forget(handle); /* it was freed behind our back */
-	c = enter(&comms, (uint64_t)(uintptr_t)handle);
+	c = hook_mpi_entry(&comms, (uint64_t)(uintptr_t)handle, "events");
 	c->handle = handle;
 	c->number = ++numbers;
 	return c;
 }
 
+static struct evaluate_comm *add_known(MPI_Comm handle)
+{
+	struct evaluate_comm *c = add(handle);
+
+	ask(c);
+	return c;
+}
+
 static void put_neighbour(struct evaluate *e, const struct evaluate_comm *c, int rank)
 {
-	struct trace_event event = evaluate_event(e, TRACE_EVENT_NEIGHBOUR);
+	struct trace_event event = evaluate_event(e, TRACE_EVENT_NEIGHBOUR, c->number, 0);
 
-	event.comm = c->number;
 	event.peer = evaluate_peer(c->peers, rank);
 	if (event.peer != TRACE_NO_PEER)
 		evaluate_put(e, &event);
@@ -223,15 +220,21 @@ static void put_neighbours(struct evaluate *e, const struct evaluate_comm *c)
 
 static void put_comm(struct evaluate *e, const struct evaluate_comm *c)
 {
-	struct trace_event event = evaluate_event(e, TRACE_EVENT_COMM);
+	struct trace_event event = evaluate_event(e, TRACE_EVENT_COMM, c->number, c->name);
 
-	event.comm = c->number;
-	event.id = c->name;
 	event.bytes = (uint64_t)c->size;
 	event.want_peer = c->remote;
 	event.peer = c->rank;
 	event.want_tag = c->second;
 	evaluate_put(e, &event);
+}
+
+/* It has got its name: its event, and those of its neighbours. */
+static void introduce(struct evaluate *e, struct evaluate_comm *c, uint64_t name)
+{
+	c->name = name;
+	put_comm(e, c);
+	put_neighbours(e, c);
 }
 
 static const struct evaluate_comm *find_or_name(struct evaluate *e, MPI_Comm handle)
@@ -241,50 +244,27 @@ static const struct evaluate_comm *find_or_name(struct evaluate *e, MPI_Comm han
 
 	if (c)
 		return c;
-	c = add(handle);
-	ask(c);
+	c = add_known(handle);
 	base = mix(3, members(c));
-	c->name = mix(base, count(base));
-	put_comm(e, c);
-	put_neighbours(e, c);
+	introduce(e, c, mix(base, count(base)));
 	return c;
 }
 
-const struct evaluate_comm *evaluate_comm(struct evaluate *e, MPI_Comm handle)
-{
-	const struct evaluate_comm *c;
-
-	if (handle == MPI_COMM_NULL)
-		return NULL;
-	hook_mpi_lock(&locked);
-	c = find_or_name(e, handle);
-	hook_mpi_unlock(&locked);
-	return c;
-}
-
-const struct evaluate_comm *evaluate_comm_known(MPI_Comm handle)
+const struct evaluate_comm *evaluate_comm(struct evaluate *e, MPI_Comm handle, bool valid)
 {
 	const struct evaluate_comm *c;
 
 	hook_mpi_lock(&locked);
-	c = find(handle);
+	c = valid && handle != MPI_COMM_NULL ? find_or_name(e, handle) : find(handle);
 	hook_mpi_unlock(&locked);
 	return c;
 }
 
 void evaluate_comms_open(struct evaluate *e)
 {
-	struct evaluate_comm *c;
-
 	hook_mpi_top.Comm_group(MPI_COMM_WORLD, &world_group);
-	c = add(MPI_COMM_WORLD);
-	ask(c);
-	c->name = mix(1, 0);
-	put_comm(e, c);
-	c = add(MPI_COMM_SELF);
-	ask(c);
-	c->name = mix(2, hook_process.rank);
-	put_comm(e, c);
+	introduce(e, add_known(MPI_COMM_WORLD), mix(1, 0));
+	introduce(e, add_known(MPI_COMM_SELF), mix(2, hook_process.rank));
 }
 
 void evaluate_comm_created(struct evaluate *e, MPI_Comm parent, MPI_Comm created)
@@ -298,11 +278,8 @@ void evaluate_comm_created(struct evaluate *e, MPI_Comm parent, MPI_Comm created
 	base = mix(4, p->name);
 	base = mix(base, count(base));
 	if (created != MPI_COMM_NULL) {
-		c = add(created);
-		ask(c);
-		c->name = mix(base, members(c));
-		put_comm(e, c);
-		put_neighbours(e, c);
+		c = add_known(created);
+		introduce(e, c, mix(base, members(c)));
 	}
 	hook_mpi_unlock(&locked);
 }
@@ -315,11 +292,9 @@ void evaluate_comm_created_by_group(struct evaluate *e, int tag, MPI_Comm create
 	if (created == MPI_COMM_NULL)
 		return;
 	hook_mpi_lock(&locked);
-	c = add(created);
-	ask(c);
+	c = add_known(created);
 	base = mix(mix(5, members(c)), (uint64_t)(uint32_t)tag);
-	c->name = mix(base, count(base));
-	put_comm(e, c);
+	introduce(e, c, mix(base, count(base)));
 	hook_mpi_unlock(&locked);
 }
 

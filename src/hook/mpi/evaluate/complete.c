@@ -3,7 +3,8 @@
  * Evaluation: starting, completing and releasing requests. The requests are copied before a call,
  * since MPI replaces those that complete. If threads take turns, the entries leave the table before
  * the call, because another thread may get a handle again as soon as MPI has freed it. Entries that
- * have not completed go back.
+ * have not completed go back. MPICH gives the same handle to all sends that are complete when they
+ * begin: the oldest of them goes first.
  */
 
 #include "hook/mpi/evaluate/evaluate.h"
@@ -11,6 +12,36 @@
 #include "hook/mpi/replay/replay.h"
 
 #define SCRATCH 5
+
+struct hook_table evaluate_requests = {.bytes = sizeof(struct evaluate_request),
+				       .clear = sizeof(struct evaluate_request)};
+uint32_t evaluate_persistent;
+static uint64_t ids;
+struct hook_lock evaluate_requests_locked;
+
+uint64_t evaluate_next_id(void)
+{
+	return __atomic_add_fetch(&ids, 1, __ATOMIC_RELAXED);
+}
+
+void evaluate_request_add(uint64_t key, const struct evaluate_request *r)
+{
+	struct evaluate_request *kept = hook_mpi_entry(&evaluate_requests, key, "events");
+	struct hook_entry entry = kept->entry;
+
+	*kept = *r;
+	kept->entry = entry;
+	evaluate_persistent += r->flags & EVALUATE_PERSISTENT;
+}
+
+void evaluate_request_drop(uint32_t index)
+{
+	struct evaluate_request *r = hook_table_at(&evaluate_requests, index);
+
+	evaluate_persistent -= r->flags & EVALUATE_PERSISTENT;
+	r->kind = 0;
+	hook_table_free(&evaluate_requests, r);
+}
 
 void evaluate_outcome(struct trace_event *event, const struct evaluate_group *peers, int rc,
 		      const MPI_Status *status)
@@ -41,23 +72,23 @@ static void take(struct evaluate *e, struct hook_thread *t, const struct hook_mp
 		hook_failed(t, "out of memory for requests");
 	if (!hook_mpi_turns)
 		return;
-	evaluate_requests_lock();
+	hook_mpi_lock(&evaluate_requests_locked);
 	for (int i = 0; i < o->count; i++)
 		b->taken[i] =
 			hook_table_take(&evaluate_requests, evaluate_request_key(o->requests[i]));
-	evaluate_requests_unlock();
+	hook_mpi_unlock(&evaluate_requests_locked);
 }
 
 static void put_back(struct evaluate *e)
 {
 	if (!hook_mpi_turns)
 		return;
-	evaluate_requests_lock();
+	hook_mpi_lock(&evaluate_requests_locked);
 	for (int i = 0; i < e->batch.count; i++) {
 		if (e->batch.taken[i])
 			hook_table_put_back(&evaluate_requests, e->batch.taken[i]);
 	}
-	evaluate_requests_unlock();
+	hook_mpi_unlock(&evaluate_requests_locked);
 }
 
 static struct evaluate_request *find(MPI_Request handle)
@@ -77,12 +108,12 @@ static bool look(const struct evaluate *e, int i, struct evaluate_request *out)
 	const struct evaluate_request *r;
 	bool active;
 
-	evaluate_requests_lock();
+	hook_mpi_lock(&evaluate_requests_locked);
 	r = entry(e, i);
 	active = r && r->flags & EVALUATE_ACTIVE;
 	if (active)
 		*out = *r;
-	evaluate_requests_unlock();
+	hook_mpi_unlock(&evaluate_requests_locked);
 	return active;
 }
 
@@ -122,12 +153,10 @@ static void retire(struct evaluate *e, int i)
 static void put_done(struct evaluate *e, const struct evaluate_request *r, int rc,
 		     const MPI_Status *status)
 {
-	struct trace_event event = evaluate_event(e, TRACE_EVENT_DONE);
+	struct trace_event event = evaluate_event(e, TRACE_EVENT_DONE, r->comm, r->id);
 
 	if (r->flags & EVALUATE_SEEN)
 		return;
-	event.comm = r->comm;
-	event.id = r->id;
 	event.flags |= e->act.poll ? TRACE_EVENT_POLL : 0;
 	event.flags |= rc != MPI_SUCCESS ? TRACE_EVENT_FAILED : 0;
 	if (r->kind == TRACE_EVENT_MPROBE) {
@@ -152,21 +181,20 @@ static void done(struct evaluate *e, int i, int rc, const MPI_Status *status)
 
 	if (!look(e, i, &r))
 		return;
-	evaluate_requests_lock();
+	hook_mpi_lock(&evaluate_requests_locked);
 	entry(e, i)->flags |= EVALUATE_SEEN;
 	if (!e->keep)
 		retire(e, i);
-	evaluate_requests_unlock();
+	hook_mpi_unlock(&evaluate_requests_locked);
 	put_done(e, &r, rc, status);
 }
 
 static void put_choice(struct evaluate *e)
 {
-	struct trace_event event = evaluate_event(e, TRACE_EVENT_CHOICE);
+	struct trace_event event = evaluate_event(e, TRACE_EVENT_CHOICE, 0, e->news);
 
 	event.bytes = count_active(e);
 	event.flags |= e->act.poll ? TRACE_EVENT_POLL : 0;
-	event.id = e->news;
 	evaluate_put(e, &event);
 }
 
@@ -220,7 +248,7 @@ int evaluate_complete(struct hook_thread *t, const struct hook_mpi_completion *o
 	struct evaluate *e;
 	int rc;
 
-	if (o->poll && replay_poll_would_fail(t))
+	if (o->how == HOOK_PART || (o->poll && replay_poll_would_fail(t)))
 		return hook_mpi_replay.complete(t, o);
 	e = begin(t, choice ? HOOK_ACT_CHOICE : HOOK_ACT_WAIT, o);
 	ours.statuses = e->batch.statuses;
@@ -245,7 +273,7 @@ int32_t evaluate_taken_from(const struct evaluate_request *r, MPI_Request handle
 	int32_t peer = r->peer >= 0 ? r->peer : TRACE_NO_PEER;
 	uint32_t code;
 
-	hook_requests_lock();
+	hook_mpi_lock(&hook_requests_locked);
 	known = hook_requests_find(handle);
 	if (known && known->flags & REQUEST_NOWHERE) {
 		peer = TRACE_NO_PEER;
@@ -254,7 +282,7 @@ int32_t evaluate_taken_from(const struct evaluate_request *r, MPI_Request handle
 		if (code >= TRACE_POST_SOURCE)
 			peer = evaluate_peer(r->peers, (int)(code - TRACE_POST_SOURCE));
 	}
-	hook_requests_unlock();
+	hook_mpi_unlock(&hook_requests_locked);
 	return peer;
 }
 
@@ -264,15 +292,13 @@ static void put_start(struct evaluate *e, MPI_Request request)
 	struct evaluate_request *r;
 	bool found;
 
-	evaluate_requests_lock();
+	hook_mpi_lock(&evaluate_requests_locked);
 	r = find(request);
 	found = r && r->flags & EVALUATE_PERSISTENT;
 	if (found) {
 		r->id = evaluate_next_id();
 		r->flags |= EVALUATE_ACTIVE;
-		event = evaluate_event(e, r->kind);
-		event.id = r->id;
-		event.comm = r->comm;
+		event = evaluate_event(e, r->kind, r->comm, r->id);
 		event.bytes = r->bytes;
 		event.flags |= r->flags & EVALUATE_SYNC ? TRACE_EVENT_SYNC : 0;
 		if (r->kind == TRACE_EVENT_POST) {
@@ -284,7 +310,7 @@ static void put_start(struct evaluate *e, MPI_Request request)
 			event.tag = r->tag;
 		}
 	}
-	evaluate_requests_unlock();
+	hook_mpi_unlock(&evaluate_requests_locked);
 	if (found)
 		evaluate_put(e, &event);
 }
@@ -299,19 +325,17 @@ void evaluate_note_cancel(struct evaluate *e)
 {
 	struct evaluate_request *r;
 
-	evaluate_requests_lock();
+	hook_mpi_lock(&evaluate_requests_locked);
 	r = find(*e->act.request);
 	if (r)
 		r->flags |= EVALUATE_CANCEL;
-	evaluate_requests_unlock();
+	hook_mpi_unlock(&evaluate_requests_locked);
 }
 
 static void put_cancel(struct evaluate *e, const struct evaluate_request *r, int32_t peer)
 {
-	struct trace_event event = evaluate_event(e, TRACE_EVENT_CANCEL);
+	struct trace_event event = evaluate_event(e, TRACE_EVENT_CANCEL, r->comm, r->id);
 
-	event.comm = r->comm;
-	event.id = r->id;
 	event.peer = peer;
 	evaluate_put(e, &event);
 }
@@ -328,13 +352,13 @@ void evaluate_note_free(struct evaluate *e)
 	struct evaluate_request r = {0};
 	uint32_t index;
 
-	evaluate_requests_lock();
+	hook_mpi_lock(&evaluate_requests_locked);
 	index = hook_table_take(&evaluate_requests, evaluate_request_key(request));
 	if (index) {
 		r = *(struct evaluate_request *)hook_table_at(&evaluate_requests, index);
 		evaluate_request_drop(index);
 	}
-	evaluate_requests_unlock();
+	hook_mpi_unlock(&evaluate_requests_locked);
 	if (is_open_receive(&r))
 		put_cancel(e, &r, evaluate_taken_from(&r, request));
 	if (e->last)

@@ -9,16 +9,14 @@
  */
 #include "hook/mpi/evaluate/evaluate.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "hook/common/end.h"
-#include "hook/kit/text.h"
 #include "hook/kit/pages.h"
+#include "hook/kit/proc.h"
 #include "hook/kit/time.h"
 #include "hook/mpi/replay/replay.h"
 #include "hook/session/session.h"
@@ -30,17 +28,6 @@ static struct evaluate *threads;
 static struct hook_lock threads_locked;
 static uint64_t seqs;
 static uint64_t epoch; /* CLOCK_MONOTONIC when the evaluation began */
-
-static void __attribute__((noreturn)) fail(struct hook_thread *t, const char *what, int rc)
-{
-	char line[256];
-	struct hook_text text = hook_text_in(line, sizeof(line));
-
-	hook_text_add(&text, what);
-	hook_text_add(&text, ": ");
-	hook_text_add(&text, strerror(-rc));
-	hook_failed(t, line);
-}
 
 void *evaluate_memory(size_t size)
 {
@@ -54,16 +41,10 @@ void *evaluate_memory(size_t size)
 /* S/evaluate says when the evaluation began; all ranks count from there. */
 static void read_epoch(void)
 {
-	char path[1100], text[32] = "";
-	int fd;
+	char path[1100], text[32];
 
 	snprintf(path, sizeof(path), "%s/evaluate", hook_process.session);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		if (read(fd, text, sizeof(text) - 1) < 0)
-			text[0] = 0;
-		close(fd);
-	}
+	hook_proc_read(path, text, sizeof(text));
 	epoch = hook_time_now() - (hook_time_of(CLOCK_REALTIME) - strtoull(text, NULL, 10));
 }
 
@@ -77,7 +58,7 @@ static struct evaluate *open_streams(struct hook_thread *t)
 	rc = trace_events_create(&e->events, hook_evaluate_directory(), name, hook_process.rank,
 				 hook_process.process, t->name);
 	if (rc)
-		fail(t, "cannot write events", rc);
+		hook_evaluate_lost(t, rc);
 	hook_lock_take(&threads_locked);
 	e->next = threads;
 	threads = e;
@@ -85,7 +66,8 @@ static struct evaluate *open_streams(struct hook_thread *t)
 	return e;
 }
 
-struct evaluate *evaluate_self(struct hook_thread *t)
+/* The state of the calling thread; its streams are open. */
+static struct evaluate *self(struct hook_thread *t)
 {
 	if (__builtin_expect(!t->evaluate.events, 0))
 		t->evaluate.events = open_streams(t);
@@ -101,7 +83,7 @@ static bool try_lock(struct evaluate *e)
 /* There is room for it: see trace_events_put. A signal may have come in the midst of that. */
 static void flush(struct evaluate *e)
 {
-	int rc = trace_events_flush(&e->events);
+	int rc = hook_process.replay.unevaluated ? 0 : trace_events_flush(&e->events);
 
 	(void)rc;
 }
@@ -156,11 +138,14 @@ void evaluate_ends(struct evaluate *e)
 	e->time = hook_time_now() - epoch;
 }
 
-struct trace_event evaluate_event(const struct evaluate *e, uint32_t kind)
+struct trace_event evaluate_event(const struct evaluate *e, uint32_t kind, uint32_t comm,
+				  uint64_t id)
 {
 	return (struct trace_event){
 		.kind = (uint8_t)kind,
 		.flags = e->last ? TRACE_EVENT_INSIDE : 0,
+		.comm = comm,
+		.id = id,
 		.peer = TRACE_NO_PEER,
 		.want_peer = TRACE_NO_PEER,
 	};
@@ -171,6 +156,8 @@ void evaluate_put(struct evaluate *e, struct trace_event *event)
 	struct hook_thread *t = hook_self;
 	int rc;
 
+	if (hook_process.replay.unevaluated)
+		return;
 	if (!e->seqs)
 		keep(e, 1);
 	event->seq = e->seq++;
@@ -186,7 +173,7 @@ void evaluate_put(struct evaluate *e, struct trace_event *event)
 		flush(e);
 	hook_mpi_unlock(&e->locked);
 	if (rc)
-		fail(t, "cannot write events", rc);
+		hook_evaluate_lost(t, rc);
 }
 
 /* The recording ends inside the event that begins now. */
@@ -197,7 +184,7 @@ static bool is_last(const struct hook_thread *t)
 
 struct evaluate *evaluate_begin(struct hook_thread *t, const struct hook_mpi_act *act)
 {
-	struct evaluate *e = evaluate_self(t);
+	struct evaluate *e = self(t);
 
 	e->act = *act;
 	if (act->kind == HOOK_ACT_COMM_FREE)
@@ -280,7 +267,7 @@ static void turn_pass(struct hook_thread *t)
  */
 static void note_polls(struct hook_thread *t)
 {
-	struct evaluate *e = evaluate_self(t);
+	struct evaluate *e = self(t);
 	char name[TRACE_NAME_BYTES + 16];
 	int rc = 0;
 
@@ -294,13 +281,13 @@ static void note_polls(struct hook_thread *t)
 	if (!rc)
 		rc = trace_order_put(&e->polls, TRACE_FAIL, t->replay.failed, 0);
 	if (rc)
-		fail(t, "cannot write events", rc);
+		hook_evaluate_lost(t, rc);
 	t->replay.failed = 0;
 }
 
 static void begin(struct hook_thread *t)
 {
-	if (t->replay.failed && replay_is_partial())
+	if (t->replay.failed && replay_is_partial() && !hook_process.replay.unevaluated)
 		note_polls(t);
 	hook_mpi_replay.begin(t);
 }
@@ -313,7 +300,7 @@ static void opened(struct hook_thread *t, int world, int level)
 	read_epoch();
 	hook_end_flush = flush_all;
 	hook_thread_closing = thread_closing;
-	e = evaluate_self(t);
+	e = self(t);
 	e->number = t->replay.events;
 	e->site = hook_stacks_site(hook_stacks_of(t), t->mpi.site);
 	evaluate_ends(e);

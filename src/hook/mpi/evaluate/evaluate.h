@@ -2,8 +2,8 @@
 /*
  * Evaluation: a replay that also writes down every communication event (trace/events.h). What its
  * files share. evaluate.c: threads and their streams; note.c: the events of a call; complete.c:
- * those of requests; requests.c: which request is what; comms.c: communicators, their names and
- * whose rank is whose. Where a call comes from: hook/thread/evaluate/stacks.c.
+ * those of requests, and which request is what; comms.c: communicators, their names and whose rank
+ * is whose. Where a call comes from: hook/thread/evaluate/stacks.c.
  */
 #ifndef HOOK_MPI_EVALUATE_H
 #define HOOK_MPI_EVALUATE_H
@@ -31,14 +31,12 @@ struct evaluate {
 	struct trace_events_writer events;
 };
 
-/* The state of the calling thread; its streams are open. */
-struct evaluate *evaluate_self(struct hook_thread *t);
-
 /* A call begins, or begins anew as an event once a poll has succeeded. */
 struct evaluate *evaluate_begin(struct hook_thread *t, const struct hook_mpi_act *act);
 
-/* An event of the call at work, with nothing in it yet. */
-struct trace_event evaluate_event(const struct evaluate *e, uint32_t kind);
+/* An event of the call at work, with nothing else in it yet; comm and id may be 0. */
+struct trace_event evaluate_event(const struct evaluate *e, uint32_t kind, uint32_t comm,
+				  uint64_t id);
 
 /* Numbers it and writes it. The begin of a call has its number from before the call. */
 void evaluate_put(struct evaluate *e, struct trace_event *event);
@@ -90,8 +88,7 @@ static inline uint64_t evaluate_message_key(MPI_Message handle)
 	return (uint64_t)(uintptr_t)handle << 1 | 1;
 }
 
-void evaluate_requests_lock(void);
-void evaluate_requests_unlock(void);
+extern struct hook_lock evaluate_requests_locked;
 uint64_t evaluate_next_id(void);
 /* Copies *r in. */
 void evaluate_request_add(uint64_t key, const struct evaluate_request *r);
@@ -109,10 +106,11 @@ struct evaluate_comm {
 	const struct evaluate_group *local, *peers;
 };
 
-/* NULL for MPI_COMM_NULL. One that was never seen gets a name and an event. */
-const struct evaluate_comm *evaluate_comm(struct evaluate *e, MPI_Comm handle);
-/* The same, but NULL if it was never seen: it may not even be a communicator. */
-const struct evaluate_comm *evaluate_comm_known(MPI_Comm handle);
+/*
+ * NULL for MPI_COMM_NULL. One that was never seen gets a name and an event, but NULL if it is not
+ * valid: it may not even be a communicator.
+ */
+const struct evaluate_comm *evaluate_comm(struct evaluate *e, MPI_Comm handle, bool valid);
 void evaluate_comms_open(struct evaluate *e);
 /*
  * A constructor has returned `created`. Either all of `parent` called it, or only the new members,

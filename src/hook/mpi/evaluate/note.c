@@ -9,9 +9,8 @@
 static const struct evaluate_comm *comm_of(struct evaluate *e, int rc)
 {
 	static const struct evaluate_comm unknown;
-	const struct evaluate_comm *c;
+	const struct evaluate_comm *c = evaluate_comm(e, e->act.comm, rc == MPI_SUCCESS);
 
-	c = rc == MPI_SUCCESS ? evaluate_comm(e, e->act.comm) : evaluate_comm_known(e->act.comm);
 	return c ? c : &unknown;
 }
 
@@ -60,10 +59,10 @@ static void add_request(struct evaluate *e, const struct evaluate_comm *c,
 
 	if (e->last || event->flags & TRACE_EVENT_FAILED)
 		return;
-	evaluate_requests_lock();
+	hook_mpi_lock(&evaluate_requests_locked);
 	if (*e->act.request != MPI_REQUEST_NULL)
 		evaluate_request_add(evaluate_request_key(*e->act.request), &r);
-	evaluate_requests_unlock();
+	hook_mpi_unlock(&evaluate_requests_locked);
 }
 
 /* The end of a call that blocks, where other threads went on meanwhile. */
@@ -78,9 +77,8 @@ static void put_end(struct evaluate *e, struct trace_event *begin)
 
 static struct trace_event send_event(struct evaluate *e, const struct evaluate_comm *c, int rc)
 {
-	struct trace_event event = evaluate_event(e, TRACE_EVENT_SEND);
+	struct trace_event event = evaluate_event(e, TRACE_EVENT_SEND, c->number, 0);
 
-	event.comm = c->number;
 	event.peer = evaluate_peer(c->peers, e->act.peer);
 	event.tag = e->act.tag;
 	event.bytes = bytes_of(&e->act, rc);
@@ -132,8 +130,7 @@ static void note_init(struct evaluate *e, int rc)
 static void receive_event(struct evaluate *e, const struct evaluate_comm *c, int source, int tag,
 			  struct trace_event *event)
 {
-	*event = evaluate_event(e, TRACE_EVENT_RECV);
-	event->comm = c->number;
+	*event = evaluate_event(e, TRACE_EVENT_RECV, c->number, 0);
 	event->want_peer = evaluate_peer(c->peers, source);
 	event->want_tag = tag_of(tag);
 }
@@ -161,11 +158,6 @@ static void put_receive(struct evaluate *e, const struct evaluate_comm *c, int s
 		evaluate_put(e, &event);
 }
 
-static void note_receive(struct evaluate *e, int rc, const MPI_Status *status)
-{
-	put_receive(e, comm_of(e, rc), e->act.peer, e->act.tag, rc, status);
-}
-
 static void put_post(struct evaluate *e, const struct evaluate_comm *c, int source, int tag,
 		     uint64_t id, int rc)
 {
@@ -185,11 +177,6 @@ static void put_post(struct evaluate *e, const struct evaluate_comm *c, int sour
 		add_request(e, c, &event, EVALUATE_ACTIVE | EVALUATE_MUTE);
 	else
 		add_request(e, c, &event, EVALUATE_ACTIVE);
-}
-
-static void note_post(struct evaluate *e, int rc)
-{
-	put_post(e, comm_of(e, rc), e->act.peer, e->act.tag, evaluate_next_id(), rc);
 }
 
 static void note_exchange(struct evaluate *e, int rc, const MPI_Status *status)
@@ -227,20 +214,20 @@ static void note_probe(struct evaluate *e, int rc, const MPI_Status *status)
 	if (event.kind == TRACE_EVENT_MPROBE && !e->last && event.peer >= 0) {
 		struct evaluate_request r = request_of(c, &event, EVALUATE_ACTIVE);
 
-		evaluate_requests_lock();
+		hook_mpi_lock(&evaluate_requests_locked);
 		evaluate_request_add(evaluate_message_key(*e->act.message), &r);
-		evaluate_requests_unlock();
+		hook_mpi_unlock(&evaluate_requests_locked);
 	}
 }
 
 /* Mrecv is the end of an Mprobe; of Imrecv the request is. */
 static void note_taken(struct evaluate *e, int rc)
 {
-	struct trace_event event = evaluate_event(e, TRACE_EVENT_DONE);
+	struct trace_event event;
 	struct evaluate_request r;
 	uint32_t index;
 
-	evaluate_requests_lock();
+	hook_mpi_lock(&evaluate_requests_locked);
 	index = hook_table_take(&evaluate_requests, evaluate_message_key(e->act.taken));
 	if (index) {
 		r = *(struct evaluate_request *)hook_table_at(&evaluate_requests, index);
@@ -248,11 +235,10 @@ static void note_taken(struct evaluate *e, int rc)
 		if (e->act.kind == HOOK_ACT_IMRECV && rc == MPI_SUCCESS && !e->last)
 			evaluate_request_add(evaluate_request_key(*e->act.request), &r);
 	}
-	evaluate_requests_unlock();
+	hook_mpi_unlock(&evaluate_requests_locked);
 	if (!index || e->act.kind == HOOK_ACT_IMRECV)
 		return;
-	event.comm = r.comm;
-	event.id = r.id;
+	event = evaluate_event(e, TRACE_EVENT_DONE, r.comm, r.id);
 	event.peer = r.peer;
 	event.tag = r.tag;
 	event.bytes = r.bytes;
@@ -264,10 +250,9 @@ static void note_taken(struct evaluate *e, int rc)
 static void note_collective(struct evaluate *e, int rc)
 {
 	const struct evaluate_comm *c = comm_of(e, rc);
-	struct trace_event event = evaluate_event(e, TRACE_EVENT_COLL);
+	struct trace_event event = evaluate_event(e, TRACE_EVENT_COLL, c->number, 0);
 	bool posted = e->act.request != NULL, split = hook_mpi_turns && !posted && !e->last;
 
-	event.comm = c->number;
 	event.peer = evaluate_peer(c->peers, e->act.peer);
 	event.bytes = bytes_of(&e->act, rc);
 	event.flags |= flags_of(&e->act, rc);
@@ -322,10 +307,10 @@ void evaluate_note(struct evaluate *e, int rc, const MPI_Status *status)
 		note_init(e, rc);
 		break;
 	case HOOK_ACT_RECV:
-		note_receive(e, rc, status);
+		put_receive(e, comm_of(e, rc), e->act.peer, e->act.tag, rc, status);
 		break;
 	case HOOK_ACT_IRECV:
-		note_post(e, rc);
+		put_post(e, comm_of(e, rc), e->act.peer, e->act.tag, evaluate_next_id(), rc);
 		break;
 	case HOOK_ACT_MRECV:
 	case HOOK_ACT_IMRECV:

@@ -3,8 +3,6 @@
  * Below the recorder: completions as the prelude wants them. MPI_Waitany becomes a wait for the
  * prelude's index; a poll fails as often as the prelude says, and then waits.
  */
-#include <sched.h>
-
 #include "hook/mpi/explore/explore.h"
 #include "hook/mpi/replay/replay.h"
 
@@ -51,22 +49,17 @@ static int index_of(const struct trace_rec *rec, const struct batch *b)
 
 	if (!rec->b)
 		return replay_index(hook_self, rec, b->count);
-	hook_requests_lock();
+	hook_mpi_lock(&hook_requests_locked);
 	r = hook_requests_of_post(rec->b - 1);
 	if (r)
 		wanted = r->handle;
-	hook_requests_unlock();
+	hook_mpi_unlock(&hook_requests_locked);
 	for (int i = 0; r && i < b->count; i++) {
 		if (b->user[i] == wanted)
 			return i;
 	}
-	hook_diverged(hook_self, hook_mpi_call_name(hook_self->mpi.call),
+	hook_diverged(hook_self, trace_call_name(hook_self->mpi.call),
 		      "the other request among those given", "none of them");
-}
-
-static int wait_for(struct batch *b, int i, MPI_Status *status)
-{
-	return explore_below.Wait(&b->real[i], status);
 }
 
 static int wait_any(uint64_t event, struct batch *b, const struct hook_mpi_completion *o)
@@ -76,7 +69,7 @@ static int wait_any(uint64_t event, struct batch *b, const struct hook_mpi_compl
 	if (!explore_take(hook_self, event, TRACE_INDEX, &rec) || rec.a == 0)
 		return explore_below.Waitany(b->count, b->real, o->indices, o->statuses);
 	*o->indices = index_of(&rec, b);
-	return wait_for(b, *o->indices, o->statuses);
+	return explore_below.Wait(&b->real[*o->indices], o->statuses);
 }
 
 /* The indices of `event` that stand behind a record SOME; an error of one is one of all. */
@@ -92,7 +85,7 @@ static int wait_indices(uint64_t event, struct batch *b, int n, int indices[],
 		int one;
 
 		indices[i] = index_of(&rec, b);
-		one = wait_for(b, indices[i], status);
+		one = explore_below.Wait(&b->real[indices[i]], status);
 		if (one != MPI_SUCCESS)
 			rc = MPI_ERR_IN_STATUS;
 		if (one != MPI_SUCCESS && status != MPI_STATUS_IGNORE)
@@ -127,7 +120,7 @@ static int wait_partial(struct batch *b, MPI_Status statuses[])
 		int i = replay_index(hook_self, &rec, b->count);
 		MPI_Status *status =
 			statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i];
-		int one = wait_for(b, i, status);
+		int one = explore_below.Wait(&b->real[i], status);
 
 		if (status != MPI_STATUS_IGNORE)
 			status->MPI_ERROR = one;
@@ -167,7 +160,7 @@ static int wait_as_told(struct batch *b, const struct hook_mpi_completion *o)
 	if (o->poll && !explore_take(t, event, TRACE_HIT, &rec))
 		return MPI_SUCCESS;
 	if (o->how == HOOK_ONE)
-		return wait_for(b, 0, o->statuses);
+		return explore_below.Wait(&b->real[0], o->statuses);
 	if (!o->poll && !t->explore.past && t->replay.more && t->replay.next.kind == TRACE_SOME &&
 	    t->replay.next_event == event)
 		return wait_partial(b, o->statuses);
@@ -187,15 +180,23 @@ static int ask_freely(struct batch *b, const struct hook_mpi_completion *o)
 }
 
 /* What only asks for a status the recorder calls on its own account, too. */
-static int forced_complete(const struct hook_mpi_completion *o)
+static int look_at(const struct hook_mpi_completion *o)
+{
+	MPI_Request handle = explore_real_handle(*o->requests);
+	struct hook_mpi_completion real = *o;
+
+	real.requests = &handle;
+	return hook_mpi_complete(&explore_below, &real);
+}
+
+int forced_complete(const struct hook_mpi_completion *o)
 {
 	enum verdict verdict = SUCCEEDS;
 	struct batch b;
 	int rc;
 
 	if (o->keep)
-		return explore_below.Request_get_status(explore_real_handle(*o->requests), o->flag,
-							o->statuses);
+		return look_at(o);
 	if (o->poll) {
 		verdict = poll();
 		hook_mpi_completion_fails(o);
@@ -209,31 +210,6 @@ static int forced_complete(const struct hook_mpi_completion *o)
 	batch_close(&b);
 	return rc;
 }
-
-HOOK_MPI_LAYER_COMPLETE(forced, forced_complete)
-
-#ifdef HOOK_FLAVOUR_MPICH
-static int forced_Parrived(MPI_Request request, int partition, int *flag)
-{
-	enum verdict verdict = poll();
-	struct trace_rec rec;
-	int rc = MPI_SUCCESS;
-
-	*flag = 0;
-	if (verdict == FAILS)
-		return rc;
-	do {
-		rc = explore_below.Parrived(request, partition, flag);
-		if (!*flag && verdict == FREE)
-			explore_poll_failed();
-		else if (!*flag)
-			sched_yield();
-	} while (verdict == SUCCEEDS && rc == MPI_SUCCESS && !*flag);
-	if (verdict == SUCCEEDS)
-		explore_take(hook_self, next_event(), TRACE_HIT, &rec);
-	return rc;
-}
-#endif
 
 int explore_complete(struct hook_thread *t, const struct hook_mpi_completion *o)
 {
@@ -264,7 +240,7 @@ int explore_complete(struct hook_thread *t, const struct hook_mpi_completion *o)
 	return rc;
 }
 
-static int forced_Test_cancelled(const MPI_Status *status, int *flag)
+int forced_Test_cancelled(const MPI_Status *status, int *flag)
 {
 	struct hook_thread *t = hook_self;
 	struct trace_rec rec;
@@ -274,13 +250,4 @@ static int forced_Test_cancelled(const MPI_Status *status, int *flag)
 	    explore_take(t, t->record.order.events, TRACE_FLAG, &rec))
 		*flag = (int)rec.a;
 	return rc;
-}
-
-void explore_install_completions(struct hook_mpi_calls *mpi)
-{
-	HOOK_MPI_INSTALL_COMPLETE(forced, mpi)
-	mpi->Test_cancelled = forced_Test_cancelled;
-#ifdef HOOK_FLAVOUR_MPICH
-	mpi->Parrived = forced_Parrived;
-#endif
 }

@@ -210,7 +210,7 @@ static int probe_from(struct hook_thread *t, const struct hook_mpi_probe *o, int
 	told.poll = false;
 	rc = hook_mpi_probe(&explore_below, &told);
 	if (o->message && rc == MPI_SUCCESS)
-		explore_probed(o->comm, o->status);
+		explore_takes(o->comm, o->status);
 	hook_mpi_turn_pass(t);
 	return rc;
 }
@@ -273,7 +273,7 @@ static int probe_freely(struct hook_thread *t, struct hook_mpi_probe *o)
 	if (o->poll && rc == MPI_SUCCESS && !*o->flag)
 		explore_poll_failed();
 	else if (takes && (!o->poll || rc == MPI_SUCCESS))
-		explore_probed(o->comm, record_told(rc, o->status));
+		explore_takes(o->comm, record_told(rc, o->status));
 	return rc;
 }
 

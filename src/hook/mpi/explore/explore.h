@@ -28,7 +28,8 @@ void explore_poll_failed(void);
 void explore_install(void);
 extern struct hook_mpi_calls explore_below;
 
-void explore_install_completions(struct hook_mpi_calls *mpi);
+int forced_complete(const struct hook_mpi_completion *o);
+int forced_Test_cancelled(const MPI_Status *status, int *flag);
 
 /* What was started in the place of a persistent receive: its handle, or the one that is given. */
 MPI_Request explore_real_handle(MPI_Request handle);
@@ -38,8 +39,8 @@ extern int explore_proxies; /* how many there are */
 /* Counts messages and collective operations for the front: explore/traffic.c. */
 void explore_traffic_open(int ranks);
 void explore_traffic_calls(struct hook_mpi_mode *mode);
-/* A matched probe has taken a message. */
-void explore_probed(MPI_Comm comm, const MPI_Status *status);
+/* A message was received, or taken by a matched probe; no source: by an error, perhaps. */
+void explore_takes(MPI_Comm comm, const MPI_Status *status);
 /* The next event, if it is the main thread's, does not return without these receives. */
 void explore_waits_for(int source, int tag, MPI_Comm comm);
 void explore_waits_for_all(int count, const MPI_Request requests[]);

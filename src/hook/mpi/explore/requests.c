@@ -80,12 +80,10 @@ static int forced_receive(struct hook_mpi_receive *o)
 	return hook_mpi_receive(&explore_below, o);
 }
 
-HOOK_MPI_LAYER_RECEIVE(forced, forced_receive)
-
 /* Writes what is known of wildcards that were just posted. */
 static void note_known(struct hook_thread *t, int count, const MPI_Request requests[])
 {
-	hook_requests_lock();
+	hook_mpi_lock(&hook_requests_locked);
 	for (int i = 0; i < count; i++) {
 		struct hook_request *r = hook_requests_find(requests[i]);
 		uint32_t code;
@@ -97,7 +95,7 @@ static void note_known(struct hook_thread *t, int count, const MPI_Request reque
 		if (code != TRACE_POST_UNKNOWN)
 			record_fate(t, r->wild, code);
 	}
-	hook_requests_unlock();
+	hook_mpi_unlock(&hook_requests_locked);
 }
 
 void explore_posted(struct hook_thread *t, const struct hook_mpi_receive *o)
@@ -138,9 +136,9 @@ static int start_one(MPI_Request *request, uint64_t *post, uint64_t *wild)
 	struct hook_mpi_receive o;
 	struct hook_request *r;
 
-	hook_requests_lock();
+	hook_mpi_lock(&hook_requests_locked);
 	r = hook_requests_find(*request);
-	hook_requests_unlock();
+	hook_mpi_unlock(&hook_requests_locked);
 	if (!r)
 		return explore_below.Start(request);
 	o = r->want;
@@ -160,8 +158,6 @@ static int forced_start(const struct hook_mpi_start *o)
 	return rc;
 }
 
-HOOK_MPI_LAYER_START(forced, forced_start)
-
 int explore_start(struct hook_thread *t, const struct hook_mpi_start *o)
 {
 	int rc = hook_mpi_record.start(t, o);
@@ -176,11 +172,11 @@ int explore_release(struct hook_thread *t, const struct hook_mpi_release *o)
 	struct hook_request *r, copy = {0};
 	int rc;
 
-	hook_requests_lock();
+	hook_mpi_lock(&hook_requests_locked);
 	r = hook_requests_find(*o->request);
 	if (r && !o->cancel)
 		copy = *r;
-	hook_requests_unlock();
+	hook_mpi_unlock(&hook_requests_locked);
 	rc = hook_mpi_record.release(t, o);
 	if (copy.flags & REQUEST_PERSISTENT)
 		explore_below.Type_free(&copy.want.type);
@@ -217,13 +213,13 @@ static int forced_release(const struct hook_mpi_release *o)
 	return o->cancel ? cancel_request(o->request) : free_request(o->request);
 }
 
-HOOK_MPI_LAYER_RELEASE(forced, forced_release)
+HOOK_MPI_LAYER_RECEIVE(forced)
+HOOK_MPI_LAYER_REQUESTS(forced)
 
 void explore_install(void)
 {
 	explore_below = hook_mpi_top;
-	HOOK_MPI_INSTALL_RECEIVE(forced, &hook_mpi_top)
-	HOOK_MPI_INSTALL_START(forced, &hook_mpi_top)
-	HOOK_MPI_INSTALL_RELEASE(forced, &hook_mpi_top)
-	explore_install_completions(&hook_mpi_top);
+	forced_install_receive(&hook_mpi_top);
+	forced_install_requests(&hook_mpi_top);
+	hook_mpi_top.Test_cancelled = forced_Test_cancelled;
 }

@@ -102,11 +102,11 @@ void explore_waits_for_all(int count, const MPI_Request requests[])
 	for (int i = 0; i < count && next_wants < REPLAY_WANTS; i++) {
 		struct hook_request *r;
 
-		hook_requests_lock();
+		hook_mpi_lock(&hook_requests_locked);
 		r = hook_requests_find(requests[i]);
 		if (r && r->flags & REQUEST_ACTIVE)
 			explore_waits_for(r->want.source, r->want.tag, r->want.comm);
-		hook_requests_unlock();
+		hook_mpi_unlock(&hook_requests_locked);
 	}
 }
 
@@ -187,40 +187,32 @@ static void noting(struct hook_thread *t, const struct hook_mpi_act *act)
 	}
 }
 
-static void takes(MPI_Comm comm, const MPI_Status *status)
+void explore_takes(MPI_Comm comm, const MPI_Status *status)
 {
 	struct replay_want message = {0};
 
-	if (hook_slot->uncounted)
+	if (hook_slot->uncounted || status->MPI_SOURCE < 0)
 		return;
 	message = (struct replay_want){in_world(comm, status->MPI_SOURCE), status->MPI_TAG,
 				       place_of(comm)};
 	hook_session_message_taken(&message);
 }
 
-void explore_probed(MPI_Comm comm, const MPI_Status *status)
-{
-	if (status->MPI_SOURCE >= 0)
-		takes(comm, status);
-}
-
 static bool received(struct hook_thread *t, uint32_t kind, int source, MPI_Comm comm,
 		     const MPI_Status *status)
 {
 	(void)t, (void)source;
-	if (kind == TRACE_SRC && status->MPI_SOURCE >= 0)
-		takes(comm, status);
+	if (kind == TRACE_SRC)
+		explore_takes(comm, status);
 	return false;
 }
 
 static bool completed(struct hook_thread *t, struct hook_request *r, MPI_Status *status,
 		      bool retire)
 {
-	bool cancelled = hook_mpi_is_cancelled(r->flags & REQUEST_CANCEL, status);
-
 	(void)t;
-	if (retire && !cancelled && status->MPI_SOURCE >= 0)
-		takes(r->want.comm, status);
+	if (retire && !hook_mpi_is_cancelled(r->flags & REQUEST_CANCEL, status))
+		explore_takes(r->want.comm, status);
 	return false;
 }
 

@@ -97,26 +97,26 @@ static int log_exchange(const struct hook_mpi_exchange *asked)
 {
 	struct hook_log *log = hook_log_self();
 	struct hook_mpi_exchange o = *asked;
-	struct hook_block b = {o.recvbuf, o.recvcount, o.recvtype};
+	struct hook_block b = {o.receive.buf, o.receive.count, o.receive.type};
 	MPI_Status own;
 	int rc;
 
 	if (!log)
 		return hook_mpi_exchange(&hook_log_below, asked);
-	if (o.post == HOOK_BLOCKING && o.status == MPI_STATUS_IGNORE)
-		o.status = &own;
+	if (o.receive.post == HOOK_BLOCKING && o.receive.status == MPI_STATUS_IGNORE)
+		o.receive.status = &own;
 	log->inside++;
 	rc = hook_mpi_exchange(&hook_log_below, &o);
 	log->inside--;
-	if (o.post == HOOK_BLOCKING) {
+	if (o.receive.post == HOOK_BLOCKING) {
 		hook_log_answer(log);
-		received(log, &b, rc, false, o.status);
+		received(log, &b, rc, false, o.receive.status);
 		hook_orphans_look(log);
 		return rc;
 	}
 	hook_log_error(log, rc);
 	if (rc == MPI_SUCCESS)
-		hook_want_message(*o.request, HOOK_WANT_ACTIVE, &b, o.comm);
+		hook_want_message(*o.receive.request, HOOK_WANT_ACTIVE, &b, o.send.comm);
 	return rc;
 }
 
@@ -166,14 +166,14 @@ static int log_start(const struct hook_mpi_start *o)
 	rc = hook_mpi_start(&hook_log_below, o);
 	log->inside--;
 	hook_log_error(log, rc);
-	hook_wants_lock();
+	hook_mpi_lock(&hook_wants_locked);
 	for (int i = 0; rc == MPI_SUCCESS && i < o->count; i++) {
 		struct hook_want *w = hook_want_find(o->requests[i]);
 
 		if (w)
 			w->flags |= HOOK_WANT_ACTIVE;
 	}
-	hook_wants_unlock();
+	hook_mpi_unlock(&hook_wants_locked);
 	return rc;
 }
 
@@ -184,7 +184,7 @@ static bool keep_open(MPI_Request *request)
 	struct hook_want *w;
 	bool kept = false;
 
-	hook_wants_lock();
+	hook_mpi_lock(&hook_wants_locked);
 	index = hook_want_take(*request);
 	w = hook_want_at(index);
 	if (w && (w->flags & (open | HOOK_WANT_CANCEL)) == open) {
@@ -196,7 +196,7 @@ static bool keep_open(MPI_Request *request)
 	}
 	if (index)
 		hook_want_drop(index);
-	hook_wants_unlock();
+	hook_mpi_unlock(&hook_wants_locked);
 	return kept;
 }
 
@@ -204,11 +204,11 @@ static void cancelling(MPI_Request request)
 {
 	struct hook_want *w;
 
-	hook_wants_lock();
+	hook_mpi_lock(&hook_wants_locked);
 	w = hook_want_find(request);
 	if (w)
 		w->flags |= HOOK_WANT_CANCEL;
-	hook_wants_unlock();
+	hook_mpi_unlock(&hook_wants_locked);
 }
 
 static int log_release(const struct hook_mpi_release *o)
@@ -266,9 +266,9 @@ static void done(struct hook_batch *b, int i, int rc, MPI_Status *status, void *
 	w->flags &= ~(uint32_t)(HOOK_WANT_ACTIVE | HOOK_WANT_CANCEL);
 	if (w->flags & HOOK_WANT_PERSISTENT && !gone)
 		return;
-	hook_wants_lock();
+	hook_mpi_lock(&hook_wants_locked);
 	hook_want_drop(b->taken[i]);
-	hook_wants_unlock();
+	hook_mpi_unlock(&hook_wants_locked);
 	b->taken[i] = 0;
 }
 
@@ -276,20 +276,20 @@ static void take(struct hook_batch *b, const struct hook_mpi_completion *o)
 {
 	if (!hook_batch_open(b, hook_self, SCRATCH, o))
 		hook_failed(hook_self, "out of memory for requests");
-	hook_wants_lock();
+	hook_mpi_lock(&hook_wants_locked);
 	for (int i = 0; i < o->count; i++)
 		b->taken[i] = hook_want_take(b->before[i]);
-	hook_wants_unlock();
+	hook_mpi_unlock(&hook_wants_locked);
 }
 
 static void put_back(struct hook_batch *b)
 {
-	hook_wants_lock();
+	hook_mpi_lock(&hook_wants_locked);
 	for (int i = 0; i < b->count; i++) {
 		if (b->taken[i])
 			hook_want_put_back(b->taken[i]);
 	}
-	hook_wants_unlock();
+	hook_mpi_unlock(&hook_wants_locked);
 }
 
 static int log_complete(const struct hook_mpi_completion *o)
@@ -323,16 +323,15 @@ static int log_Finalize(void)
 	return hook_log_below.Finalize();
 }
 
-HOOK_MPI_LAYER_SEND(log, log_send)
-HOOK_MPI_LAYER_RECEIVE(log, log_receive)
-HOOK_MPI_LAYER_EXCHANGE(log, log_exchange)
-HOOK_MPI_LAYER_PROBE(log, log_probe)
-HOOK_MPI_LAYER_START(log, log_start)
-HOOK_MPI_LAYER_RELEASE(log, log_release)
-HOOK_MPI_LAYER_COMPLETE(log, log_complete)
+HOOK_MPI_LAYER_MESSAGES(log)
+HOOK_MPI_LAYER_REQUESTS(log)
+
+static void (*closing_before)(struct hook_thread *t); /* of who evaluates the same replay */
 
 static void thread_closing(struct hook_thread *t)
 {
+	if (closing_before)
+		closing_before(t);
 	if (t->replay.log)
 		trace_stream_close(&t->replay.log->writer.stream);
 }
@@ -341,14 +340,10 @@ void hook_log_open(struct hook_thread *t)
 {
 	(void)t;
 	hook_log_below = hook_mpi_top;
+	closing_before = hook_thread_closing;
 	hook_thread_closing = thread_closing;
-	HOOK_MPI_INSTALL_SEND(log, &hook_mpi_top)
-	HOOK_MPI_INSTALL_RECEIVE(log, &hook_mpi_top)
-	HOOK_MPI_INSTALL_EXCHANGE(log, &hook_mpi_top)
-	HOOK_MPI_INSTALL_PROBE(log, &hook_mpi_top)
-	HOOK_MPI_INSTALL_START(log, &hook_mpi_top)
-	HOOK_MPI_INSTALL_RELEASE(log, &hook_mpi_top)
-	HOOK_MPI_INSTALL_COMPLETE(log, &hook_mpi_top)
+	log_install_messages(&hook_mpi_top);
+	log_install_requests(&hook_mpi_top);
 	hook_mpi_top.Finalize = log_Finalize;
 	hook_log_collectives(&hook_mpi_top);
 	hook_log_comms(&hook_mpi_top);

@@ -121,8 +121,7 @@ struct hook_want {
 	struct hook_result result;
 };
 
-void hook_wants_lock(void);
-void hook_wants_unlock(void);
+extern struct hook_lock hook_wants_locked;
 /* Ends the replay if memory is out. */
 struct hook_want *hook_want_add(MPI_Request handle, uint32_t flags);
 struct hook_want *hook_want_find(MPI_Request handle);

@@ -10,19 +10,13 @@
 #include <unistd.h>
 
 #include "hook/common/process.h"
-#include "hook/kit/text.h"
 #include "hook/kit/pages.h"
 
 bool hook_log_refused;
 
 void hook_log_fail(const char *what, const char *why)
 {
-	char words[256];
-	struct hook_text text = hook_text_in(words, sizeof(words));
-
-	hook_text_add(&text, what);
-	hook_text_add(&text, why);
-	hook_failed(hook_self, words);
+	hook_failed_by(hook_self, what, "", why);
 }
 
 int hook_log_directory(void)

@@ -8,17 +8,7 @@
 static struct hook_table table = {.bytes = sizeof(struct hook_want),
 				  .clear = sizeof(struct hook_want)};
 static uint32_t live;
-static struct hook_lock locked;
-
-void hook_wants_lock(void)
-{
-	hook_mpi_lock(&locked);
-}
-
-void hook_wants_unlock(void)
-{
-	hook_mpi_unlock(&locked);
-}
+struct hook_lock hook_wants_locked;
 
 static uint64_t key_of(MPI_Request handle)
 {
@@ -37,13 +27,10 @@ struct hook_want *hook_want_at(uint32_t index)
 
 struct hook_want *hook_want_add(MPI_Request handle, uint32_t flags)
 {
-	struct hook_want *w = hook_table_new(&table);
+	struct hook_want *w = hook_mpi_entry(&table, key_of(handle), "open requests");
 
-	if (!w)
-		hook_failed(hook_self, "out of memory for open requests");
 	w->flags = flags;
 	w->block.type = w->result.one.type = MPI_DATATYPE_NULL;
-	hook_table_insert(&table, w, key_of(handle));
 	live++;
 	return w;
 }
@@ -91,11 +78,11 @@ void hook_want_message(MPI_Request handle, uint32_t flags, const struct hook_blo
 		hook_type_keep(&kept.type);
 		flags |= HOOK_WANT_KEPT;
 	}
-	hook_wants_lock();
+	hook_mpi_lock(&hook_wants_locked);
 	w = hook_want_add(handle, flags);
 	w->block = kept;
 	w->comm = comm;
-	hook_wants_unlock();
+	hook_mpi_unlock(&hook_wants_locked);
 }
 
 /* Only one that is prepared has something to send later. */
@@ -109,12 +96,12 @@ void hook_want_send(MPI_Request handle, const struct hook_mpi_send *o)
 		hook_type_keep(&b.type);
 		flags |= HOOK_WANT_KEPT;
 	}
-	hook_wants_lock();
+	hook_mpi_lock(&hook_wants_locked);
 	w = hook_want_add(handle, flags);
 	w->block = b;
 	w->dest = o->dest;
 	w->comm = o->comm;
-	hook_wants_unlock();
+	hook_mpi_unlock(&hook_wants_locked);
 }
 
 void hook_want_result(MPI_Request handle, uint32_t flags, struct hook_result *r, MPI_Comm comm)
@@ -122,9 +109,9 @@ void hook_want_result(MPI_Request handle, uint32_t flags, struct hook_result *r,
 	struct hook_want *w;
 
 	hook_result_keep(r);
-	hook_wants_lock();
+	hook_mpi_lock(&hook_wants_locked);
 	w = hook_want_add(handle, flags | HOOK_WANT_RESULT);
 	w->result = *r;
 	w->comm = comm;
-	hook_wants_unlock();
+	hook_mpi_unlock(&hook_wants_locked);
 }

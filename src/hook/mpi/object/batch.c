@@ -52,6 +52,7 @@ void hook_batch_each(struct hook_batch *b, const struct hook_mpi_completion *o, 
 		return;
 	switch (o->how) {
 	case HOOK_ONE:
+	case HOOK_PART:
 		if (!o->flag || *o->flag)
 			done(b, 0, rc, b->statuses, arg);
 		break;

@@ -2,8 +2,7 @@
 /*
  * A source is written when a receive completes, but needed when it is posted. The table is dense:
  * four bytes per wildcard receive posted by the process. A long table lives in a nameless file of
- * the session; only the part in use stays in memory. Cancelled receives of other kinds are rare and
- * kept in a list.
+ * the session; only the part in use stays in memory. Cancelled receives of other kinds are rare.
  */
 #include "hook/mpi/object/posts.h"
 
@@ -19,24 +18,26 @@
 #include "base/varint.h"
 #include "hook/common/process.h"
 #include "hook/kit/pages.h"
+#include "hook/kit/table.h"
 #include "trace/window.h"
 
 #define MAX_POSTS (1ull << 30)
 #define IN_MEMORY (1u << 16) /* bytes; beyond that a file */
 #define STRETCH (1u << 16)   /* what is left behind is given back by so many bytes */
 
-struct array {
-	void *items;
-	size_t bytes; /* mapped; what was never set is 0 */
-	size_t given; /* bytes up to here were given back */
-	int fd;       /* of the file, or 0 */
-};
+static struct {
+	uint32_t *code; /* by number */
+	size_t bytes;   /* mapped; what was never set is 0 */
+	size_t given;   /* bytes up to here were given back */
+	int fd;         /* of the file, or 0 */
+} wilds;
 
-static struct array wilds, cancels;
-static size_t cancel_count;
+/* By number. */
+static struct hook_table cancels = {.bytes = sizeof(struct hook_entry),
+				    .clear = sizeof(struct hook_entry)};
 
 /* Memory that the kernel can write to disk; all of it is allocated, so that no store can fail. */
-static void *in_file(struct array *a, size_t size)
+static void *in_file(size_t size)
 {
 	int fd = open(hook_process.session, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	void *p = MAP_FAILED;
@@ -48,69 +49,71 @@ static void *in_file(struct array *a, size_t size)
 			close(fd);
 		return NULL;
 	}
-	memcpy(p, a->items, a->bytes);
-	munmap(a->items, a->bytes);
-	a->fd = hook_high_fd(fd);
+	memcpy(p, wilds.code, wilds.bytes);
+	munmap(wilds.code, wilds.bytes);
+	wilds.fd = hook_high_fd(fd);
 	return p;
 }
 
-static void *bigger(struct array *a, size_t size)
+static void *bigger(size_t size)
 {
 	void *p = NULL;
 
-	if (!a->items)
+	if (!wilds.code)
 		return hook_pages(size);
-	if (!a->fd && size > IN_MEMORY)
-		p = in_file(a, size);
-	else if (a->fd && (rp_limit_check(size) || posix_fallocate(a->fd, 0, (off_t)size)))
+	if (!wilds.fd && size > IN_MEMORY)
+		p = in_file(size);
+	else if (wilds.fd && (rp_limit_check(size) || posix_fallocate(wilds.fd, 0, (off_t)size)))
 		return NULL;
 	if (!p)
-		p = mremap(a->items, a->bytes, size, MREMAP_MAYMOVE);
+		p = mremap(wilds.code, wilds.bytes, size, MREMAP_MAYMOVE);
 	return p == MAP_FAILED ? NULL : p;
 }
 
-/* Whoever works at this offset has mostly done with what lies before. */
-static void array_leave(struct array *a, size_t offset)
+static bool fit(size_t bytes)
 {
-	if (!a->fd || offset < a->given + 2 * STRETCH)
-		return;
-	madvise((char *)a->items + a->given, STRETCH, MADV_DONTNEED);
-	a->given += STRETCH;
-}
-
-static bool array_fit(struct array *a, size_t bytes)
-{
-	size_t size = a->bytes ? a->bytes : 65536;
+	size_t size = wilds.bytes ? wilds.bytes : 65536;
 	void *p;
 
-	if (bytes <= a->bytes)
+	if (bytes <= wilds.bytes)
 		return true;
 	while (size < bytes)
 		size *= 2;
-	p = bigger(a, size);
+	p = bigger(size);
 	if (!p)
 		return false;
-	a->items = p;
-	a->bytes = size;
+	wilds.code = p;
+	wilds.bytes = size;
 	return true;
+}
+
+/* Whoever works at this one has mostly done with what lies before. */
+static uint32_t *at(uint64_t number)
+{
+	if (wilds.fd && number * sizeof(uint32_t) >= wilds.given + 2 * STRETCH) {
+		madvise((char *)wilds.code + wilds.given, STRETCH, MADV_DONTNEED);
+		wilds.given += STRETCH;
+	}
+	return &wilds.code[number];
 }
 
 static const char *add_wild(uint64_t number, uint64_t code)
 {
 	if (number >= MAX_POSTS || code > INT32_MAX)
 		return "makes no sense: a receive has an impossible number or source";
-	if (!array_fit(&wilds, (size_t)(number + 1) * sizeof(uint32_t)))
+	if (!fit((size_t)(number + 1) * sizeof(uint32_t)))
 		return "does not fit into memory";
-	((uint32_t *)wilds.items)[number] = (uint32_t)code;
-	array_leave(&wilds, (size_t)number * sizeof(uint32_t));
+	*at(number) = (uint32_t)code;
 	return NULL;
 }
 
 static const char *add_cancel(uint64_t number)
 {
-	if (!array_fit(&cancels, (cancel_count + 1) * sizeof(uint64_t)))
+	struct hook_entry *entry = hook_table_new(&cancels);
+
+	if (!entry)
 		return "does not fit into memory";
-	((uint64_t *)cancels.items)[cancel_count++] = number;
+	hook_table_insert(&cancels, entry, number);
 	return NULL;
 }
 
@@ -198,24 +201,17 @@ const char *hook_posts_load(int dirfd, uint32_t *threads)
 	}
 	closedir(dir);
 	if (wilds.fd)
-		madvise(wilds.items, wilds.bytes, MADV_DONTNEED);
+		madvise(wilds.code, wilds.bytes, MADV_DONTNEED);
 	wilds.given = 0;
 	return why;
 }
 
 uint32_t hook_posts_wild(uint64_t number)
 {
-	if ((number + 1) * sizeof(uint32_t) > wilds.bytes)
-		return TRACE_POST_UNKNOWN;
-	array_leave(&wilds, (size_t)number * sizeof(uint32_t));
-	return ((uint32_t *)wilds.items)[number];
+	return (number + 1) * sizeof(uint32_t) > wilds.bytes ? TRACE_POST_UNKNOWN : *at(number);
 }
 
 bool hook_posts_cancelled(uint64_t number)
 {
-	for (size_t i = 0; i < cancel_count; i++) {
-		if (((uint64_t *)cancels.items)[i] == number)
-			return true;
-	}
-	return false;
+	return hook_table_find(&cancels, number) != NULL;
 }

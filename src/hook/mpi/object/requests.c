@@ -11,17 +11,7 @@ static struct hook_request opens = {.next = &opens, .previous = &opens};
 static uint32_t live;
 uint32_t hook_mpi_pending;
 static uint64_t posts, wilds;
-static struct hook_lock locked;
-
-void hook_requests_lock(void)
-{
-	hook_mpi_lock(&locked);
-}
-
-void hook_requests_unlock(void)
-{
-	hook_mpi_unlock(&locked);
-}
+struct hook_lock hook_requests_locked;
 
 static uint64_t key_of(MPI_Request handle)
 {
@@ -66,11 +56,11 @@ void hook_requests_keep(MPI_Request handle)
 {
 	struct hook_request *r;
 
-	hook_requests_lock();
+	hook_mpi_lock(&hook_requests_locked);
 	r = hook_requests_find(handle);
 	if (r)
 		hook_mpi_real.Type_dup(r->want.type, &r->want.type);
-	hook_requests_unlock();
+	hook_mpi_unlock(&hook_requests_locked);
 }
 
 uint64_t hook_requests_next_post(void)
@@ -109,7 +99,7 @@ bool hook_requests_begin(const struct hook_mpi_receive *o, uint32_t flags)
 
 	if (o->source == MPI_PROC_NULL)
 		return true;
-	hook_requests_lock();
+	hook_mpi_lock(&hook_requests_locked);
 	r = add(*o->request, (o->source == MPI_ANY_SOURCE ? REQUEST_WILD : 0) |
 				     (prepared ? REQUEST_PERSISTENT : 0));
 	if (r)
@@ -118,7 +108,7 @@ bool hook_requests_begin(const struct hook_mpi_receive *o, uint32_t flags)
 		hook_requests_post(r);
 		r->flags |= flags;
 	}
-	hook_requests_unlock();
+	hook_mpi_unlock(&hook_requests_locked);
 	return r != NULL;
 }
 
@@ -158,7 +148,7 @@ void hook_requests_take(int count, const MPI_Request requests[], uint32_t taken[
 {
 	if (!hook_mpi_turns)
 		return;
-	hook_requests_lock();
+	hook_mpi_lock(&hook_requests_locked);
 	for (int i = 0; i < count; i++) {
 		struct hook_request *r = hook_requests_find(requests[i]);
 
@@ -169,7 +159,7 @@ void hook_requests_take(int count, const MPI_Request requests[], uint32_t taken[
 		hook_table_remove(&table, r);
 		r->flags |= REQUEST_BUSY;
 	}
-	hook_requests_unlock();
+	hook_mpi_unlock(&hook_requests_locked);
 }
 
 struct hook_request *hook_requests_taken(MPI_Request before, const uint32_t *taken)
@@ -183,12 +173,12 @@ void hook_requests_put_back(int count, const uint32_t taken[])
 {
 	if (!hook_mpi_turns)
 		return;
-	hook_requests_lock();
+	hook_mpi_lock(&hook_requests_locked);
 	for (int i = 0; i < count; i++) {
 		if (taken[i])
 			put_back(hook_table_at(&table, taken[i]));
 	}
-	hook_requests_unlock();
+	hook_mpi_unlock(&hook_requests_locked);
 }
 
 void hook_requests_pend(struct hook_request *r)

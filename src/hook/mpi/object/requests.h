@@ -4,7 +4,7 @@
  * posts counted) and, if it is a wildcard, a second one among wildcards: the key under which its
  * source is recorded. Open wildcards are also kept in the order of their posts.
  *
- * Lock with hook_requests_lock around any use where threads take turns.
+ * hook_mpi_lock(&hook_requests_locked) around any use.
  */
 #ifndef HOOK_REQUESTS_H
 #define HOOK_REQUESTS_H
@@ -38,8 +38,7 @@ struct hook_request {
 	MPI_Request proxy; /* replay: what was started in its place, or MPI_REQUEST_NULL */
 };
 
-void hook_requests_lock(void);
-void hook_requests_unlock(void);
+extern struct hook_lock hook_requests_locked;
 
 /* A receive was posted, or prepared; one that is posted has these flags, too. Locks by itself.
    False: memory is out. */

@@ -39,7 +39,7 @@ void hook_turn_left(const struct hook_thread *t)
 /* The turns before are those of other threads here: if they wait as well, it will not come. */
 void hook_turn_wait(struct hook_thread *t, uint64_t turn)
 {
-	t->wait.in = hook_mpi_call_name(t->mpi.call);
+	t->wait.in = trace_call_name(t->mpi.call);
 	t->wait.at = t->mpi.site;
 	hook_sync_await(t, &turn_now, (uint32_t)turn);
 }

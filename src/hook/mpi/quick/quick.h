@@ -21,7 +21,7 @@ static inline __attribute__((always_inline)) int quick_record_Recv(struct hook_t
 	MPI_Status local;
 	int rc;
 
-	hook_mpi_begin(t, MPI_ANY_SOURCE, tag, (uint64_t)count);
+	hook_mpi_begin(t, MPI_ANY_SOURCE, tag, trace_digest_receive((uint64_t)count));
 	if (status == MPI_STATUS_IGNORE)
 		status = &local;
 	rc = hook_mpi_top.Recv(buf, count, type, MPI_ANY_SOURCE, tag, comm, status);
@@ -53,7 +53,7 @@ static inline __attribute__((always_inline)) int quick_replay_Recv(struct hook_t
 {
 	int source = (int)t->replay.next.a, rc;
 
-	hook_mpi_digest(t, MPI_ANY_SOURCE, tag, (uint64_t)count);
+	hook_mpi_digest(t, MPI_ANY_SOURCE, tag, trace_digest_receive((uint64_t)count));
 	t->replay.events++;
 	replay_show_begin(t, source, tag);
 	if (HOOK_LIKELY(trace_order_next_again(&t->replay.order_reader, &t->replay.next)))
@@ -80,7 +80,7 @@ static inline __attribute__((always_inline)) int quick_replay_Send(struct hook_t
 {
 	int rc;
 
-	hook_mpi_digest(t, dest, tag, (uint64_t)count * 3u);
+	hook_mpi_digest(t, dest, tag, trace_digest_argument(0, (uint64_t)count));
 	t->replay.events++;
 	replay_show_begin(t, dest, tag);
 	hook_credit_sending(t, dest, comm);

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "hook/common/process.h"
+#include "hook/kit/proc.h"
 #include "hook/kit/text.h"
 #include "hook/kit/time.h"
 #include "hook/mpi/racing/racing.h"
@@ -52,17 +53,6 @@ static struct hook_text dir_in(char *out, size_t size)
 	return text;
 }
 
-/* Bytes of a short file; none if it cannot be read. */
-static size_t read_all(const char *path, char *out, size_t size)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? 0 : read(fd, out, size);
-
-	if (fd >= 0)
-		close(fd);
-	return n > 0 ? (size_t)n : 0;
-}
-
 struct mark {
 	char text[64];
 	size_t bytes; /* none: of a rank that has not mapped the ledger */
@@ -79,7 +69,7 @@ static bool wait_for_mark(int rank, uint64_t deadline, struct mark *mark)
 	hook_text_add(&text, "/");
 	add_name(&text, MARK);
 	for (;;) {
-		mark->bytes = read_all(path, mark->text, sizeof(mark->text));
+		mark->bytes = hook_proc_read(path, mark->text, sizeof(mark->text));
 		if (mark->bytes > 0 && mark->text[mark->bytes - 1] == '\n')
 			return true;
 		if (hook_time_now() > deadline)
@@ -203,12 +193,6 @@ static enum racing_ride wait_for_answer(const char *path, bool can, uint64_t dea
 	return ride;
 }
 
-/* With the launcher of another MPI each rank is a world of its own. */
-static bool is_in_world(void)
-{
-	return stamp_clock.rank == hook_process.rank;
-}
-
 enum racing_ride racing_agree(bool can, int world)
 {
 	uint64_t deadline = hook_time_now() + WAIT_NS;
@@ -222,7 +206,8 @@ enum racing_ride racing_agree(bool can, int world)
 	add_name(&text, MARK);
 	text = dir_in(link, sizeof(link));
 	add_name(&text, LEDGER);
-	can = can && is_in_world() && mark_fd >= 0;
+	/* With the launcher of another MPI each rank is a world of its own. */
+	can = can && stamp_clock.rank == hook_process.rank && mark_fd >= 0;
 	if (can && hook_process.rank == 0) {
 		ledger_fd = make_ledger(link);
 		mapped = ledger_fd >= 0;
@@ -230,7 +215,7 @@ enum racing_ride racing_agree(bool can, int world)
 		mapped = find_ledger(link, answer, deadline);
 	}
 	if (mapped)
-		mine.bytes = read_all(BOOT, mine.text, sizeof(mine.text));
+		mine.bytes = hook_proc_read(BOOT, mine.text, sizeof(mine.text));
 	can = can && leave_mark(mark_fd, &mine);
 	if (mark_fd >= 0)
 		close(mark_fd);

@@ -360,17 +360,23 @@ static bool racing_completed(struct hook_thread *t, struct hook_request *r, MPI_
 	return true;
 }
 
+static void remove_file(struct hook_thread *t)
+{
+	char name[TRACE_NAME_BYTES + 16];
+
+	hook_stream_name(t, "window", name, sizeof(name));
+	unlinkat(hook_process.rank_fd, name, 0);
+}
+
 /* A correct program has received all messages by now: then nothing can race any more. */
 static void racing_closing(struct hook_thread *t)
 {
-	char name[TRACE_NAME_BYTES + 16];
 	bool all = stamp_close();
 
 	settle();
 	if (!all)
 		return;
-	hook_stream_name(t, "window", name, sizeof(name));
-	unlinkat(hook_process.rank_fd, name, 0);
+	remove_file(t);
 	hook_window_retire(&window, UINT64_MAX, 0, UINT64_MAX);
 	trace_window_close(&file);
 }
@@ -393,12 +399,7 @@ static bool all_completed(struct hook_thread *t, struct hook_request *r, MPI_Sta
 	return false;
 }
 
-static void all_closing(struct hook_thread *t)
-{
-	(void)t;
-}
-
-static const struct record_tracing all = {all_received, all_completed, all_closing};
+static const struct record_tracing all = {all_received, all_completed, NULL};
 
 static bool prepare(struct hook_thread *t, uint32_t mode, int world)
 {
@@ -421,10 +422,7 @@ static bool prepare(struct hook_thread *t, uint32_t mode, int world)
 /* No clocks ride after all. */
 static uint32_t fall_back(struct hook_thread *t, bool threads)
 {
-	char name[TRACE_NAME_BYTES + 16];
-
-	hook_stream_name(t, "window", name, sizeof(name));
-	unlinkat(hook_process.rank_fd, name, 0);
+	remove_file(t);
 	if (threads)
 		hook_say_once("racing", "--trace=racing does not work for programs with several ",
 			      "threads in MPI (thread level serialized or multiple): this run is ",
@@ -459,6 +457,6 @@ uint32_t racing_open(struct hook_thread *t, int world, int level)
 		return fall_back(t, threads);
 	stamp_came = message_came;
 	record_tracing = &racing;
-	stamp_start(ride == RACING_APART);
+	stamp_ride(ride == RACING_APART);
 	return mode;
 }

@@ -87,7 +87,7 @@ void record_pending(struct hook_thread *t)
 	struct hook_request *r, *next;
 	uint32_t left;
 
-	hook_requests_lock();
+	hook_mpi_lock(&hook_requests_locked);
 	left = hook_mpi_pending;
 	for (r = hook_requests_first_open(); r && left; r = next) {
 		next = hook_requests_next_open(r);
@@ -96,7 +96,7 @@ void record_pending(struct hook_thread *t)
 		left--;
 		record_ask(t, r);
 	}
-	hook_requests_unlock();
+	hook_mpi_unlock(&hook_requests_locked);
 }
 
 void record_posted(struct hook_thread *t, const struct hook_mpi_receive *o)
@@ -145,9 +145,9 @@ static void watch_close(struct hook_batch *b)
 static void watch_done(struct hook_batch *b, int i, int rc, MPI_Status *status, void *t)
 {
 	(void)rc;
-	hook_requests_lock();
+	hook_mpi_lock(&hook_requests_locked);
 	completed(t, hook_requests_taken(b->before[i], &b->taken[i]), status);
-	hook_requests_unlock();
+	hook_mpi_unlock(&hook_requests_locked);
 	b->taken[i] = 0;
 }
 
@@ -157,11 +157,11 @@ static void watch_mark(struct hook_batch *b, int i, int rc, MPI_Status *status, 
 	struct hook_request *r;
 
 	(void)rc, (void)status, (void)t;
-	hook_requests_lock();
+	hook_mpi_lock(&hook_requests_locked);
 	r = hook_requests_taken(b->before[i], &b->taken[i]);
 	if (r && r->flags & REQUEST_ACTIVE)
 		r->flags |= REQUEST_DONE;
-	hook_requests_unlock();
+	hook_mpi_unlock(&hook_requests_locked);
 }
 
 static void note_index(struct hook_thread *t, int index)
@@ -196,14 +196,14 @@ static void note_seen(struct hook_thread *t, MPI_Request request, MPI_Status *st
 {
 	struct hook_request *r;
 
-	hook_requests_lock();
+	hook_mpi_lock(&hook_requests_locked);
 	r = hook_requests_find(request);
 	if (r && r->flags & REQUEST_ACTIVE && record_tracing &&
 	    record_tracing->completed(t, r, status, false))
 		r = NULL;
 	if (r && r->flags & REQUEST_ACTIVE && !note_fate(t, r, status))
 		record_older(t, r->want.comm, status->MPI_TAG, r->post);
-	hook_requests_unlock();
+	hook_mpi_unlock(&hook_requests_locked);
 }
 
 /*
@@ -216,13 +216,13 @@ static bool has_persistent(const struct hook_batch *w)
 	bool found = false;
 
 #ifdef HOOK_FLAVOUR_OPENMPI
-	hook_requests_lock();
+	hook_mpi_lock(&hook_requests_locked);
 	for (int i = 0; i < w->count && !found; i++) {
 		struct hook_request *r = hook_requests_taken(w->before[i], &w->taken[i]);
 
 		found = r && (r->flags & REQUEST_PERSISTENT) && (r->flags & REQUEST_ACTIVE);
 	}
-	hook_requests_unlock();
+	hook_mpi_unlock(&hook_requests_locked);
 #else
 	(void)w;
 #endif
@@ -363,22 +363,6 @@ int record_complete(struct hook_thread *t, const struct hook_mpi_completion *o)
 	return a.rc;
 }
 
-#ifdef HOOK_FLAVOUR_MPICH
-int record_Parrived(struct hook_thread *t, MPI_Request request, int partition, int *flag)
-{
-	int rc = hook_mpi_top.Parrived(request, partition, flag);
-
-	if (!*flag) {
-		record_failed_poll(t);
-		return rc;
-	}
-	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, (uint64_t)partition);
-	record_note(t, TRACE_HIT, 0, 0);
-	hook_mpi_end(t);
-	return rc;
-}
-#endif
-
 /*
  * A freed receive may still take a message. The handle of a wildcard is kept until its source is
  * known; after MPI_Cancel waiting is a local matter and tells what became of it.
@@ -427,9 +411,9 @@ int record_release(struct hook_thread *t, const struct hook_mpi_release *o)
 {
 	int rc;
 
-	hook_requests_lock();
+	hook_mpi_lock(&hook_requests_locked);
 	rc = o->cancel ? cancel(t, o->request) : free_receive(t, o->request);
-	hook_requests_unlock();
+	hook_mpi_unlock(&hook_requests_locked);
 	return rc;
 }
 

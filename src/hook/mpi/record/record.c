@@ -6,7 +6,6 @@
 #include "hook/mpi/record/record.h"
 
 #include <sched.h>
-#include <string.h>
 
 #include "hook/mpi/object/turn.h"
 #include "hook/mpi/racing/racing.h"
@@ -58,14 +57,10 @@ static uint64_t attention_after(uint64_t events)
 		       : events - events % step + step;
 }
 
-/* MPI_Init chooses the mode; what a program calls before is a mistake, and replayed as one. */
 static void begin(struct hook_thread *t)
 {
-	if (hook_process.mode == HOOK_REPLAY) {
-		hook_mpi_mode = &hook_mpi_replay;
-		hook_mpi_mode->begin(t);
+	if (hook_mpi_began_early(t))
 		return;
-	}
 	if (t->passive || hook_is_stopped(t))
 		return;
 	trace_stream_set_events(&t->record.order.stream, ++t->record.order.events, true);
@@ -90,11 +85,7 @@ static void end(struct hook_thread *t)
 
 static void refuse(struct hook_thread *t)
 {
-	char text[128];
-
-	strcpy(text, hook_mpi_call_name(t->mpi.call));
-	strcat(text, " is not recorded yet");
-	hook_stop_recording(t, TRACE_STOP_CALL, t->mpi.call, text);
+	hook_mpi_stop(t, " is not recorded yet");
 }
 
 void record_turn(struct hook_thread *t, uint64_t turn)
@@ -129,7 +120,7 @@ static void closing(struct hook_thread *t)
 {
 	struct hook_request *r;
 
-	hook_requests_lock();
+	hook_mpi_lock(&hook_requests_locked);
 	while ((r = hook_requests_first_open())) {
 		if (r->flags & REQUEST_ORPHAN) {
 			MPI_Request handle = r->handle;
@@ -142,8 +133,8 @@ static void closing(struct hook_thread *t)
 		}
 		hook_requests_close(r);
 	}
-	hook_requests_unlock();
-	if (record_tracing)
+	hook_mpi_unlock(&hook_requests_locked);
+	if (record_tracing && record_tracing->closing)
 		record_tracing->closing(t);
 }
 
@@ -166,9 +157,9 @@ void record_received(struct hook_thread *t, uint32_t kind, int source, MPI_Comm 
 		record_note(t, kind, (uint32_t)status->MPI_SOURCE, 0);
 	if (!hook_requests_count())
 		return;
-	hook_requests_lock();
+	hook_mpi_lock(&hook_requests_locked);
 	record_older(t, comm, status->MPI_TAG, UINT64_MAX);
-	hook_requests_unlock();
+	hook_mpi_unlock(&hook_requests_locked);
 }
 
 static int receive_now(struct hook_thread *t, struct hook_mpi_receive *o)
@@ -203,31 +194,30 @@ static int record_receive(struct hook_thread *t, struct hook_mpi_receive *o)
 
 static int exchange_now(struct hook_thread *t, struct hook_mpi_exchange *o)
 {
-	int source = o->source, rc = hook_mpi_exchange_in_turn(t, o);
+	int source = o->receive.source, rc = hook_mpi_exchange_in_turn(t, o);
 
-	record_received(t, TRACE_SRC, source, o->comm, record_told(rc, o->status));
+	record_received(t, TRACE_SRC, source, o->send.comm, record_told(rc, o->receive.status));
 	return rc;
 }
 
 static int post_exchange(struct hook_thread *t, const struct hook_mpi_exchange *o)
 {
-	struct hook_mpi_receive in = hook_mpi_receive_half(o);
 	int rc;
 
 	hook_mpi_turn_take(t);
-	if (o->source != MPI_ANY_SOURCE)
+	if (o->receive.source != MPI_ANY_SOURCE)
 		rc = hook_mpi_exchange(&hook_mpi_top, o);
-	else if ((rc = hook_mpi_send_part(o)) == MPI_SUCCESS)
-		rc = hook_mpi_receive(&hook_mpi_top, &in);
+	else if ((rc = hook_mpi_send_part(&o->send)) == MPI_SUCCESS)
+		rc = hook_mpi_receive(&hook_mpi_top, &o->receive);
 	if (rc == MPI_SUCCESS)
-		record_posted(t, &in);
+		record_posted(t, &o->receive);
 	hook_mpi_turn_pass(t);
 	return rc;
 }
 
 static int record_exchange(struct hook_thread *t, struct hook_mpi_exchange *o)
 {
-	return o->post == HOOK_POSTED ? post_exchange(t, o) : exchange_now(t, o);
+	return o->receive.post == HOOK_POSTED ? post_exchange(t, o) : exchange_now(t, o);
 }
 
 /*
@@ -320,14 +310,14 @@ static int record_start(struct hook_thread *t, const struct hook_mpi_start *o)
 
 	hook_mpi_turn_take(t);
 	rc = hook_mpi_start(&hook_mpi_top, o);
-	hook_requests_lock();
+	hook_mpi_lock(&hook_requests_locked);
 	for (int i = 0; rc == MPI_SUCCESS && i < o->count; i++) {
 		struct hook_request *r = hook_requests_find(o->requests[i]);
 
 		if (r)
 			hook_requests_post(r);
 	}
-	hook_requests_unlock();
+	hook_mpi_unlock(&hook_requests_locked);
 	hook_mpi_turn_pass(t);
 	return rc;
 }
@@ -347,7 +337,4 @@ const struct hook_mpi_mode hook_mpi_record = {
 	.complete = record_complete,
 	.release = record_release,
 	.Test_cancelled = record_Test_cancelled,
-#ifdef HOOK_FLAVOUR_MPICH
-	.Parrived = record_Parrived,
-#endif
 };

@@ -50,7 +50,7 @@ struct record_tracing {
 			 const MPI_Status *status);
 	bool (*completed)(struct hook_thread *t, struct hook_request *r, MPI_Status *status,
 			  bool retire);
-	void (*closing)(struct hook_thread *t);
+	void (*closing)(struct hook_thread *t); /* may be NULL */
 };
 
 extern const struct record_tracing *record_tracing; /* NULL for `order` */
@@ -62,8 +62,5 @@ extern bool record_quick;
 int record_complete(struct hook_thread *t, const struct hook_mpi_completion *o);
 int record_release(struct hook_thread *t, const struct hook_mpi_release *o);
 int record_Test_cancelled(struct hook_thread *t, const MPI_Status *status, int *flag);
-#ifdef HOOK_FLAVOUR_MPICH
-int record_Parrived(struct hook_thread *t, MPI_Request request, int partition, int *flag);
-#endif
 
 #endif

@@ -46,14 +46,11 @@ static struct recover_comm *add(MPI_Comm handle, int numbers)
 	struct recover_comm *c;
 
 	hook_mpi_lock(&locked);
-	c = hook_table_new(&table);
-	if (c) {
-		c->numbers = numbers;
-		c->number = hook_pages((size_t)(numbers + 1) * sizeof(*c->number));
-	}
-	if (!c || !c->number)
+	c = hook_mpi_entry(&table, (uint64_t)(uintptr_t)handle, "communicators");
+	c->numbers = numbers;
+	c->number = hook_pages((size_t)(numbers + 1) * sizeof(*c->number));
+	if (!c->number)
 		hook_failed(hook_self, "out of memory for communicators");
-	hook_table_insert(&table, c, (uint64_t)(uintptr_t)handle);
 	hook_mpi_unlock(&locked);
 	return c;
 }

@@ -47,9 +47,9 @@ static int complete_one(struct hook_log *log, MPI_Request *request, MPI_Status *
 	bool stays;
 	int rc;
 
-	hook_wants_lock();
+	hook_mpi_lock(&hook_wants_locked);
 	index = hook_want_take(*request);
-	hook_wants_unlock();
+	hook_mpi_unlock(&hook_wants_locked);
 	if (!index) {
 		if (*request != MPI_REQUEST_NULL)
 			hook_log_answer(log);
@@ -61,12 +61,12 @@ static int complete_one(struct hook_log *log, MPI_Request *request, MPI_Status *
 	if (!keep)
 		w->flags &= ~(uint32_t)(HOOK_WANT_ACTIVE | HOOK_WANT_CANCEL);
 	stays = keep || (w->flags & HOOK_WANT_PERSISTENT && !(rc && log->gone));
-	hook_wants_lock();
+	hook_mpi_lock(&hook_wants_locked);
 	if (stays)
 		hook_want_put_back(index);
 	else
 		hook_want_drop(index);
-	hook_wants_unlock();
+	hook_mpi_unlock(&hook_wants_locked);
 	log->inside++;
 	if (!stays)
 		hook_stand_in_end(request);
@@ -101,10 +101,10 @@ static bool is_active(MPI_Request request)
 	struct hook_want *w;
 	bool active;
 
-	hook_wants_lock();
+	hook_mpi_lock(&hook_wants_locked);
 	w = hook_want_find(request);
 	active = w ? (w->flags & HOOK_WANT_ACTIVE) != 0 : request != MPI_REQUEST_NULL;
-	hook_wants_unlock();
+	hook_mpi_unlock(&hook_wants_locked);
 	return active;
 }
 
@@ -142,6 +142,7 @@ static int recover_complete(const struct hook_mpi_completion *o)
 		*o->flag = 1;
 	switch (o->how) {
 	case HOOK_ONE:
+	case HOOK_PART:
 		rc = complete_one(log, o->requests, o->statuses, o->keep, &comm);
 		return rc == MPI_SUCCESS ? rc : recover_raise(log, comm, rc);
 	case HOOK_ANY:
@@ -168,11 +169,11 @@ static int recover_start(const struct hook_mpi_start *o)
 	for (int i = 0; i < o->count; i++) {
 		struct hook_want *w;
 
-		hook_wants_lock();
+		hook_mpi_lock(&hook_wants_locked);
 		w = hook_want_find(o->requests[i]);
 		if (w)
 			w->flags |= HOOK_WANT_ACTIVE;
-		hook_wants_unlock();
+		hook_mpi_unlock(&hook_wants_locked);
 		if (w && w->flags & HOOK_WANT_SEND)
 			recover_live_send(log, &w->block, w->dest, w->comm);
 		if (!w)
@@ -209,7 +210,7 @@ static int recover_release(const struct hook_mpi_release *o)
 		return hook_mpi_release(&hook_mpi_real, o);
 	if (recover_fails(log, MPI_COMM_WORLD, &rc))
 		return rc;
-	hook_wants_lock();
+	hook_mpi_lock(&hook_wants_locked);
 	index = hook_want_take(*o->request);
 	if (index && !o->cancel)
 		keep_open(hook_want_at(index));
@@ -217,7 +218,7 @@ static int recover_release(const struct hook_mpi_release *o)
 		cancel(index);
 	else if (index)
 		hook_want_drop(index);
-	hook_wants_unlock();
+	hook_mpi_unlock(&hook_wants_locked);
 	log->inside++;
 	if (!index)
 		rc = hook_mpi_release(&hook_mpi_real, o);
@@ -227,13 +228,4 @@ static int recover_release(const struct hook_mpi_release *o)
 	return rc;
 }
 
-HOOK_MPI_LAYER_COMPLETE(recover, recover_complete)
-HOOK_MPI_LAYER_START(recover, recover_start)
-HOOK_MPI_LAYER_RELEASE(recover, recover_release)
-
-void recover_install_complete(struct hook_mpi_calls *mpi)
-{
-	HOOK_MPI_INSTALL_COMPLETE(recover, mpi)
-	HOOK_MPI_INSTALL_START(recover, mpi)
-	HOOK_MPI_INSTALL_RELEASE(recover, mpi)
-}
+HOOK_MPI_LAYER_REQUESTS(recover)

@@ -94,14 +94,11 @@ static struct channel *channel_of(struct hook_table *t, uint32_t other)
 
 	if (c)
 		return c;
-	c = hook_table_new(t);
-	if (!c)
-		hook_log_fail("out of memory for what ranks send each other", "");
+	c = hook_mpi_entry(t, other, "what ranks send each other");
 	if (t == &to_others)
 		open_channel(c, hook_process.rank, other);
 	else
 		open_channel(c, other, hook_process.rank);
-	hook_table_insert(t, c, other);
 	return c;
 }
 
@@ -130,7 +127,7 @@ void recover_live_send(struct hook_log *log, const struct hook_block *b, int des
 	if (!(hook_slot->flags & REPLAY_LIVE))
 		return;
 	to = recover_world_rank(comm, dest);
-	if (to < 0)
+	if (to < 0 || !(hook_session_slot((uint32_t)to)->flags & REPLAY_LIVE))
 		return;
 	log->inside++;
 	c = channel_of(&to_others, (uint32_t)to);
@@ -246,12 +243,10 @@ static struct early find_message(struct channel *c, uint32_t sender, uint64_t ev
 		c->next = found.at + head.bytes;
 		if (head.event == event)
 			return found;
-		e = hook_table_new(&early);
-		if (!e)
-			hook_log_fail("out of memory for what ranks send each other", "");
+		e = hook_mpi_entry(&early, key_of(sender, head.event),
+				   "what ranks send each other");
 		e->at = found.at;
 		e->bytes = found.bytes;
-		hook_table_insert(&early, e, key_of(sender, head.event));
 	}
 }
 

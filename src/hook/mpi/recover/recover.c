@@ -25,7 +25,7 @@ struct hook_log *recover_self(void)
 	if (log && hook_signal_image)
 		hook_signal_image(hook_self);
 	if (log && hook_self->replay.final)
-		hook_end_of_recording(hook_self, hook_mpi_call_name(hook_self->mpi.call));
+		hook_end_of_recording(hook_self, trace_call_name(hook_self->mpi.call));
 	return log;
 }
 
@@ -163,22 +163,22 @@ static int recover_receive(const struct hook_mpi_receive *o)
 
 static int recover_exchange(const struct hook_mpi_exchange *o)
 {
-	struct hook_block b = {o->recvbuf, o->recvcount, o->recvtype};
-	struct hook_block sent = {(void *)(uintptr_t)o->sendbuf, o->sendcount, o->sendtype};
+	struct hook_block b = {o->receive.buf, o->receive.count, o->receive.type};
+	struct hook_block sent = {(void *)(uintptr_t)o->send.buf, o->send.count, o->send.type};
 	struct hook_log *log = recover_self();
 	int rc;
 
 	if (!log)
 		return hook_mpi_exchange(&hook_mpi_real, o);
-	recover_live_send(log, &sent, o->dest, o->comm);
-	if (o->post == HOOK_BLOCKING) {
-		rc = recover_message(log, &b, o->status);
-		return rc == MPI_SUCCESS ? rc : recover_raise(log, o->comm, rc);
+	recover_live_send(log, &sent, o->send.dest, o->send.comm);
+	if (o->receive.post == HOOK_BLOCKING) {
+		rc = recover_message(log, &b, o->receive.status);
+		return rc == MPI_SUCCESS ? rc : recover_raise(log, o->send.comm, rc);
 	}
-	if (recover_fails(log, o->comm, &rc))
+	if (recover_fails(log, o->send.comm, &rc))
 		return rc;
-	recover_post(log, o->request);
-	hook_want_message(*o->request, HOOK_WANT_ACTIVE, &b, o->comm);
+	recover_post(log, o->receive.request);
+	hook_want_message(*o->receive.request, HOOK_WANT_ACTIVE, &b, o->send.comm);
 	return rc;
 }
 
@@ -259,22 +259,16 @@ HOOK_EXPORT int MPI_Finalized(int *flag)
 
 HOOK_EXPORT int PMPI_Finalized(int *flag) __attribute__((alias("MPI_Finalized")));
 
-HOOK_MPI_LAYER_SEND(recover, recover_send)
-HOOK_MPI_LAYER_RECEIVE(recover, recover_receive)
-HOOK_MPI_LAYER_EXCHANGE(recover, recover_exchange)
-HOOK_MPI_LAYER_PROBE(recover, recover_probe)
+HOOK_MPI_LAYER_MESSAGES(recover)
 
 void hook_recover_open(struct hook_thread *t)
 {
 	(void)t;
 	hook_mpi_make_alone(&alone);
-	HOOK_MPI_INSTALL_SEND(recover, &hook_mpi_top)
-	HOOK_MPI_INSTALL_RECEIVE(recover, &hook_mpi_top)
-	HOOK_MPI_INSTALL_EXCHANGE(recover, &hook_mpi_top)
-	HOOK_MPI_INSTALL_PROBE(recover, &hook_mpi_top)
+	recover_install_messages(&hook_mpi_top);
 	hook_mpi_top.Finalize = recover_Finalize;
 	hook_mpi_top.Abort = recover_Abort;
-	recover_install_complete(&hook_mpi_top);
+	recover_install_requests(&hook_mpi_top);
 	recover_install_collectives(&hook_mpi_top);
 	recover_install_comms(&hook_mpi_top);
 	recover_install_attributes(&hook_mpi_top);

@@ -79,7 +79,7 @@ int recover_copy_attributes(MPI_Comm from, MPI_Comm to);
 /* MPI ends: those of MPI_COMM_SELF and MPI_COMM_WORLD. */
 void recover_delete_attributes(void);
 
-void recover_install_complete(struct hook_mpi_calls *mpi);
+void recover_install_requests(struct hook_mpi_calls *mpi);
 void recover_install_collectives(struct hook_mpi_calls *mpi);
 void recover_install_comms(struct hook_mpi_calls *mpi);
 void recover_install_attributes(struct hook_mpi_calls *mpi);

@@ -9,7 +9,6 @@
  */
 #include "hook/mpi/replay/replay.h"
 
-#include <sched.h>
 #include <string.h>
 
 #include "hook/mpi/object/posts.h"
@@ -43,10 +42,10 @@ int replay_start(struct hook_thread *t, const struct hook_mpi_start *o)
 	for (int i = 0; i < o->count && rc == MPI_SUCCESS; i++) {
 		struct hook_request *r;
 
-		hook_requests_lock();
+		hook_mpi_lock(&hook_requests_locked);
 		r = hook_requests_find(o->requests[i]);
 		rc = r ? start_receive(r) : hook_mpi_top.Start(&o->requests[i]);
-		hook_requests_unlock();
+		hook_mpi_unlock(&hook_requests_locked);
 	}
 	hook_mpi_turn_pass(t);
 	return rc;
@@ -81,13 +80,13 @@ static struct batch batch_open(struct hook_thread *t, int count, MPI_Request req
 	b.real = hook_mpi_scratch(t, 2, (size_t)count * sizeof(*b.real));
 	if (!b.real)
 		hook_failed(t, "out of memory for requests");
-	hook_requests_lock();
+	hook_mpi_lock(&hook_requests_locked);
 	for (int i = 0; i < count; i++) {
 		struct hook_request *r = hook_requests_taken(requests[i], &b.taken[i]);
 
 		b.real[i] = r && r->proxy != MPI_REQUEST_NULL ? r->proxy : requests[i];
 	}
-	hook_requests_unlock();
+	hook_mpi_unlock(&hook_requests_locked);
 	return b;
 }
 
@@ -100,7 +99,7 @@ static void batch_done(const struct batch *b, int i)
 
 	if (b->real == b->user)
 		return;
-	hook_requests_lock();
+	hook_mpi_lock(&hook_requests_locked);
 	r = hook_requests_taken(b->before[i], &b->taken[i]);
 	if (r && r->flags & REQUEST_PERSISTENT && r->proxy != MPI_REQUEST_NULL &&
 	    !(r->flags & REQUEST_NOWHERE)) {
@@ -109,20 +108,14 @@ static void batch_done(const struct batch *b, int i)
 		else
 			hook_mpi_top.Request_free(&b->real[i]);
 	}
-	hook_requests_unlock();
+	hook_mpi_unlock(&hook_requests_locked);
 #else
 	(void)b, (void)i;
 #endif
 }
 
-static void batch_all_done(const struct batch *b)
-{
-	for (int i = 0; i < b->count; i++)
-		batch_done(b, i);
-}
-
 /* By MPI_Testany, if the program has called that: it does not treat errors as MPI_Wait does. */
-static int batch_wait_for(struct batch *b, int i, MPI_Status *status, bool tests)
+static int batch_wait(struct batch *b, int i, MPI_Status *status, bool tests)
 {
 	bool ignored = b->status && status == MPI_STATUS_IGNORE;
 	MPI_Status *real = ignored ? &b->status[i] : status;
@@ -140,11 +133,6 @@ static int batch_wait_for(struct batch *b, int i, MPI_Status *status, bool tests
 	return rc;
 }
 
-static int batch_wait(struct batch *b, int i, MPI_Status *status)
-{
-	return batch_wait_for(b, i, status, false);
-}
-
 /* The same for MPI_Waitall and MPI_Testall: only the second one always completes all. */
 static int batch_wait_all(struct batch *b, MPI_Status statuses[], bool tests)
 {
@@ -156,8 +144,8 @@ static int batch_wait_all(struct batch *b, MPI_Status statuses[], bool tests)
 
 	if (b->status && real == statuses && rc == MPI_SUCCESS)
 		memcpy(b->status, statuses, n * sizeof(*statuses));
-	if (rc == MPI_SUCCESS || tests)
-		batch_all_done(b);
+	for (int i = 0; i < b->count && (rc == MPI_SUCCESS || tests); i++)
+		batch_done(b, i);
 	return rc;
 }
 
@@ -210,17 +198,17 @@ static void batch_close(struct batch *b)
 {
 	if (!b->before)
 		return;
-	hook_requests_lock();
+	hook_mpi_lock(&hook_requests_locked);
 	for (int i = 0; i < b->count; i++)
 		batch_one(b, i);
-	hook_requests_unlock();
+	hook_mpi_unlock(&hook_requests_locked);
 	hook_requests_put_back(b->count, b->taken);
 }
 
 int replay_index(struct hook_thread *t, const struct trace_rec *rec, int count)
 {
 	if (rec->a > (uint64_t)count)
-		hook_diverged(t, hook_mpi_call_name(t->mpi.call), "a longer array of requests",
+		hook_diverged(t, trace_call_name(t->mpi.call), "a longer array of requests",
 			      "one that does not have the recorded index");
 	return (int)rec->a - 1;
 }
@@ -233,7 +221,7 @@ static int wait_any(struct hook_thread *t, struct batch *b, const struct hook_mp
 
 	if (replay_take(t, TRACE_INDEX, &rec) && rec.a) {
 		*o->indices = replay_index(t, &rec, b->count);
-		return batch_wait_for(b, *o->indices, o->statuses, o->poll);
+		return batch_wait(b, *o->indices, o->statuses, o->poll);
 	}
 	rc = hook_mpi_top.Waitany(b->count, b->real, &at, o->statuses);
 	if (rc == MPI_SUCCESS || at != MPI_UNDEFINED)
@@ -259,7 +247,7 @@ static int wait_indices(struct hook_thread *t, struct batch *b, int n, int indic
 		indices[i] = replay_index(t, &rec, b->count);
 		if (statuses != MPI_STATUSES_IGNORE)
 			status = &statuses[i];
-		one = batch_wait(b, indices[i], status);
+		one = batch_wait(b, indices[i], status, false);
 		if (one != MPI_SUCCESS)
 			rc = MPI_ERR_IN_STATUS;
 		if (one != MPI_SUCCESS && statuses != MPI_STATUSES_IGNORE)
@@ -372,11 +360,12 @@ static int wait_as_recorded(struct hook_thread *t, struct batch *b,
 {
 	struct trace_rec rec;
 
-	if (o->poll && (o->how == HOOK_ONE || o->how == HOOK_ALL))
+	if (o->poll && o->how != HOOK_ANY && o->how != HOOK_SOME)
 		replay_take(t, TRACE_HIT, &rec);
 	switch (o->how) {
 	case HOOK_ONE:
-		return o->keep ? await_status(b, o) : batch_wait(b, 0, o->statuses);
+	case HOOK_PART:
+		return o->keep ? await_status(b, o) : batch_wait(b, 0, o->statuses, false);
 	case HOOK_ANY:
 		return wait_any(t, b, o);
 	case HOOK_SOME:
@@ -407,25 +396,6 @@ int replay_complete(struct hook_thread *t, const struct hook_mpi_completion *o)
 	hook_mpi_end(t);
 	return rc;
 }
-
-#ifdef HOOK_FLAVOUR_MPICH
-int replay_Parrived(struct hook_thread *t, MPI_Request request, int partition, int *flag)
-{
-	struct trace_rec rec;
-	int rc;
-
-	if (replay_poll_fails(t)) {
-		*flag = 0;
-		return MPI_SUCCESS;
-	}
-	hook_mpi_begin(t, HOOK_NO_PEER, HOOK_NO_TAG, (uint64_t)partition);
-	replay_take(t, TRACE_HIT, &rec);
-	while ((rc = hook_mpi_top.Parrived(request, partition, flag)) == MPI_SUCCESS && !*flag)
-		sched_yield();
-	hook_mpi_end(t);
-	return rc;
-}
-#endif
 
 /* What is posted nowhere would never complete, and MPI_Finalize might wait for it. */
 static void drop(MPI_Request *request, bool posted_nowhere)
@@ -462,13 +432,13 @@ int replay_release(struct hook_thread *t, const struct hook_mpi_release *o)
 	int rc;
 
 	(void)t;
-	hook_requests_lock();
+	hook_mpi_lock(&hook_requests_locked);
 	r = hook_requests_find(*o->request);
 	if (!r)
 		rc = hook_mpi_release(&hook_mpi_top, o);
 	else
 		rc = o->cancel ? cancel_receive(r, o->request) : free_receive(r, o->request);
-	hook_requests_unlock();
+	hook_mpi_unlock(&hook_requests_locked);
 	return rc;
 }
 

@@ -19,7 +19,7 @@ static const char *const expectations[TRACE_KINDS] = {
 
 static void describe_found(const struct hook_thread *t, struct hook_text *out)
 {
-	hook_text_add(out, hook_mpi_call_name(t->mpi.call));
+	hook_text_add(out, trace_call_name(t->mpi.call));
 	if (t->mpi.peer != HOOK_NO_PEER) {
 		hook_text_add(out,
 			      t->mpi.peer == MPI_ANY_SOURCE ? " with any source" : " with rank ");
@@ -69,5 +69,5 @@ void replay_diverged(struct hook_thread *t)
 
 	describe_expected(t, &e);
 	describe_found(t, &f);
-	hook_diverged(t, hook_mpi_call_name(t->mpi.call), expected, found);
+	hook_diverged(t, trace_call_name(t->mpi.call), expected, found);
 }

@@ -51,15 +51,6 @@ static struct hook_lock locked;
 static MPI_Comm permits;
 static struct hook_mpi_calls below; /* the layer below: MPI itself */
 
-static void *fresh(struct hook_thread *t, size_t size)
-{
-	void *p = hook_pages(size);
-
-	if (!p)
-		hook_failed(t, "out of memory for held messages");
-	return p;
-}
-
 static void advance(struct hook_thread *t, struct held *g)
 {
 	int rc = trace_order_next(&g->reader, &g->next);
@@ -69,31 +60,21 @@ static void advance(struct hook_thread *t, struct held *g)
 	g->more = rc == 1;
 }
 
-static void __attribute__((noreturn))
-cannot_read(struct hook_thread *t, const char *name, const char *why)
-{
-	char words[256];
-	struct hook_text text = hook_text_in(words, sizeof(words));
-
-	hook_text_add(&text, name);
-	hook_text_add(&text, " ");
-	hook_text_add(&text, why);
-	hook_failed(t, words);
-}
-
 /* A thread that was not recorded has none. */
 static struct held *open_held(struct hook_thread *t)
 {
-	struct held *g = fresh(t, sizeof(*g));
+	struct held *g = hook_pages(sizeof(*g));
 	char name[TRACE_NAME_BYTES + 16];
 	const char *why;
 
+	if (!g)
+		hook_failed(t, "out of memory for held messages");
 	t->replay.guide = g;
 	if (!t->replay.order_view.header)
 		return g;
 	hook_stream_name(t, "guide", name, sizeof(name));
 	if (trace_view_open(&g->view, hook_process.rank_fd, name, &why))
-		cannot_read(t, name, why);
+		hook_failed_by(t, name, " ", why);
 	trace_order_reader_init(&g->reader, &g->view);
 	advance(t, g);
 	return g;
@@ -238,19 +219,14 @@ void hook_held_end(struct hook_thread *t)
 	g->marks = 0;
 }
 
-static struct shadow *new_shadow(struct hook_thread *t, MPI_Comm comm)
+static struct shadow *new_shadow(MPI_Comm comm)
 {
 	struct shadow *s;
 
 	hook_lock_take(&locked);
-	s = hook_table_new(&shadows);
-	if (s) {
-		s->request = MPI_REQUEST_NULL;
-		hook_table_insert(&shadows, s, (uint64_t)(uintptr_t)comm);
-	}
+	s = hook_mpi_entry(&shadows, (uint64_t)(uintptr_t)comm, "held messages");
+	s->request = MPI_REQUEST_NULL;
 	hook_lock_give(&locked);
-	if (!s)
-		hook_failed(t, "out of memory for held messages");
 	return s;
 }
 
@@ -286,9 +262,9 @@ void hook_held_created(struct hook_thread *t, MPI_Comm parent, MPI_Comm created)
 {
 	struct shadow *s, *of;
 
-	if (created == MPI_COMM_NULL || !is_marked(t, TRACE_GUIDE_SHADOW, 0))
+	if (!hook_held_on || created == MPI_COMM_NULL || !is_marked(t, TRACE_GUIDE_SHADOW, 0))
 		return;
-	s = new_shadow(t, created);
+	s = new_shadow(created);
 	if (parent == MPI_COMM_NULL) {
 		make_shadow(created, &s->comm);
 		return;
@@ -299,7 +275,7 @@ void hook_held_created(struct hook_thread *t, MPI_Comm parent, MPI_Comm created)
 
 void hook_held_freeing(struct hook_thread *t, MPI_Comm comm)
 {
-	struct shadow *s = find(comm);
+	struct shadow *s = hook_held_on ? find(comm) : NULL;
 
 	(void)t;
 	if (!s)
@@ -370,20 +346,17 @@ static int held_exchange(struct hook_mpi_exchange *o)
 	bool sends = is_marked(hook_self, TRACE_GUIDE_SEND, 0);
 	int rc;
 
-	if (o->post != HOOK_BLOCKING)
+	if (o->receive.post != HOOK_BLOCKING)
 		return hook_mpi_exchange(&below, o);
-	o->recvcomm = receive_on(o->comm);
-	o->comm = sends ? shadow_of(hook_self, o->comm) : o->comm;
-	if (o->comm == o->recvcomm)
+	o->receive.comm = receive_on(o->send.comm);
+	o->send.comm = sends ? shadow_of(hook_self, o->send.comm) : o->send.comm;
+	if (o->send.comm == o->receive.comm)
 		return hook_mpi_exchange(&below, o);
-	rc = o->replace ? hook_mpi_pack_first(hook_self, o) : MPI_SUCCESS;
+	rc = o->replace ? hook_mpi_pack_first(hook_self, &o->send) : MPI_SUCCESS;
 	return rc == MPI_SUCCESS ? hook_mpi_exchange_by_parts(&below, hook_self, o) : rc;
 }
 
-HOOK_MPI_LAYER_SEND(held, held_send)
-HOOK_MPI_LAYER_RECEIVE(held, held_receive)
-HOOK_MPI_LAYER_PROBE(held, held_probe)
-HOOK_MPI_LAYER_EXCHANGE(held, held_exchange)
+HOOK_MPI_LAYER_MESSAGES(held)
 
 bool hook_held_is_there(const struct hook_thread *t)
 {
@@ -397,10 +370,7 @@ void hook_held_open(struct hook_thread *t)
 {
 	hook_held_on = true;
 	below = hook_mpi_top;
-	HOOK_MPI_INSTALL_SEND(held, &hook_mpi_top)
-	HOOK_MPI_INSTALL_RECEIVE(held, &hook_mpi_top)
-	HOOK_MPI_INSTALL_PROBE(held, &hook_mpi_top)
-	HOOK_MPI_INSTALL_EXCHANGE(held, &hook_mpi_top)
+	held_install_messages(&hook_mpi_top);
 	read_marks(t);
 	hook_held_created(t, MPI_COMM_NULL, MPI_COMM_WORLD);
 	if (is_marked(t, TRACE_GUIDE_SHADOW, 1))

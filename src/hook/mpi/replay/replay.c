@@ -61,7 +61,7 @@ bool replay_take(struct hook_thread *t, uint32_t kind, struct trace_rec *rec)
 	if (t->replay.final)
 		return false;
 	if (t->replay.more && t->replay.next.kind == TRACE_STOP)
-		hook_end_of_recording(t, hook_mpi_call_name(t->mpi.call));
+		hook_end_of_recording(t, trace_call_name(t->mpi.call));
 	replay_diverged(t);
 }
 
@@ -79,18 +79,16 @@ bool replay_poll_would_fail(struct hook_thread *t)
 }
 
 /* A program may have polled a million times in vain: only the last of them are worth the time. */
-static bool is_noisy_poll(const struct hook_thread *t)
+static bool is_noisy_poll(struct hook_thread *t)
 {
-	return hook_process.noise && !(t->replay.more && t->replay.next.kind == TRACE_FAIL &&
-				       t->replay.next.a > NOISY_POLLS);
+	return hook_process.noise && !(replay_poll_would_fail(t) && t->replay.next.a > NOISY_POLLS);
 }
 
 bool replay_poll_fails(struct hook_thread *t)
 {
-	replay_skip_posts(t);
 	if (is_noisy_poll(t))
 		hook_mpi_noise(t);
-	if (t->replay.more && t->replay.next.kind == TRACE_FAIL) {
+	if (replay_poll_would_fail(t)) {
 		t->replay.failed++;
 		if (--t->replay.next.a == 0) {
 			replay_advance(t);
@@ -101,7 +99,7 @@ bool replay_poll_fails(struct hook_thread *t)
 	if (t->replay.events < t->replay.order_view.events ||
 	    (t->replay.more && is_outcome_left(t)))
 		return false;
-	hook_end_past(t, hook_mpi_call_name(t->mpi.call));
+	hook_end_past(t, trace_call_name(t->mpi.call));
 	sched_yield();
 	return true;
 }
@@ -124,11 +122,11 @@ static void at_limit(struct hook_thread *t)
 		if (t->replay.more && t->replay.next.kind == TRACE_END)
 			replay_diverged(t);
 		t->replay.events--;
-		hook_end_of_recording(t, hook_mpi_call_name(t->mpi.call));
+		hook_end_of_recording(t, trace_call_name(t->mpi.call));
 	}
 	if (t->replay.order_view.inside) {
 		t->replay.final = true;
-		hook_end_announce(t, hook_mpi_call_name(t->mpi.call));
+		hook_end_announce(t, trace_call_name(t->mpi.call));
 	}
 }
 
@@ -161,14 +159,14 @@ static void end(struct hook_thread *t)
 	if (hook_thread_is_main(t))
 		replay_show_end(t);
 	if (t->replay.final)
-		hook_end_of_recording(t, hook_mpi_call_name(t->mpi.call));
+		hook_end_of_recording(t, trace_call_name(t->mpi.call));
 	if (t->replay.events == t->replay.order_view.events)
 		hook_done_look(t);
 }
 
 static void refuse(struct hook_thread *t)
 {
-	hook_end_of_recording(t, hook_mpi_call_name(t->mpi.call));
+	hook_end_of_recording(t, trace_call_name(t->mpi.call));
 }
 
 static void turn_take(struct hook_thread *t)
@@ -181,7 +179,7 @@ static void turn_take(struct hook_thread *t)
 	}
 	/* It was killed before. */
 	if (t->replay.final && t->replay.order_view.turns <= t->mpi.turn + rec.a)
-		hook_end_of_recording(t, hook_mpi_call_name(t->mpi.call));
+		hook_end_of_recording(t, trace_call_name(t->mpi.call));
 	hook_turn_wait(t, t->mpi.turn + rec.a);
 	if (t->replay.final)
 		t->wait.state = HOOK_THREAD_AT_END;
@@ -276,18 +274,6 @@ static int source_of(struct hook_thread *t)
 	return source_from(t, TRACE_SRC, MPI_ANY_SOURCE);
 }
 
-static void created(struct hook_thread *t, MPI_Comm parent, MPI_Comm comm)
-{
-	if (hook_held_on)
-		hook_held_created(t, parent, comm);
-}
-
-static void freeing(struct hook_thread *t, MPI_Comm comm)
-{
-	if (hook_held_on)
-		hook_held_freeing(t, comm);
-}
-
 static int receive_now(struct hook_thread *t, struct hook_mpi_receive *o)
 {
 	int rc;
@@ -344,27 +330,26 @@ static int exchange_now(struct hook_thread *t, struct hook_mpi_exchange *o)
 {
 	int rc;
 
-	hook_credit_sending(t, o->dest, o->comm);
+	hook_credit_sending(t, o->send.dest, o->send.comm);
 	rc = hook_mpi_exchange_in_turn(t, o);
 	if (rc == MPI_SUCCESS)
-		hook_credit_received(o->status->MPI_SOURCE, o->comm);
+		hook_credit_received(o->receive.status->MPI_SOURCE, o->send.comm);
 	return rc;
 }
 
 static int post_exchange(struct hook_thread *t, const struct hook_mpi_exchange *o)
 {
-	struct hook_mpi_receive in = hook_mpi_receive_half(o);
 	int rc;
 
 	hook_mpi_turn_take(t);
-	if (o->source != MPI_ANY_SOURCE) {
+	if (o->receive.source != MPI_ANY_SOURCE) {
 		rc = hook_mpi_exchange(&hook_mpi_top, o);
 		if (rc == MPI_SUCCESS)
-			replay_posted(t, &in, 0);
+			replay_posted(t, &o->receive, 0);
 	} else {
-		rc = hook_mpi_send_part(o);
+		rc = hook_mpi_send_part(&o->send);
 		if (rc == MPI_SUCCESS)
-			rc = post_receive(t, &in);
+			rc = post_receive(t, &o->receive);
 	}
 	hook_mpi_turn_pass(t);
 	return rc;
@@ -372,7 +357,7 @@ static int post_exchange(struct hook_thread *t, const struct hook_mpi_exchange *
 
 static int replay_exchange(struct hook_thread *t, struct hook_mpi_exchange *o)
 {
-	return o->post == HOOK_POSTED ? post_exchange(t, o) : exchange_now(t, o);
+	return o->receive.post == HOOK_POSTED ? post_exchange(t, o) : exchange_now(t, o);
 }
 
 static int source_found(struct hook_thread *t, const struct hook_mpi_probe *o)
@@ -424,8 +409,8 @@ const struct hook_mpi_mode hook_mpi_replay = {
 	.turn_pass = turn_pass,
 	.source = source_of,
 	.sending = hook_credit_sending,
-	.comm_created = created,
-	.comm_freeing = freeing,
+	.comm_created = hook_held_created,
+	.comm_freeing = hook_held_freeing,
 	.opened = opened,
 	.closing = closing,
 	.receive = replay_receive,
@@ -435,7 +420,4 @@ const struct hook_mpi_mode hook_mpi_replay = {
 	.complete = replay_complete,
 	.release = replay_release,
 	.Test_cancelled = replay_Test_cancelled,
-#ifdef HOOK_FLAVOUR_MPICH
-	.Parrived = replay_Parrived,
-#endif
 };

@@ -79,8 +79,5 @@ int replay_start(struct hook_thread *t, const struct hook_mpi_start *o);
 int replay_complete(struct hook_thread *t, const struct hook_mpi_completion *o);
 int replay_release(struct hook_thread *t, const struct hook_mpi_release *o);
 int replay_Test_cancelled(struct hook_thread *t, const MPI_Status *status, int *flag);
-#ifdef HOOK_FLAVOUR_MPICH
-int replay_Parrived(struct hook_thread *t, MPI_Request request, int partition, int *flag);
-#endif
 
 #endif

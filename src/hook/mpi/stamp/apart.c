@@ -29,18 +29,12 @@ void stamp_apart_came(const MPI_Status *status, int rc)
 
 void stamp_apart_posted(struct stamp_request *r, int source, int tag, int rc, MPI_Request handle)
 {
-	if (rc != MPI_SUCCESS) {
-		stamp_request_drop(r);
-		return;
-	}
-	r->flags |= STAMP_RECV | STAMP_APART;
-	if (!(r->flags & STAMP_PERSISTENT))
-		r->flags |= STAMP_ACTIVE;
-	r->comm = MPI_COMM_WORLD;
+	static const struct stamp_parcel as_it_is;
+
+	r->flags |= STAMP_APART;
 	r->source = source;
 	r->tag = tag;
-	r->key = stamp_next_key(true);
-	stamp_request_insert(r, handle);
+	stamp_posted_recv(r, &as_it_is, rc, handle, MPI_COMM_WORLD, stamp_next_key(true));
 }
 
 /* MPICH says nothing of what an Isendrecv got: a clock stays behind unless there was one choice. */

@@ -132,7 +132,7 @@ static void one_way(struct stamp_flow *f, enum stamp_flow_kind kind, int root, b
 		struct stamp_flow f = {.wide = large, .posted = is_posted};                        \
 		int rc;                                                                            \
                                                                                                    \
-		if (stamp_flow_open(&f, comm)) {                                                   \
+		if (stamp_comm_team(comm, &f.team)) {                                              \
 			FLOW_##flow;                                                               \
 			stamp_flow_begin(&f);                                                      \
 		}                                                                                  \

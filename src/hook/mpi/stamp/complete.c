@@ -58,17 +58,6 @@ static void complete(struct stamp_request *r, MPI_Status *status, int rc)
 	r->flags &= ~(uint32_t)(STAMP_ACTIVE | STAMP_CANCEL | STAMP_DELIVERED);
 }
 
-static void completed(MPI_Request before, MPI_Status *status, int rc)
-{
-	struct stamp_request *r = stamp_request_find(before);
-
-	if (!r || !(r->flags & STAMP_ACTIVE))
-		return;
-	complete(r, status, rc);
-	if (!(r->flags & STAMP_PERSISTENT))
-		stamp_request_drop(r);
-}
-
 int stamp_ask(MPI_Request request, int *flag, MPI_Status *status)
 {
 	const struct hook_mpi_calls *mpi =
@@ -99,8 +88,14 @@ void stamp_visit_all_orphans(void)
 
 static void done(struct hook_batch *b, int i, int rc, MPI_Status *status, void *unused)
 {
+	struct stamp_request *r = stamp_request_find(b->before[i]);
+
 	(void)unused;
-	completed(b->before[i], status, rc);
+	if (!r || !(r->flags & STAMP_ACTIVE))
+		return;
+	complete(r, status, rc);
+	if (!(r->flags & STAMP_PERSISTENT))
+		stamp_request_drop(r);
 }
 
 /*
@@ -132,9 +127,12 @@ static int complete_all(const struct hook_mpi_completion *o)
 static int look_at(const struct hook_mpi_completion *o)
 {
 	struct stamp_request *r = stamp_request_find(*o->requests);
+	struct hook_mpi_completion ours = *o;
 	MPI_Status ignored, *status = hook_mpi_wanted(o->statuses, &ignored);
-	int rc = stamp_below.Request_get_status(*o->requests, o->flag, status);
+	int rc;
 
+	ours.statuses = status;
+	rc = hook_mpi_complete(&stamp_below, &ours);
 	if (rc == MPI_SUCCESS && *o->flag && r && r->flags & STAMP_ACTIVE &&
 	    r->flags & STAMP_RECV && !hook_mpi_is_cancelled(r->flags & STAMP_CANCEL, status))
 		deliver(r, status, rc);
@@ -145,8 +143,6 @@ static int stamp_complete(const struct hook_mpi_completion *o)
 {
 	return o->keep ? look_at(o) : complete_all(o);
 }
-
-HOOK_MPI_LAYER_COMPLETE(stamp, stamp_complete)
 
 /* Before a start: the clock and the data as they are now. After it: the request is active. */
 static void renew(struct stamp_request *r)
@@ -196,7 +192,7 @@ static int start(MPI_Request *request, uint64_t *key)
 }
 
 /* One by one: two sends to the same rank are two messages, and each has its own number. */
-static int stamp_start_all(const struct hook_mpi_start *o)
+static int stamp_start(const struct hook_mpi_start *o)
 {
 	uint64_t key = stamp_next_key(true);
 	int rc = MPI_SUCCESS;
@@ -207,8 +203,6 @@ static int stamp_start_all(const struct hook_mpi_start *o)
 		rc = start(&o->requests[i], &key);
 	return rc;
 }
-
-HOOK_MPI_LAYER_START(stamp, stamp_start_all)
 
 static int release(MPI_Request *request)
 {
@@ -240,11 +234,4 @@ static int stamp_release(const struct hook_mpi_release *o)
 	return stamp_below.Cancel(o->request);
 }
 
-HOOK_MPI_LAYER_RELEASE(stamp, stamp_release)
-
-void stamp_install_requests(struct hook_mpi_calls *mpi)
-{
-	HOOK_MPI_INSTALL_START(stamp, mpi)
-	HOOK_MPI_INSTALL_COMPLETE(stamp, mpi)
-	HOOK_MPI_INSTALL_RELEASE(stamp, mpi)
-}
+HOOK_MPI_LAYER_REQUESTS(stamp)

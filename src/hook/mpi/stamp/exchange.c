@@ -13,11 +13,9 @@ static void unwanted(const struct stamp_parcel *p, int wrapped)
 /* To or from nobody, or with arguments that are wrong, a half goes as it is. */
 static int exchange_within(struct hook_mpi_exchange *o)
 {
-	struct hook_mpi_send send = hook_mpi_send_half(o);
-	struct hook_mpi_receive receive = hook_mpi_receive_half(o);
 	struct stamp_parcel out, in;
-	int outgoing = stamp_wrap_send(&out, NULL, &send);
-	int incoming = stamp_wrap_recv(&in, NULL, &receive);
+	int outgoing = stamp_wrap_send(&out, NULL, &o->send);
+	int incoming = stamp_wrap_recv(&in, NULL, &o->receive);
 	int rc;
 
 	if (outgoing < 0 || incoming < 0) {
@@ -25,19 +23,13 @@ static int exchange_within(struct hook_mpi_exchange *o)
 		unwanted(&in, incoming);
 		return MPI_ERR_NO_MEM;
 	}
-	o->sendbuf = send.buf;
-	o->sendcount = send.count;
-	o->sendtype = send.type;
-	o->recvbuf = receive.buf;
-	o->recvcount = receive.count;
-	o->recvtype = receive.type;
 	if (incoming)
-		stamp_status_set_bytes(o->status, 0);
+		stamp_status_set_bytes(o->receive.status, 0);
 	rc = hook_mpi_exchange(&stamp_below, o);
 	if (outgoing)
 		stamp_sent(&out);
 	if (incoming)
-		stamp_received(&in, o->comm, stamp_next_key(false), o->status, rc);
+		stamp_received(&in, o->send.comm, stamp_next_key(false), o->receive.status, rc);
 	return rc;
 }
 
@@ -45,9 +37,9 @@ static int exchange_apart(const struct hook_mpi_exchange *o)
 {
 	int rc;
 
-	stamp_apart_send(o->sendcount, o->sendtype, o->dest, o->sendtag);
+	stamp_apart_send(o->send.count, o->send.type, o->send.dest, o->send.tag);
 	rc = hook_mpi_exchange(&stamp_below, o);
-	stamp_apart_came(o->status, rc);
+	stamp_apart_came(o->receive.status, rc);
 	return rc;
 }
 
@@ -55,11 +47,11 @@ static int exchange_apart(const struct hook_mpi_exchange *o)
 static int replace_within(struct hook_mpi_exchange *o)
 {
 	size_t mapped;
-	void *copy = stamp_pack(o, 0, &mapped);
-	int rc;
+	void *copy;
+	int rc = hook_mpi_pack_behind(&stamp_below, &o->send, 0, &copy, &mapped);
 
-	if (!copy)
-		return MPI_ERR_NO_MEM;
+	if (rc != MPI_SUCCESS)
+		return rc;
 	o->replace = false;
 	rc = exchange_within(o);
 	munmap(copy, mapped);
@@ -69,8 +61,8 @@ static int replace_within(struct hook_mpi_exchange *o)
 /* Nothing to be packed, or it would be an error to try. */
 static bool goes_as_it_is(const struct hook_mpi_exchange *o)
 {
-	return o->replace &&
-	       (!stamp_comm_rides(o->comm) || o->sendcount < 0 || o->sendtype == MPI_DATATYPE_NULL);
+	return o->replace && (!stamp_comm_rides(o->send.comm) || o->send.count < 0 ||
+			      o->send.type == MPI_DATATYPE_NULL);
 }
 
 static int exchange_now(struct hook_mpi_exchange *o)
@@ -78,34 +70,32 @@ static int exchange_now(struct hook_mpi_exchange *o)
 	MPI_Status ignored;
 
 	stamp_visit_orphans();
-	o->status = hook_mpi_wanted(o->status, &ignored);
-	if (stamp_is_apart(o->comm))
+	o->receive.status = hook_mpi_wanted(o->receive.status, &ignored);
+	if (stamp_is_apart(o->send.comm))
 		return exchange_apart(o);
 	if (goes_as_it_is(o))
 		return hook_mpi_exchange(&stamp_below, o);
 	return o->replace ? replace_within(o) : exchange_within(o);
 }
 
-#ifdef HOOK_FLAVOUR_MPICH
 /*
  * What an Isendrecv sends is packed behind its clock: MPICH 4.0 dies of a datatype with gaps there.
  * 1, 0 or -1 as stamp_wrap_send.
  */
-static int pack_send(struct hook_mpi_exchange *o, struct stamp_request *r, int *world)
+static int pack_send(struct hook_mpi_send *o, struct stamp_request *r, int *world)
 {
-	if (o->dest < 0 || o->sendcount < 0 || o->sendtype == MPI_DATATYPE_NULL)
+	if (o->dest < 0 || o->count < 0 || o->type == MPI_DATATYPE_NULL)
 		return 0;
 	*world = stamp_comm_world(o->comm, o->dest);
 	if (*world < 0)
 		return 0;
-	r->copy = stamp_pack(o, stamp_head, &r->copy_mapped);
-	if (!r->copy)
+	if (hook_mpi_pack_behind(&stamp_below, o, stamp_head, &r->copy, &r->copy_mapped) !=
+	    MPI_SUCCESS)
 		return -1;
 	hook_clock_stamp(&stamp_clock, (uint32_t)*world, r->copy);
-	o->sendbuf = r->copy;
-	o->sendcount += (MPI_Count)stamp_head;
-	o->sendtype = MPI_BYTE;
-	o->replace = false;
+	o->buf = r->copy;
+	o->count += (MPI_Count)stamp_head;
+	o->type = MPI_BYTE;
 	return 1;
 }
 
@@ -114,35 +104,31 @@ static int post_apart(const struct hook_mpi_exchange *o, struct stamp_request *r
 {
 	int rc;
 
-	stamp_apart_send(o->sendcount, o->sendtype, o->dest, o->sendtag);
+	stamp_apart_send(o->send.count, o->send.type, o->send.dest, o->send.tag);
 	rc = hook_mpi_exchange(&stamp_below, o);
 	r->flags = STAMP_BOTH;
-	if (o->source == MPI_PROC_NULL)
+	if (o->receive.source == MPI_PROC_NULL)
 		stamp_request_drop(r);
 	else
-		stamp_apart_posted(r, o->source, o->recvtag, rc, *o->request);
+		stamp_apart_posted(r, o->receive.source, o->receive.tag, rc, *o->receive.request);
 	return rc;
 }
 
 /* One request for two messages; either may have to go as it is. */
 static int post_within(struct hook_mpi_exchange *o, struct stamp_request *r)
 {
-	struct hook_mpi_receive receive = hook_mpi_receive_half(o);
 	struct stamp_parcel in = {.typed = NULL};
 	int outgoing, incoming, world, rc;
 
 	r->flags = STAMP_BOTH;
-	outgoing = pack_send(o, r, &world);
-	incoming = stamp_wrap_recv(&in, r, &receive);
+	outgoing = pack_send(&o->send, r, &world);
+	incoming = stamp_wrap_recv(&in, r, &o->receive);
 	if (outgoing < 0 || incoming < 0) {
 		r->type = incoming > 0 ? in.typed : NULL;
 		stamp_request_drop(r);
 		return MPI_ERR_NO_MEM;
 	}
 	o->replace = false;
-	o->recvbuf = receive.buf;
-	o->recvcount = receive.count;
-	o->recvtype = receive.type;
 	rc = hook_mpi_exchange(&stamp_below, o);
 	if (outgoing)
 		hook_clock_sent(&stamp_clock, (uint32_t)world);
@@ -152,12 +138,13 @@ static int post_within(struct hook_mpi_exchange *o, struct stamp_request *r)
 		return rc;
 	}
 	r->flags |= STAMP_ACTIVE;
-	r->source = o->source;
-	r->tag = o->recvtag;
+	r->source = o->receive.source;
+	r->tag = o->receive.tag;
 	if (incoming)
-		stamp_posted_recv(r, &in, rc, *o->request, o->comm, stamp_next_key(true));
+		stamp_posted_recv(r, &in, rc, *o->receive.request, o->send.comm,
+				  stamp_next_key(true));
 	else
-		stamp_request_insert(r, *o->request);
+		stamp_request_insert(r, *o->receive.request);
 	return rc;
 }
 
@@ -165,29 +152,15 @@ static int post_exchange(struct hook_mpi_exchange *o)
 {
 	struct stamp_request *r;
 
-	if (!stamp_is_apart(o->comm) && goes_as_it_is(o))
+	if (!stamp_is_apart(o->send.comm) && goes_as_it_is(o))
 		return hook_mpi_exchange(&stamp_below, o);
 	r = stamp_request_new();
 	if (!r)
 		return MPI_ERR_NO_MEM;
-	return stamp_is_apart(o->comm) ? post_apart(o, r) : post_within(o, r);
-}
-#else
-static int post_exchange(struct hook_mpi_exchange *o)
-{
-	(void)o;
-	return MPI_ERR_INTERN; /* there is none */
-}
-#endif
-
-static int stamp_exchange(struct hook_mpi_exchange *o)
-{
-	return o->post == HOOK_POSTED ? post_exchange(o) : exchange_now(o);
+	return stamp_is_apart(o->send.comm) ? post_apart(o, r) : post_within(o, r);
 }
 
-HOOK_MPI_LAYER_EXCHANGE(stamp, stamp_exchange)
-
-void stamp_install_exchanges(struct hook_mpi_calls *mpi)
+int stamp_exchange(struct hook_mpi_exchange *o)
 {
-	HOOK_MPI_INSTALL_EXCHANGE(stamp, mpi)
+	return o->receive.post == HOOK_POSTED ? post_exchange(o) : exchange_now(o);
 }

@@ -31,12 +31,6 @@ void stamp_flow_give_up(void)
 	}
 }
 
-bool stamp_flow_open(struct stamp_flow *f, MPI_Comm comm)
-{
-	f->kind = STAMP_FLOW_NONE;
-	return stamp_comm_team(comm, &f->team);
-}
-
 static bool has_size(MPI_Datatype type)
 {
 	int size = 0;

@@ -146,19 +146,6 @@ void stamp_unwrap(const struct stamp_parcel *p, MPI_Comm comm, uint64_t key, MPI
 	stamp_came(comm, status->MPI_TAG, status->MPI_SOURCE, key, covers);
 }
 
-void *stamp_pack(struct hook_mpi_exchange *x, size_t before, size_t *mapped)
-{
-	MPI_Count size = 0;
-	char *copy;
-
-	hook_mpi_pack_size(&stamp_below, x, &size);
-	*mapped = before + (size_t)size + 1;
-	copy = hook_pages(*mapped);
-	if (copy)
-		hook_mpi_pack(&stamp_below, x, copy + before, size);
-	return copy;
-}
-
 int stamp_open(enum hook_clock_kind kind, int rank, int ranks)
 {
 	struct hook_clock_peer *peer = hook_pages((size_t)ranks * sizeof(*peer));
@@ -175,13 +162,11 @@ int stamp_open(enum hook_clock_kind kind, int rank, int ranks)
 	return 0;
 }
 
-void stamp_start(bool apart)
+void stamp_ride(bool apart)
 {
 	stamp_apart = apart;
 	stamp_below = hook_mpi_top;
-	stamp_install_sends(&hook_mpi_top);
-	stamp_install_receives(&hook_mpi_top);
-	stamp_install_exchanges(&hook_mpi_top);
+	stamp_install_messages(&hook_mpi_top);
 	stamp_install_buffers(&hook_mpi_top);
 	stamp_install_requests(&hook_mpi_top);
 	stamp_install_collectives(&hook_mpi_top);

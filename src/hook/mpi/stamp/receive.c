@@ -136,12 +136,10 @@ static int post_receive(struct hook_mpi_receive *o)
 	return rc;
 }
 
-static int stamp_receive(struct hook_mpi_receive *o)
+int stamp_receive(struct hook_mpi_receive *o)
 {
 	return o->post == HOOK_BLOCKING ? receive_now(o) : post_receive(o);
 }
-
-HOOK_MPI_LAYER_RECEIVE(stamp, stamp_receive)
 
 /* The clock's bytes are not the program's. */
 static void hide(MPI_Comm comm, MPI_Status *status)
@@ -156,7 +154,7 @@ static void hide(MPI_Comm comm, MPI_Status *status)
 		stamp_status_set_bytes(status, bytes - stamp_head);
 }
 
-static int stamp_probe(struct hook_mpi_probe *o)
+int stamp_probe(struct hook_mpi_probe *o)
 {
 	MPI_Status ignored;
 	int rc;
@@ -171,12 +169,4 @@ static int stamp_probe(struct hook_mpi_probe *o)
 	if (o->message && o->source != MPI_PROC_NULL)
 		match(*o->message, o->comm, o->status);
 	return rc;
-}
-
-HOOK_MPI_LAYER_PROBE(stamp, stamp_probe)
-
-void stamp_install_receives(struct hook_mpi_calls *mpi)
-{
-	HOOK_MPI_INSTALL_RECEIVE(stamp, mpi)
-	HOOK_MPI_INSTALL_PROBE(stamp, mpi)
 }

@@ -106,9 +106,4 @@ static inline int stamp_send(struct hook_mpi_send *o)
 	return o->post == HOOK_BLOCKING ? send_now(o) : post_send(o);
 }
 
-HOOK_MPI_LAYER_SEND(stamp, stamp_send)
-
-void stamp_install_sends(struct hook_mpi_calls *mpi)
-{
-	HOOK_MPI_INSTALL_SEND(stamp, mpi)
-}
+HOOK_MPI_LAYER_MESSAGES(stamp)

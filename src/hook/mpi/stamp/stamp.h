@@ -49,7 +49,7 @@ extern struct hook_mpi_calls stamp_below;
 extern struct hook_clock stamp_clock;
 extern size_t stamp_head;      /* bytes of clock on each message */
 extern uint32_t *stamp_counts; /* two per rank: messages that it has sent us, and we to it */
-extern bool stamp_apart;       /* the same at all ranks, from stamp_start on */
+extern bool stamp_apart;       /* the same at all ranks, from stamp_ride on */
 
 /* [clock|data] of blocking calls, which are never two at a time, and the bytes of data it holds */
 extern uint8_t *stamp_send_room, *stamp_recv_room;
@@ -58,9 +58,9 @@ extern long stamp_room;
 /* A message has come that covers so many outcomes; MPI_ANY_TAG: nobody knows which one. */
 extern void (*stamp_came)(MPI_Comm comm, int tag, int source, uint64_t key, uint64_t covers);
 
-/* Gets ready: -errno if memory is out. From stamp_start on clocks ride. */
+/* Gets ready: -errno if memory is out. From stamp_ride on clocks ride. */
 int stamp_open(enum hook_clock_kind kind, int rank, int ranks) __attribute__((warn_unused_result));
-void stamp_start(bool apart);
+void stamp_ride(bool apart);
 
 /*
  * MPI_Finalize is about to be called: true if all messages to this rank have been received.
@@ -142,6 +142,7 @@ static inline long stamp_type_copyable(const void *buf, MPI_Count count, MPI_Dat
 
 /* A datatype for [slot|data], to be used once, with MPI_BOTTOM, at a time. */
 struct stamp_type {
+	struct hook_entry entry;
 	const void *buf;
 	MPI_Count count;
 	MPI_Datatype of, stamped;
@@ -251,8 +252,8 @@ void stamp_apart_deliver(struct stamp_request *r, const MPI_Status *status, int 
 /* --- collective operations (stamp/flow.c) */
 
 enum stamp_flow_kind {
-	STAMP_FLOW_NONE,
-	STAMP_FLOW_ALL, /* from all to all */
+	STAMP_FLOW_NONE, /* nobody learns anything: those who take part are no team */
+	STAMP_FLOW_ALL,  /* from all to all */
 	STAMP_FLOW_FROM_ROOT,
 	STAMP_FLOW_TO_ROOT,
 	STAMP_FLOW_UP, /* to higher ranks */
@@ -273,8 +274,6 @@ struct stamp_flow {
 	const MPI_Datatype *to_type, *from_type;
 };
 
-/* False: nobody learns anything by collective operations there. */
-bool stamp_flow_open(struct stamp_flow *f, MPI_Comm comm);
 /* Is anything moved? */
 bool stamp_flow_moves(MPI_Count count, MPI_Datatype type);
 /* Of counts by member: is there any of it, or of every one? */
@@ -309,12 +308,6 @@ int stamp_wrap_send(struct stamp_parcel *p, struct stamp_request *r, struct hook
 int stamp_wrap_recv(struct stamp_parcel *p, struct stamp_request *r, struct hook_mpi_receive *o);
 /* The same where it is known that there is a clock. */
 int stamp_wrap_matched(struct stamp_parcel *p, struct stamp_request *r, struct hook_mpi_receive *o);
-
-/*
- * Packs what is to be sent behind `before` bytes and changes x accordingly. The copy is a mapping
- * of *mapped bytes, which may be more. NULL if memory is out.
- */
-void *stamp_pack(struct hook_mpi_exchange *x, size_t before, size_t *mapped);
 
 /*
  * A send is counted whatever MPI answers, because the message may have gone out. Counting one too
@@ -370,9 +363,10 @@ static inline void stamp_status_set_bytes(MPI_Status *status, size_t bytes)
 /* The key of the receive that comes next, see hook/causal/window.h. */
 uint64_t stamp_next_key(bool posted);
 
-void stamp_install_sends(struct hook_mpi_calls *mpi);
-void stamp_install_receives(struct hook_mpi_calls *mpi);
-void stamp_install_exchanges(struct hook_mpi_calls *mpi);
+int stamp_receive(struct hook_mpi_receive *o);
+int stamp_exchange(struct hook_mpi_exchange *o);
+int stamp_probe(struct hook_mpi_probe *o);
+void stamp_install_messages(struct hook_mpi_calls *mpi);
 void stamp_install_buffers(struct hook_mpi_calls *mpi);
 void stamp_install_requests(struct hook_mpi_calls *mpi);
 void stamp_install_collectives(struct hook_mpi_calls *mpi);

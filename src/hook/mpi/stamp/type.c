@@ -7,21 +7,19 @@
  */
 #include <limits.h>
 
-#include "hook/kit/pages.h"
 #include "hook/kit/random.h"
 #include "hook/mpi/stamp/stamp.h"
 
 #define SETS 512 /* of datatypes that are kept: programs send the rows of a matrix one by one */
 #define SETS_DERIVED 16 /* for those of types of the program, which may be large */
 #define WAYS 4
-#define BLOCK 64 /* places, or types that are not kept, made at a time */
 
 struct stamp_plain stamp_plain_last;
 
 static struct stamp_plain plain[16];
 
-static struct stamp_type cache[SETS][WAYS];
-static struct stamp_type *spare; /* free ones, linked by their slot */
+static struct stamp_type *cache[SETS][WAYS];
+static struct hook_table made = {.clear = sizeof(struct stamp_type)}; /* no key leads to them */
 
 struct stamp_block {
 	MPI_Count count;
@@ -110,49 +108,16 @@ static void make(struct stamp_type *t)
 	stamp_below.Type_commit(&t->stamped);
 }
 
-static size_t slot_bytes(void)
+/* With the clock's place behind it; NULL if memory is out. */
+static struct stamp_type *new_type(void)
 {
-	return (stamp_head + 63) / 64 * 64;
-}
+	size_t own = (sizeof(struct stamp_type) + 63) / 64 * 64;
+	struct stamp_type *t;
 
-/* A clock's place for good; NULL if memory is out. */
-static void *new_slot(void)
-{
-	static char *next;
-	static size_t left;
-	char *slot;
-
-	if (!left) {
-		next = hook_pages(slot_bytes() * BLOCK);
-		left = next ? BLOCK : 0;
-	}
-	if (!left)
-		return NULL;
-	slot = next;
-	next += slot_bytes();
-	left--;
-	return slot;
-}
-
-static struct stamp_type *uncached(void)
-{
-	size_t slot = slot_bytes();
-	size_t each = slot + (sizeof(struct stamp_type) + 63) / 64 * 64;
-	struct stamp_type *t = spare;
-	char *block;
-
-	if (!t) {
-		block = hook_pages(each * BLOCK);
-		for (size_t i = 0; block && i < BLOCK; i++) {
-			t = (struct stamp_type *)(block + i * each + slot);
-			t->slot = spare;
-			spare = t;
-		}
-		if (!block)
-			return NULL;
-	}
-	spare = t->slot;
-	t->slot = (char *)t - slot;
+	made.bytes = own + (stamp_head + 63) / 64 * 64;
+	t = hook_table_new(&made);
+	if (t)
+		t->slot = (char *)t + own;
 	return t;
 }
 
@@ -162,60 +127,61 @@ static bool is_same(const struct stamp_type *t, const struct stamp_type *wanted)
 	       t->of == wanted->of && t->sends == wanted->sends;
 }
 
-/* The one that is kept, or the one to be given up for it: never one in use. NULL: all are. */
-static struct stamp_type *find(const struct stamp_type *wanted)
+static uint64_t last_use(const struct stamp_type *t)
+{
+	return t ? t->used : 0;
+}
+
+/* Where the one is that is kept, or is to be given up for it: never one in use. NULL: all are. */
+static struct stamp_type **find(const struct stamp_type *wanted)
 {
 	uint64_t x =
 		hook_random_spread((uintptr_t)wanted->buf ^ (uint64_t)(uintptr_t)wanted->of << 17 ^
 				   (uint64_t)wanted->count << 40);
 	size_t sets = stamp_type_plain_size(wanted->of) ? SETS : SETS_DERIVED;
-	struct stamp_type *set = cache[(x >> 32) * sets >> 32], *oldest = NULL;
+	struct stamp_type **set = cache[(x >> 32) * sets >> 32], **oldest = NULL;
 
 	for (int i = 0; i < WAYS; i++) {
-		struct stamp_type *t = &set[i];
-
-		if (t->busy)
+		if (set[i] && set[i]->busy)
 			continue;
-		if (is_same(t, wanted))
-			return t;
-		if (!oldest || t->used < oldest->used)
-			oldest = t;
+		if (set[i] && is_same(set[i], wanted))
+			return &set[i];
+		if (!oldest || last_use(set[i]) < last_use(*oldest))
+			oldest = &set[i];
 	}
 	return oldest;
 }
 
-static struct stamp_type *keep(struct stamp_type *t, const struct stamp_type *wanted)
+static void become(struct stamp_type *t, const struct stamp_type *wanted)
 {
-	static uint64_t uses;
+	struct stamp_type before = *t;
 
-	if (!is_same(t, wanted)) {
-		void *slot = t->slot ? t->slot : new_slot();
-
-		if (!slot)
-			return NULL;
-		if (t->cached)
-			stamp_below.Type_free(&t->stamped);
-		*t = *wanted;
-		t->slot = slot;
-		make(t);
-	}
-	t->used = ++uses;
-	t->cached = t->busy = true;
-	return t;
+	*t = *wanted;
+	t->entry = before.entry;
+	t->slot = before.slot;
+	make(t);
 }
 
 struct stamp_type *stamp_type_get(const void *buf, MPI_Count count, MPI_Datatype type, bool sends)
 {
+	static uint64_t uses;
 	struct stamp_type wanted = {.buf = buf, .count = count, .of = type, .sends = sends};
-	struct stamp_type *t = find(&wanted);
+	struct stamp_type **kept = find(&wanted), *t = kept ? *kept : NULL;
 
-	if (t)
-		return keep(t, &wanted);
-	t = uncached();
-	if (t) {
-		wanted.slot = t->slot;
-		*t = wanted;
-		make(t);
+	if (!t) {
+		t = new_type();
+		if (!t)
+			return NULL;
+	}
+	if (!is_same(t, &wanted)) {
+		if (t->cached)
+			stamp_below.Type_free(&t->stamped);
+		become(t, &wanted);
+	}
+	if (kept) {
+		*kept = t;
+		t->used = ++uses;
+		t->cached = t->busy = true;
 	}
 	return t;
 }
@@ -227,15 +193,16 @@ void stamp_type_put(struct stamp_type *t)
 		return;
 	}
 	stamp_below.Type_free(&t->stamped);
-	t->slot = spare;
-	spare = t;
+	hook_table_free(&made, t);
 }
 
 void stamp_type_free_all(void)
 {
 	for (int i = 0; i < SETS * WAYS; i++) {
-		struct stamp_type *t = &cache[i / WAYS][i % WAYS];
+		struct stamp_type *t = cache[i / WAYS][i % WAYS];
 
+		if (!t)
+			continue;
 		if (t->cached && !t->busy)
 			stamp_below.Type_free(&t->stamped);
 		t->cached = t->busy;

@@ -27,6 +27,7 @@ void hook_atoms_start(void)
 		return;
 	of_program = *table;
 	*table = hook_sync_replays ? hook_atomic_replay : hook_atomic_record;
+	table->ordered = 1;
 	hook_atoms_on = true;
 }
 

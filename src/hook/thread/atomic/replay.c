@@ -13,6 +13,7 @@
 #include "hook/thread/sync/quick.h"
 #include "hook/thread/sync/streams.h"
 #include "hook/thread/sync/wait.h"
+#include "race/race.h"
 
 /* An operation at work. */
 struct replay {
@@ -55,7 +56,7 @@ static bool acquires(int order)
 
 /* True if it takes its atom, and then it is its turn. */
 static bool begin(struct replay *r, struct hook_thread *t, const volatile void *p, unsigned int n,
-		  enum hook_sync_op op, int order, const void *site)
+		  enum hook_sync_op op, const void *site)
 {
 	struct hook_atom *a = hook_atom_of(t, p);
 	uint64_t id = __atomic_load_n(&a->id, __ATOMIC_ACQUIRE);
@@ -74,8 +75,6 @@ static bool begin(struct replay *r, struct hook_thread *t, const volatile void *
 	hook_sync_await(t, a->version, r->out.version - 1);
 	if (r->out.code)
 		await_value(r);
-	if (order >= __ATOMIC_RELEASE)
-		hook_race_release(r->c.object);
 	return true;
 }
 
@@ -94,12 +93,11 @@ static void learn(struct hook_thread *t, struct hook_atom *a, unsigned int n, ho
 }
 
 /* It was done, and has left this. */
-static void finish(const struct replay *r, hook_uint128 value, int order)
+static void finish(const struct replay *r, hook_uint128 value, enum race_atomic what, int order)
 {
 	struct hook_atom *a = r->a;
 
-	if (acquires(order))
-		hook_race_acquire(r->c.object);
+	hook_race_atomic(r->c.object, what, order);
 	if (!a->id)
 		__atomic_store_n(&a->id, hook_sync_new_id(r->t), __ATOMIC_RELEASE);
 	learn(r->t, a, r->n, value);
@@ -108,13 +106,16 @@ static void finish(const struct replay *r, hook_uint128 value, int order)
 	hook_sync_pass(a->version, r->out.version);
 }
 
-/* Who took it without an order, and now asks for one, is told what may be too much of it. */
+/*
+ * Who took it without an order, and now asks for one: others may have written meanwhile, and what
+ * was read then is what a fence would order. That may be too much of it.
+ */
 static hook_uint128 known(const struct replay *r, int order)
 {
 	struct hook_atom_known *k = hook_atom_known(r->t, r->a->id);
 
 	if (acquires(order) && !k->stamp) {
-		hook_race_acquire(r->c.object);
+		hook_race_fence(__ATOMIC_ACQUIRE);
 		k->stamp = true;
 	}
 	return k->value;
@@ -188,10 +189,10 @@ static inline uint32_t follow_turn(struct hook_thread *t, const volatile void *p
 			return was;                                                                \
 		}                                                                                  \
 		t = hook_sync_enter();                                                             \
-		if (!begin(&r, t, p, n, SYNC_ATOMIC_CHANGE, order, SITE))                          \
+		if (!begin(&r, t, p, n, SYNC_ATOMIC_CHANGE, SITE))                                 \
 			hook_failed(t, "the recorded synchronisation makes no sense");             \
 		was = hook_plain_##name##n(p, v);                                                  \
-		finish(&r, (type)HOOK_ATOMIC_AFTER_##name(was, v), order);                         \
+		finish(&r, (type)HOOK_ATOMIC_AFTER_##name(was, v), RACE_CHANGE, order);            \
 		hook_sync_leave(t);                                                                \
 		return was;                                                                        \
 	}
@@ -208,9 +209,9 @@ static inline uint32_t follow_turn(struct hook_thread *t, const volatile void *p
 		if (follow_known(t, p, &value))                                                    \
 			return (type)value;                                                        \
 		t = hook_sync_enter();                                                             \
-		if (begin(&r, t, p, n, SYNC_ATOMIC_LOAD, order, SITE)) {                           \
+		if (begin(&r, t, p, n, SYNC_ATOMIC_LOAD, SITE)) {                                  \
 			value = found(&r);                                                         \
-			finish(&r, value, order);                                                  \
+			finish(&r, value, RACE_LOAD, order);                                       \
 		} else {                                                                           \
 			value = known(&r, order);                                                  \
 		}                                                                                  \
@@ -227,10 +228,10 @@ static inline uint32_t follow_turn(struct hook_thread *t, const volatile void *p
 			return;                                                                    \
 		}                                                                                  \
 		t = hook_sync_enter();                                                             \
-		if (!begin(&r, t, p, n, SYNC_ATOMIC_STORE, order, SITE))                           \
+		if (!begin(&r, t, p, n, SYNC_ATOMIC_STORE, SITE))                                  \
 			hook_failed(t, "the recorded synchronisation makes no sense");             \
 		hook_plain_store##n(p, v, order);                                                  \
-		finish(&r, v, order);                                                              \
+		finish(&r, v, RACE_STORE, order);                                                  \
 		hook_sync_leave(t);                                                                \
 	}                                                                                          \
 	static bool replay_swap##n(volatile type *p, type *expected, type v, int order,            \
@@ -243,9 +244,10 @@ static inline uint32_t follow_turn(struct hook_thread *t, const volatile void *p
 		if (hook_depth)                                                                    \
 			return hook_plain_swap##n(p, expected, v);                                 \
 		t = hook_sync_enter();                                                             \
-		if (begin(&r, t, p, n, SYNC_ATOMIC_SWAP, order, SITE)) {                           \
+		if (begin(&r, t, p, n, SYNC_ATOMIC_SWAP, SITE)) {                                  \
 			done = hook_plain_swap##n(p, expected, v);                                 \
-			finish(&r, done ? v : *expected, done ? order : failed);                   \
+			finish(&r, done ? v : *expected, done ? RACE_CHANGE : RACE_LOAD,           \
+			       done ? order : failed);                                             \
 		} else {                                                                           \
 			*expected = (type)known(&r, failed);                                       \
 		}                                                                                  \

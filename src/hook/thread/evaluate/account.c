@@ -293,14 +293,12 @@ static void write_account(struct hook_thread *t, int patience)
 
 	if (!a || !take(a, patience))
 		return;
-	if (a->changed)
+	if (a->changed && !hook_process.replay.unevaluated)
 		rc = put_account(a, t);
 	a->changed = false;
 	hook_lock_give(&a->locked);
-	if (rc) {
-		hook_say("cannot write what the threads did: ", strerror(-rc), NULL);
-		hook_failed(t, "the account of a thread cannot be written");
-	}
+	if (rc)
+		hook_evaluate_lost(t, rc);
 }
 
 void hook_account_write(struct hook_thread *t)
@@ -317,6 +315,11 @@ void hook_account_write_all(void)
 {
 	if (hook_process.replay.evaluate)
 		hook_sync_list_each(write_patiently);
+}
+
+void hook_account_forget(struct hook_thread *t)
+{
+	t->evaluate = (struct hook_thread_evaluate){0};
 }
 
 void hook_account_close(struct hook_thread *t)

@@ -18,4 +18,7 @@ void hook_account_write_all(void);
 /* The thread ends. */
 void hook_account_close(struct hook_thread *t);
 
+/* The thread goes on in a process that was restored: it is not evaluated any more. */
+void hook_account_forget(struct hook_thread *t);
+
 #endif

@@ -171,6 +171,8 @@ static uint32_t number_of(struct hook_stacks *s, const struct frames *f)
 
 	if (n)
 		return n->entry.index;
+	if (hook_process.replay.unevaluated)
+		return 0;
 	n = hook_table_new(&s->numbers);
 	if (!n)
 		return 0;
@@ -243,10 +245,8 @@ struct hook_stacks *hook_stacks_open(const char *name)
 		snprintf(file, sizeof(file), "%s.sites", name);
 	rc = trace_stream_create(&s->stream, hook_evaluate_directory(), file, TRACE_STREAM_SITES,
 				 hook_process.rank, hook_process.process, name);
-	if (rc) {
-		snprintf(file, sizeof(file), "cannot write events: %s", strerror(-rc));
-		hook_failed(hook_thread_self(), file);
-	}
+	if (rc)
+		hook_evaluate_lost(hook_thread_self(), rc);
 	return s;
 }
 

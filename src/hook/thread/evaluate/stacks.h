@@ -10,6 +10,15 @@ struct hook_stacks;
 /* Below S/graph: where the streams of this rank go. Ends the replay if it is not there. */
 int hook_evaluate_directory(void);
 
+/*
+ * Events cannot be written, -rc says why: ends the replay, unless that is for something else.
+ * Nothing may be written any more where hook_process.replay.unevaluated is true.
+ */
+void hook_evaluate_lost(struct hook_thread *t, int rc);
+
+/* What is evaluated of this replay is not kept. */
+void hook_evaluate_give_up(struct hook_thread *t);
+
 /* "<name>.sites". Ends the replay if it cannot be made. */
 struct hook_stacks *hook_stacks_open(const char *name);
 

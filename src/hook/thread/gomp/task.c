@@ -58,22 +58,30 @@ struct hook_sync_spot hook_gomp_spot(const struct hook_sync_call *c)
 	return (struct hook_sync_spot){&team->id, team->version};
 }
 
+/* Lists through the tasks themselves, which come from malloc; the kit's table would take pages of
+   its own for each team. */
 static struct hook_gomp_task **bucket(struct hook_gomp_team *team, uint64_t number)
 {
 	return &team->pending[number % HOOK_GOMP_BUCKETS];
 }
 
-/* Who looks for races has as many clocks for tasks between two barriers; the same in every replay.
+/*
+ * Who looks for races has as many clocks for tasks between two barriers, and in all: each of those
+ * is in the log. Tasks are made in turn, so these are the same in every replay.
  */
 #define CLOCKS 96
+#define MOST_CLOCKS 16384
 
 static bool has_clock(struct hook_gomp_team *team, const struct hook_gomp_task *task)
 {
+	static uint32_t all;
+
 	if (team->phase != task->meetings) {
 		team->phase = task->meetings;
 		team->clocks = 0;
 	}
-	return team->clocks++ < CLOCKS;
+	return team->clocks++ < CLOCKS &&
+	       __atomic_fetch_add(&all, 1, __ATOMIC_RELAXED) < MOST_CLOCKS;
 }
 
 /* Only one thread has the turn, so the lists need no lock. */
@@ -84,7 +92,8 @@ static void take_step(struct hook_gomp_team *team, struct step *s)
 	if (s->put) {
 		s->put->next = *p;
 		*p = s->put;
-		s->put->race.apart = has_clock(team, s->put);
+		if (has_clock(team, s->put))
+			hook_race_task_apart(&s->put->race);
 		return;
 	}
 	while (*p && ((*p)->maker != s->maker || (*p)->number != s->number))

@@ -36,6 +36,7 @@ void hook_gomp_region(void *arg)
 	team->body(team->data);
 	hook_race_release(HOOK_RACE_OVER(team));
 	hook_gomp_body_ends(t);
+	hook_race_frame_ends(&f);
 	hook_gomp_frame = f.outer;
 	set_state(t, HOOK_THREAD_BLOCKED);
 	/* What libgomp frees now is no place where another thread may run. */
@@ -122,10 +123,10 @@ void hook_gomp_meet(struct hook_thread *t, struct hook_gomp_frame *f)
 /* In serial mode the order of turns is that of the barrier, too: in replay nobody waits in it. */
 static void meeting_begins(struct hook_thread *t, struct hook_gomp_frame *f, void (*meet)(void))
 {
-	hook_baton_leave(t);
-	f->meet = hook_baton_on ? NULL : meet;
 	if (hook_baton_on)
 		hook_race_release(HOOK_RACE_MEETING(f->team));
+	hook_baton_leave(t);
+	f->meet = hook_baton_on ? NULL : meet;
 }
 
 /* The end of a barrier: `met` if this thread took part in it. */

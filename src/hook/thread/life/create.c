@@ -29,6 +29,16 @@
 
 static pthread_key_t key;
 
+static const struct {
+	bool masks; /* signals, while a thread has no streams: nobody would know of a handler */
+	bool opens_itself; /* its streams */
+	bool opens_child;  /* that of a new thread: it counts before it runs */
+	bool ends_passive;
+} of_mode[] = {
+	[HOOK_RECORD] = {.masks = true, .opens_itself = true, .ends_passive = true},
+	[HOOK_REPLAY] = {.opens_child = true},
+};
+
 /* But those of faults: what they interrupt cannot go on without their handler. */
 static void fill(sigset_t *all)
 {
@@ -60,8 +70,7 @@ static void ends(void *arg)
 		return;
 	}
 	hook_depth = 1;
-	/* From then on there is no stream in which a handler could be recorded. */
-	if (hook_process.mode == HOOK_RECORD && !hook_thread_is_main(t))
+	if (of_mode[hook_process.mode].masks && !hook_thread_is_main(t))
 		block_signals(&mask);
 	else
 		REAL(pthread_sigmask)(SIG_SETMASK, NULL, &mask);
@@ -72,7 +81,7 @@ static void ends(void *arg)
 	hook_stack_ends();
 	hook_sync_let_go(t);
 	hook_end_of_thread(t);
-	if (hook_process.mode == HOOK_RECORD)
+	if (of_mode[hook_process.mode].ends_passive)
 		t->passive = 1;
 	hook_sync_close(t);
 	hook_baton_leave(t);
@@ -98,7 +107,7 @@ static void begins(struct hook_thread *t)
 	t->life.handle = (uint64_t)pthread_self();
 	hook_thread_number(t);
 	hook_race_begins(t);
-	if (hook_process.mode == HOOK_RECORD)
+	if (of_mode[hook_process.mode].opens_itself)
 		hook_sync_open(t);
 	pthread_setspecific(key, t);
 	if (!t->life.is_of_team)
@@ -193,7 +202,7 @@ static void adopt(struct hook_thread *parent, struct hook_thread *t, const struc
 	hook_thread_heap.child(t, n->attr);
 	hook_race_child(t);
 	/* It counts from now on: others must not take it for one that has nothing to do. */
-	if (hook_process.mode == HOOK_REPLAY)
+	if (of_mode[hook_process.mode].opens_child)
 		hook_sync_open(t);
 	hook_sync_list_add(t);
 }
@@ -202,6 +211,7 @@ static void abandon(struct hook_thread *t)
 {
 	hook_stack_return(t);
 	hook_thread_heap.no_child(t);
+	hook_race_no_child(t);
 	hook_sync_list_remove(t);
 	hook_thread_close(t);
 }
@@ -261,13 +271,12 @@ static HOOK_FRAME int create_masked(const struct creation *n, struct hook_thread
 	return rc;
 }
 
-/* No handler runs in a thread that has no streams yet: nobody would know of it. */
 static HOOK_FRAME int create(const struct creation *n, struct hook_thread *t)
 {
 	sigset_t mask;
 	int rc;
 
-	if (!t || hook_process.mode != HOOK_RECORD)
+	if (!t || !of_mode[hook_process.mode].masks)
 		return create_now(n, t);
 	block_signals(&mask);
 	if (has_mask(n->attr)) {

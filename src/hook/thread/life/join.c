@@ -8,6 +8,7 @@
 #include <threads.h>
 
 #include "hook/common/real.h"
+#include "hook/session/halt.h"
 #include "hook/thread/call/real.h"
 #include "hook/thread/life/stack.h"
 #include "hook/thread/life/stuck.h"
@@ -40,6 +41,22 @@ static int join_now(const struct hook_sync_call *c)
 	}
 }
 
+/* Whoever lets threads take turns takes any time of day for the same while. */
+static struct timespec next_tick(void)
+{
+	struct timespec tick = {INT32_MAX, 0};
+
+	if (hook_halt_in_turns())
+		return tick;
+	clock_gettime(CLOCK_REALTIME, &tick);
+	tick.tv_nsec += JOIN_TICK_NS;
+	if (tick.tv_nsec >= 1000000000) {
+		tick.tv_sec++;
+		tick.tv_nsec -= 1000000000;
+	}
+	return tick;
+}
+
 /* In replay the thread looks around while it waits. */
 static int act_join(struct hook_thread *t, const struct hook_sync_call *c, int code)
 {
@@ -51,12 +68,7 @@ static int act_join(struct hook_thread *t, const struct hook_sync_call *c, int c
 		return code;
 	t->wait.state = HOOK_THREAD_WAITS;
 	do {
-		clock_gettime(CLOCK_REALTIME, &tick);
-		tick.tv_nsec += JOIN_TICK_NS;
-		if (tick.tv_nsec >= 1000000000) {
-			tick.tv_sec++;
-			tick.tv_nsec -= 1000000000;
-		}
+		tick = next_tick();
 		code = hook_sync_real.pthread_timedjoin_np((pthread_t)c->object, c->cond, &tick);
 		if (code == ETIMEDOUT)
 			hook_sync_look(t);

@@ -17,12 +17,17 @@
 #include "hook/common/addresses.h"
 #include "hook/kit/pages.h"
 #include "hook/thread/call/real.h"
+#include "replay/session.h"
 
 #define STACK_BASE (HEAP_LARGE_BASE + HEAP_LARGE_BYTES + 2 * HEAP_TIB)
 #define STACK_BYTES (HEAP_GIB / 2)
 #define COLOURS 64u
 #define STACK_MOST (STACK_BYTES - COLOURS * HEAP_PAGE)
 #define KEPT (64ul << 10) /* of a stack whose thread ends: about what the next one will touch */
+
+_Static_assert(STACK_BASE == REPLAY_STACKS, "a debugger looks for stacks elsewhere");
+_Static_assert(STACK_BASE + HEAP_SLOTS * STACK_BYTES <= REPLAY_STACKS_END,
+	       "a debugger does not know where stacks end");
 
 static struct stack {
 	bool taken, detached;
@@ -221,15 +226,20 @@ void hook_stack_ends(void)
  */
 static int real_attr(pthread_t thread, pthread_attr_t *attr)
 {
-	int number = (int)raw(SYS_gettid), known, *tid, rc;
+	bool self = pthread_equal(thread, pthread_self());
 	uint64_t all = UINT64_MAX, before;
+	int known, *tid, rc;
 
-	if (!pthread_equal(thread, pthread_self()) ||
-	    raw(SYS_prctl, PR_GET_TID_ADDRESS, &tid) != 0 || *tid == number)
-		return SYNC_REAL(pthread_getattr_np)(thread, attr);
+	self = self && raw(SYS_prctl, PR_GET_TID_ADDRESS, &tid) == 0;
+	if (!self || *tid == (int)raw(SYS_gettid)) {
+		rc = SYNC_REAL(pthread_getattr_np)(thread, attr);
+		/* It may have been restored in the middle of that. */
+		if (rc != ESRCH || !self)
+			return rc;
+	}
 	raw(SYS_rt_sigprocmask, SIG_BLOCK, &all, &before, sizeof(all));
 	known = *tid;
-	*tid = number;
+	*tid = (int)raw(SYS_gettid);
 	rc = SYNC_REAL(pthread_getattr_np)(thread, attr);
 	*tid = known;
 	raw(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof(all));

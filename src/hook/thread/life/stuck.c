@@ -60,6 +60,13 @@ static void show_list(void)
 			.handle = offsetof(struct hook_thread, life.handle),
 			.object = offsetof(struct hook_sync_call, object),
 			.cond = offsetof(struct hook_sync_call, cond),
+			.come = {offsetof(struct hook_thread, replay.order_reader),
+				 offsetof(struct hook_thread, replay.input_reader),
+				 offsetof(struct hook_thread, replay.sync_reader)},
+			.come_bytes = {offsetof(struct hook_thread_replay, guide) -
+					       offsetof(struct hook_thread_replay, order_reader),
+				       sizeof(first->replay.input_reader),
+				       sizeof(first->replay.sync_reader)},
 		};
 }
 

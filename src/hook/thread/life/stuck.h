@@ -48,10 +48,6 @@ bool hook_sync_await_others(struct hook_thread *t);
 /* What the threads are about: ": 0 in …, 0.1 runs …". */
 void hook_sync_describe_all(struct hook_text *out);
 
-/* Threads beside t, all or those that have come to their end, for its last word: see
- * replay/session.h. */
-void hook_sync_tell(const struct hook_thread *t, bool all, struct hook_text *out);
-
 /* They have not: reports a divergence, with what each of them is doing. */
 void hook_sync_say_behind(struct hook_thread *t) __attribute__((noreturn));
 

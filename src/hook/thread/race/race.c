@@ -224,6 +224,11 @@ static int polls(uint64_t times)
 
 static const struct hook_race_frames frames = {walk, differs, polls};
 
+static void tell_counts(const struct hook_thread *t)
+{
+	hook_race->counts(&t->replay.events, &t->replay.sync_reader.ops);
+}
+
 const struct hook_sync_mode *hook_race_start(const struct hook_sync_mode *mode)
 {
 	const struct hook_race_table *table = dlsym(RTLD_DEFAULT, HOOK_RACE_NAME);
@@ -232,8 +237,11 @@ const struct hook_sync_mode *hook_race_start(const struct hook_sync_mode *mode)
 
 	if (!table)
 		table = hook_race_of_valgrind();
-	if (!table || table->version != HOOK_RACE_VERSION)
+	if (!table)
 		return mode;
+	if (table->version != HOOK_RACE_VERSION)
+		hook_failed(hook_thread_self(),
+			    "the checked program was linked by another version of Reprise");
 	snprintf(name, sizeof(name), "races-%04u-%u", hook_process.rank, hook_process.process);
 	snprintf(watch, sizeof(watch), "races-watch-%04u-%u", hook_process.rank,
 		 hook_process.process);
@@ -244,6 +252,7 @@ const struct hook_sync_mode *hook_race_start(const struct hook_sync_mode *mode)
 	below = mode;
 	hook_race = table;
 	hook_race_obeys = table->obeys && table->obeys();
+	tell_counts(hook_thread_self());
 	return &race;
 }
 
@@ -261,23 +270,34 @@ void hook_race_child(struct hook_thread *t)
 		t->replay.race = hook_race->fork(t->name);
 }
 
+void hook_race_no_child(const struct hook_thread *t)
+{
+	if (hook_race && t->replay.race)
+		hook_race->abandon(t->replay.race);
+}
+
 void hook_race_begins(struct hook_thread *t)
 {
-	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+	const char *handle = (const char *)t->life.handle;
+	const char *stack = (const char *)(t->life.handle & ~(STACK_ROOM - 1));
 
 	if (!hook_race)
 		return;
 	hook_race->begin(t->replay.race);
-	hook_race->forget((const void *)t->life.handle);
-	/* What the last thread on this stack did there is over. */
-	if (t->life.has_stack)
-		hook_race->reset((const void *)(here & ~(STACK_ROOM - 1)), STACK_ROOM);
+	tell_counts(t);
+	/* What the last thread on this stack did there is over; but it may not be joined yet. */
+	if (t->life.has_stack) {
+		hook_race->reset(stack, (size_t)(handle - stack));
+		hook_race->reset_data(handle, STACK_ROOM - (size_t)(handle - stack));
+	}
 }
 
 void hook_race_ends(const struct hook_thread *t)
 {
 	if (!hook_race)
 		return;
+	/* Whoever joined the last thread of that handle may not have acquired it before. */
+	hook_race->forget((const void *)t->life.handle);
 	hook_race->release((const void *)t->life.handle);
 	hook_race->end();
 }

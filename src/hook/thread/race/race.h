@@ -36,8 +36,12 @@ struct hook_race_task {
  */
 void hook_race_task_made(struct hook_race_task *task, const struct hook_thread *t,
 			 struct hook_gomp_frame *maker, uint64_t number, void **depend);
+/* It has a clock of its own. */
+void hook_race_task_apart(struct hook_race_task *task);
 void hook_race_task_begins(struct hook_race_task *task);
 void hook_race_task_ends(struct hook_race_task *task);
+/* Nobody waits for its children any more. */
+void hook_race_frame_ends(const struct hook_gomp_frame *f);
 /* The frame's children are done; those of the team; those that it depends on. */
 void hook_race_children_over(struct hook_gomp_frame *f);
 void hook_race_tasks_over(const void *team);
@@ -54,14 +58,25 @@ extern bool hook_race_obeys;
 /* The table of our Valgrind tool, if the program runs in it; else NULL. */
 const struct hook_race_table *hook_race_of_valgrind(void);
 
+/* Before the first thread: a block of the heap. */
+void hook_race_of_valgrind_early(const void *p, size_t n);
+
 /* The first thread is about to be made: the mode that tells, or the one that is given. */
 const struct hook_sync_mode *hook_race_start(const struct hook_sync_mode *mode);
 void hook_race_stop(void);
 
-/* Made by the calling thread; begins, in itself; and ends. */
+/* Made by the calling thread, or not after all; begins, in itself; and ends. */
 void hook_race_child(struct hook_thread *t);
+void hook_race_no_child(const struct hook_thread *t);
 void hook_race_begins(struct hook_thread *t);
 void hook_race_ends(const struct hook_thread *t);
+
+/* The process ends, whatever the reason. */
+static inline void hook_race_finish(void)
+{
+	if (__builtin_expect(hook_race != NULL, 0))
+		hook_race->finish();
+}
 
 static inline void hook_race_acquire(const void *object)
 {
@@ -73,6 +88,19 @@ static inline void hook_race_release(const void *object)
 {
 	if (__builtin_expect(hook_race != NULL, 0))
 		hook_race->release(object);
+}
+
+/* An atomic operation, in its turn; `what` is an enum race_atomic. */
+static inline void hook_race_atomic(const void *object, int what, int order)
+{
+	if (__builtin_expect(hook_race != NULL, 0))
+		hook_race->atomic(object, what, order);
+}
+
+static inline void hook_race_fence(int order)
+{
+	if (__builtin_expect(hook_race != NULL, 0))
+		hook_race->fence(order);
 }
 
 static inline void hook_race_forget(const void *object)

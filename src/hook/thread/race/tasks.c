@@ -11,6 +11,7 @@
 #include <dlfcn.h>
 #include <link.h>
 
+#include "hook/kit/random.h"
 #include "hook/kit/text.h"
 #include "hook/thread/gomp/gomp.h"
 #include "hook/thread/race/race.h"
@@ -31,7 +32,7 @@ static const void *object(uint64_t of, enum part part)
 /* What is at the address, for the children of one task. */
 static const void *dependence(uint64_t maker, const void *address, enum part part)
 {
-	uint64_t h = ((uintptr_t)address ^ maker * 0x9e3779b97f4a7c15ull) * 0xc2b2ae3d27d4eb4full;
+	uint64_t h = ((uintptr_t)address ^ hook_random_spread(maker)) * 0xc2b2ae3d27d4eb4full;
 
 	return (const void *)(OBJECTS << 1 | (h >> 3 & ~3ul) | part);
 }
@@ -132,6 +133,13 @@ void hook_race_task_made(struct hook_race_task *task, const struct hook_thread *
 	hook_race->release(task);
 }
 
+void hook_race_task_apart(struct hook_race_task *task)
+{
+	task->apart = true;
+	if (hook_race && hook_race->task_waits)
+		hook_race->task_waits(task);
+}
+
 static int own_variables(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	(void)size;
@@ -154,9 +162,9 @@ static void reset_own(void)
 		dl_iterate_phdr(own_variables, &n);
 		bytes = (n + 63) & ~63ul;
 	}
-	hook_race->reset(here - STACK_BELOW, STACK_BELOW);
+	hook_race->reset_data(here - STACK_BELOW, STACK_BELOW);
 	if (bytes)
-		hook_race->reset(end - bytes, bytes);
+		hook_race->reset_data(end - bytes, bytes);
 }
 
 static const void *bound_to_here(void)
@@ -177,6 +185,8 @@ void hook_race_task_begins(struct hook_race_task *task)
 		reset_own();
 		acquire_depends(task->maker, &l);
 	} else {
+		if (hook_race->task_hidden)
+			hook_race->task_hidden();
 		hook_race->acquire(task);
 		hook_race->acquire(HOOK_RACE_TASKS(task->team));
 	}
@@ -196,8 +206,7 @@ void hook_race_task_ends(struct hook_race_task *task)
 		hook_race->release(bound_to_here());
 	if (task->joined)
 		hook_race->release(task);
-	if (hook_gomp_frame->id)
-		hook_race->forget(object(hook_gomp_frame->id, CHILDREN));
+	hook_race_frame_ends(hook_gomp_frame);
 	if (!task->was)
 		return;
 	reset_own();
@@ -208,6 +217,12 @@ void hook_race_task_ends(struct hook_race_task *task)
 		hook_race->acquire(task);
 		hook_race->forget(task);
 	}
+}
+
+void hook_race_frame_ends(const struct hook_gomp_frame *f)
+{
+	if (hook_race && f->id)
+		hook_race->forget(object(f->id, CHILDREN));
 }
 
 void hook_race_children_over(struct hook_gomp_frame *f)

@@ -51,6 +51,11 @@ static void stop(void)
 	request(HOOK_RACE_REQUEST_STOP, 0, 0, 0);
 }
 
+static void finish(void)
+{
+	request(HOOK_RACE_REQUEST_FINISH, 0, 0, 0);
+}
+
 static void *fork_child(const char *name)
 {
 	return (void *)request(HOOK_RACE_REQUEST_FORK, (uintptr_t)name, 0, 0);
@@ -59,6 +64,11 @@ static void *fork_child(const char *name)
 static void begin(void *child)
 {
 	request(HOOK_RACE_REQUEST_BEGIN, (uintptr_t)child, 0, 0);
+}
+
+static void abandon(void *child)
+{
+	request(HOOK_RACE_REQUEST_ABANDON, (uintptr_t)child, 0, 0);
 }
 
 static void end(void)
@@ -81,6 +91,16 @@ static void forget(const void *object)
 	request(HOOK_RACE_REQUEST_FORGET, (uintptr_t)object, 0, 0);
 }
 
+static void atomic(const void *object, int what, int order)
+{
+	request(HOOK_RACE_REQUEST_ATOMIC, (uintptr_t)object, (uintptr_t)what, (uintptr_t)order);
+}
+
+static void fence(int order)
+{
+	request(HOOK_RACE_REQUEST_FENCE, (uintptr_t)order, 0, 0);
+}
+
 static void *arrive(const void *object, uint32_t count)
 {
 	return (void *)request(HOOK_RACE_REQUEST_ARRIVE, (uintptr_t)object, count, 0);
@@ -96,19 +116,36 @@ static void reset(const void *address, size_t n)
 	request(HOOK_RACE_REQUEST_RESET, (uintptr_t)address, n, 0);
 }
 
+static void counts(const uint64_t *events, const uint64_t *operations)
+{
+	request(HOOK_RACE_REQUEST_COUNTS, (uintptr_t)events, (uintptr_t)operations, 0);
+}
+
+void hook_race_of_valgrind_early(const void *p, size_t n)
+{
+	if (hook_process.replay.races)
+		reset(p, n);
+}
+
 static const struct hook_race_table table = {
 	.version = HOOK_RACE_VERSION,
 	.start = start,
 	.stop = stop,
+	.finish = finish,
 	.fork = fork_child,
 	.begin = begin,
+	.abandon = abandon,
 	.end = end,
 	.acquire = acquire,
 	.release = release,
 	.forget = forget,
+	.atomic = atomic,
+	.fence = fence,
 	.arrive = arrive,
 	.leave = leave,
 	.reset = reset,
+	.reset_data = reset,
+	.counts = counts,
 };
 
 const struct hook_race_table *hook_race_of_valgrind(void)

@@ -4,7 +4,9 @@
  * own: with several threads, lines come out in the recorded order. The lock of the stream is held
  * from before the event to after the operation. What is written past stdio, to the descriptors of
  * standard output and error, is an operation on these streams, too, unless another thread keeps
- * them for long. Wide characters are in wide.c; the _unlocked functions are left alone.
+ * them for long. Wide characters are in wide.c; what
+ * opens and closes streams is in hook/input/descriptor/stream.c; the _unlocked functions are left
+ * alone.
  */
 /* No definitions in stdio.h of what is defined here. */
 #define __NO_INLINE__ 1
@@ -16,16 +18,9 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "hook/common/child.h"
-#include "hook/input/channel/io.h"
-#include "hook/input/descriptor/device.h"
-#include "hook/input/descriptor/file.h"
-#include "hook/input/file/infile.h"
-#include "hook/kit/proc.h"
 #include "hook/output/output.h"
 #include "hook/thread/call/real.h"
 #include "hook/thread/stdio/wrap.h"
-#include "hook/thread/sync/objects.h"
 
 /* Called by programs built with _FORTIFY_SOURCE, or long ago; declared nowhere. */
 int __vfprintf_chk(FILE *f, int flag, const char *format, va_list ap);
@@ -46,9 +41,9 @@ __ssize_t __getdelim(char **line, size_t *n, int delimiter, FILE *f);
 
 /* clang-format off */
 #define REALS(X) \
-	X(freopen) X(setvbuf) X(setbuf) X(setbuffer) X(setlinebuf) X(vfprintf) X(__vfprintf_chk) X(puts) X(fputs) X(fputc) \
+	X(setvbuf) X(setbuf) X(setbuffer) X(setlinebuf) X(vfprintf) X(__vfprintf_chk) X(puts) X(fputs) X(fputc) \
 	X(fwrite) X(fread) X(__fread_chk) X(fgets) X(__fgets_chk) X(fgetc) X(ungetc) X(fflush) \
-	X(getdelim) X(perror) X(fclose) X(pclose) X(fseek) X(fseeko) X(ftell) X(ftello) X(rewind) \
+	X(getdelim) X(perror) X(fseek) X(fseeko) X(ftell) X(ftello) X(rewind) \
 	X(fgetpos) X(fsetpos) X(putw) X(getw) X(vwarn) X(vwarnx)
 /* clang-format on */
 
@@ -205,38 +200,6 @@ HOOK_EXPORT off64_t ftello64(FILE *f) __attribute__((alias("ftello")));
 HOOK_EXPORT int fgetpos64(FILE *f, fpos64_t *position) __attribute__((alias("fgetpos")));
 HOOK_EXPORT int fsetpos64(FILE *f, const fpos64_t *position) __attribute__((alias("fsetpos")));
 
-HOOK_EXPORT FILE *freopen(const char *path, const char *mode, FILE *f)
-{
-	int flags = hook_infile_flags(mode);
-	bool reads = path && hook_infile_is_wanted(flags, __builtin_return_address(0));
-	char copy[HOOK_PROC_PATH], own[HOOK_MOVED_PATH];
-	int fd = reads ? hook_infile_before(AT_FDCWD, path, flags) : -1;
-	const char *place = path;
-	int before = f->_fileno;
-	FILE *opened;
-	USE(f, SYNC_STREAM);
-
-	if (fd >= 0)
-		hook_proc_fd_path(fd, copy);
-	else if (path && __builtin_expect(hook_private, 0) &&
-		 hook_io_is_programs(__builtin_return_address(0)))
-		place = hook_device_own(AT_FDCWD, path, flags, __builtin_return_address(0), own);
-	opened = REAL(freopen)(fd >= 0 ? copy : place, mode, f);
-	if (fd >= 0)
-		close(fd);
-	else if (opened && reads)
-		hook_infile_opened(fileno(opened), AT_FDCWD, path, flags);
-	if (path)
-		hook_output_reopened(before, opened ? opened->_fileno : -1, path);
-	if (path && opened && mode[0] == 'w')
-		hook_output_writes(path);
-	else if (path && opened && mode[0] == 'a')
-		hook_output_appends(path, fileno(opened));
-	return opened;
-}
-
-HOOK_EXPORT FILE *freopen64(const char *path, const char *mode, FILE *f)
-	__attribute__((alias("freopen")));
 WRAP(int, setvbuf, f, (FILE * f, char *buffer, int mode, size_t size), (f, buffer, mode, size))
 WRAP(void, setbuf, f, (FILE * f, char *buffer), (f, buffer))
 WRAP(void, setbuffer, f, (FILE * f, char *buffer, size_t size), (f, buffer, size))
@@ -244,39 +207,6 @@ WRAP(void, setlinebuf, f, (FILE * f), (f))
 
 /* All streams at once stand for standard output. */
 WRAP(int, fflush, f ? f : stdout, (FILE * f), (f))
-
-/* The next stream at this place is another one; it may be there before this call returns. */
-static int close_stream(FILE *f, int (*how)(FILE *), const void *site)
-{
-	struct hook_sync_call c = {.op = SYNC_STREAM, .object = f, .site = site};
-	struct hook_thread *t;
-	int fd = f->_fileno, rc;
-
-	if (!hook_sync_is_on(site)) {
-		rc = how(f);
-		hook_output_closed(fd);
-		return rc;
-	}
-	t = hook_sync_enter();
-	hook_sync_mode->take(t, &c);
-	hook_sync_forget(f);
-	hook_sync_leave(t);
-	hook_file_closes();
-	rc = how(f);
-	hook_output_closed(fd);
-	hook_file_closed();
-	return rc;
-}
-
-HOOK_EXPORT int fclose(FILE *f)
-{
-	return close_stream(f, REAL(fclose), __builtin_return_address(0));
-}
-
-HOOK_EXPORT int pclose(FILE *f)
-{
-	return close_stream(f, hook_child_pclose, __builtin_return_address(0));
-}
 
 HOOK_EXPORT void flockfile(FILE *f)
 {

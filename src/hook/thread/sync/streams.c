@@ -36,8 +36,7 @@ static void record_open(struct hook_thread *t)
 /* A thread that was killed before its first operation may have no stream. */
 static void replay_open(struct hook_thread *t)
 {
-	char name[TRACE_NAME_BYTES + 16], text[256];
-	struct hook_text out = hook_text_in(text, sizeof(text));
+	char name[TRACE_NAME_BYTES + 16];
 	const char *why = "makes no sense";
 	int rc;
 
@@ -51,10 +50,7 @@ static void replay_open(struct hook_thread *t)
 		hook_done_expect(t);
 		return;
 	}
-	hook_text_add(&out, name);
-	hook_text_add(&out, " ");
-	hook_text_add(&out, why);
-	hook_failed(t, text);
+	hook_failed_by(t, name, " ", why);
 }
 
 void hook_sync_open(struct hook_thread *t)

@@ -27,7 +27,7 @@
 #include "hook/thread/sync/streams.h"
 
 const struct hook_sync_mode *hook_sync_mode, *hook_sync_plain;
-bool hook_sync_replays;
+bool hook_sync_replays, hook_sync_minds_blocks;
 enum hook_quick hook_sync_quick;
 
 static const struct {
@@ -134,6 +134,7 @@ void hook_sync_start(void)
 		hook_sync_plain = hook_race_start(hook_sync_plain);
 	hook_sync_mode = hook_sync_plain;
 	serial = runs_serially();
+	hook_sync_minds_blocks = serial || hook_race;
 	if (hook_process.mode == HOOK_RECORD)
 		tell_of_engines(serial);
 	if (!serial) {
@@ -152,23 +153,17 @@ void hook_sync_stop(void)
 	hook_atoms_stop();
 	hook_sync_mode = NULL;
 	hook_sync_replays = false;
+	hook_sync_minds_blocks = false;
 	hook_baton_stop();
 	hook_sync_list_clear();
 }
 
-/* Never 0; the same in every run, and with near certainty no other object's. */
+/* Never 0. */
 uint64_t hook_sync_new_id(struct hook_thread *t)
 {
-	uint64_t id;
-
-	if (!t->sync.id_base) {
-		t->sync.id_base = 0xcbf29ce484222325ull;
-		for (const char *p = t->name; *p; p++)
-			t->sync.id_base = (t->sync.id_base ^ (uint8_t)*p) * 0x100000001b3ull;
-	}
-	id = (t->sync.id_base + ++t->sync.ids) * 0x9e3779b97f4a7c15ull;
-
-	return id ? id : 1;
+	if (!t->sync.id_base)
+		t->sync.id_base = trace_sync_maker(t->name);
+	return trace_sync_object_id(t->sync.id_base, ++t->sync.ids);
 }
 
 void hook_sync_noise(struct hook_thread *t)

@@ -92,6 +92,8 @@ struct hook_sync_patience {
 void hook_sync_hurry_step(struct hook_sync_patience *p);
 
 extern bool hook_sync_replays;
+/* Somebody minds when blocks of the heap are allocated: serial mode, or who looks for races. */
+extern bool hook_sync_minds_blocks;
 
 const char *hook_sync_name(enum hook_sync_op op);
 enum trace_sync_class hook_sync_class(enum hook_sync_op op);

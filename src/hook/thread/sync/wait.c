@@ -17,6 +17,7 @@
 #include "hook/common/real.h"
 #include "hook/kit/lock.h"
 #include "hook/kit/random.h"
+#include "hook/session/halt.h"
 #include "hook/thread/life/stuck.h"
 #include "hook/thread/serial/baton.h"
 #include "hook/thread/sync/sync.h"
@@ -80,7 +81,8 @@ static bool may_spin(const struct hook_thread *t, const uint32_t *version, uint3
 	static unsigned int skipped;
 	struct hook_sync_around around;
 
-	if (turn - __atomic_load_n(version, __ATOMIC_RELAXED) > FAR_TURNS || hook_sync_crowd())
+	if (turn - __atomic_load_n(version, __ATOMIC_RELAXED) > FAR_TURNS || hook_sync_crowd() ||
+	    hook_halt_in_turns())
 		return false;
 	around = hook_sync_around(t);
 	if (around.here || __atomic_load_n(&spinners, __ATOMIC_RELAXED) >= (int)around.elsewhere)
@@ -287,11 +289,12 @@ void hook_sync_await(struct hook_thread *t, uint32_t *version, uint32_t turn)
 	t->wait.version_wanted = turn;
 	while (!is_turn(version, turn)) {
 		w.go = 0;
+		w.woken = 0;
 		t->wait.state = HOOK_THREAD_WAITS;
 		enter_bucket(&w, b);
 		sleep_until_go(t, &w);
 		leave_bucket(&w, b);
-		if (w.go)
+		if (w.go && w.woken)
 			learn_wake(__builtin_ia32_rdtsc() - w.woken);
 		if (w.moved)
 			move_back(&w);
@@ -310,9 +313,12 @@ static __attribute__((noinline)) void wake_one(const uint32_t *version, uint32_t
 	for (struct waiter *w = buckets[b].first; w; w = w->next) {
 		if (w->version == version && w->turn == turn) {
 			wake = &w->go;
-			move_away(w);
+			/* Time would make a difference in what is compared. */
+			if (!hook_halt_in_turns()) {
+				move_away(w);
+				w->woken = __builtin_ia32_rdtsc();
+			}
 			w->thread->wait.state = HOOK_THREAD_RUNS;
-			w->woken = __builtin_ia32_rdtsc();
 			__atomic_store_n(wake, 1, __ATOMIC_RELEASE);
 			break;
 		}

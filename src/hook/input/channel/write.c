@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calls by which a program writes to descriptors past stdio. To a channel they are inputs
- * (hook/input/channel/channel.h); to standard output and error they are in one order with stdio,
- * and what they wrote is noted once it is known how much that was.
+ * Calls by which a program writes to descriptors past stdio. To a channel they are inputs; to
+ * standard output and error they are in one order with stdio, and what they wrote is noted once it
+ * is known how much that was.
  */
 #undef _FORTIFY_SOURCE
 #include <errno.h>
@@ -20,7 +20,7 @@
 /* From here to the end of the wrapper no other thread prints by the same stream. */
 #define IN_ORDER(fd, site) HOOK_STDIO_USE(hook_stdio_begin_write, fd, site)
 
-ssize_t hook_output_write(int fd, const void *p, size_t n, const void *site)
+static ssize_t write_in_order(int fd, const void *p, size_t n, const void *site)
 {
 	IN_ORDER(fd, site);
 	ssize_t done;
@@ -38,7 +38,7 @@ HOOK_EXPORT ssize_t write(int fd, const void *p, size_t n)
 		return hook_channel_write(fd, p, n);
 	if (!hook_output_has(fd))
 		return REAL(write)(fd, p, n);
-	return hook_output_write(fd, p, n, SITE);
+	return write_in_order(fd, p, n, SITE);
 }
 
 HOOK_EXPORT ssize_t __write(int fd, const void *p, size_t n) __attribute__((alias("write")));
