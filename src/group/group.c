@@ -417,6 +417,15 @@ static bool is_dying(int pid)
 	       pending & (1ul << (SIGTERM - 1) | 1ul << (SIGKILL - 1) | 1ul << (SIGHUP - 1));
 }
 
+static bool all_are_dying(const struct group *g)
+{
+	bool dying = true;
+
+	for (unsigned i = 0; i < g->ranks && g->gdb; i++)
+		dying &= !g->gdb[i].pid || is_dying(g->gdb[i].process);
+	return dying;
+}
+
 void group_stop(struct group *g)
 {
 	double end = now() + PATIENCE;
@@ -426,9 +435,7 @@ void group_stop(struct group *g)
 	group_live_leave(&g->live);
 	while (g->live.state && !dying && !group_live_has_ended(&g->live) && now() < end) {
 		usleep(5000);
-		dying = true;
-		for (unsigned i = 0; i < g->ranks && g->gdb; i++)
-			dying &= !g->gdb[i].pid || is_dying(g->gdb[i].process);
+		dying = all_are_dying(g);
 	}
 	/* Its target sees that gdb is gone, and ends. */
 	for (unsigned i = 0; i < g->ranks && g->gdb; i++)
@@ -438,9 +445,26 @@ void group_stop(struct group *g)
 	group_live_end(&g->live);
 }
 
+/* The processes themselves: a gdb that has ended leaves its rank behind. */
+static bool all_are_gone(const struct group *g)
+{
+	for (unsigned i = 0; i < g->ranks && g->gdb; i++) {
+		if (g->gdb[i].state != GROUP_GDB_GONE)
+			return false;
+	}
+	return g->gdb && all_are_dying(g);
+}
+
 bool group_has_ended(struct group *g)
 {
-	if (g->alone || g->ended_told || !group_live_has_ended(&g->live))
+	double end = now() + PATIENCE;
+
+	if (g->alone || g->ended_told)
+		return false;
+	/* The front notices the end of its last rank a little later than gdb does. */
+	while (!group_live_has_ended(&g->live) && all_are_gone(g) && now() < end)
+		usleep(5000);
+	if (!group_live_has_ended(&g->live))
 		return false;
 	g->ended_told = true;
 	return true;
