@@ -85,6 +85,7 @@ struct replay_front {
 	bool stuck;         /* all wait for what cannot come */
 	int unserved;       /* exit code: a log does not hold what is needed of it; or 0 */
 	bool complete;      /* the replay came to the recorded end */
+	bool cut_short;     /* pass: it did not, by chance, and is to be tried again */
 };
 
 /* Functions that return an exit code have said why if it is not 0. */

@@ -25,6 +25,7 @@
 #include "replay/checkpoint.h"
 #include "replay/output.h"
 
+#define TRIES 4
 #define REDRAW_NS 200000000u
 
 uint64_t replay_pass_now(int clock)
@@ -191,8 +192,24 @@ static char *words_of(const struct replay_front *f, int code)
 	return text;
 }
 
-/* The exit code of a replay that was to be complete. */
-static int judge(const struct replay_front *f, int code)
+/*
+ * The launcher has ended the job because of how one rank ended, while others were still on their
+ * way to where the recorded launcher had ended them. That is chance.
+ */
+static bool is_cut_short(const struct replay_front *f)
+{
+	for (size_t i = 0; i < f->ranks; i++) {
+		const struct trace_run_stream *last = f->run->rank[i].last;
+
+		if (!f->word[i].why && last && last->end == TRACE_END_EXIT)
+			return false;
+	}
+	return !f->alone && f->words;
+}
+
+/* The exit code of a replay that was to be complete; if it is cut short, only the last one says so.
+ */
+static int judge(struct replay_front *f, int code, bool last)
 {
 	char *words;
 
@@ -204,6 +221,9 @@ static int judge(const struct replay_front *f, int code)
 		return RP_EXIT_FAILURE;
 	if (code == RP_EXIT_BAD_INPUT || launch_front_signal())
 		return code;
+	f->cut_short = is_cut_short(f) && !last;
+	if (f->cut_short)
+		return RP_EXIT_FAILURE;
 	words = words_of(f, code);
 	rp_say("the %s of %s ended before the recorded run did (%s); try 'reprise replay'",
 	       f->pass->noun, f->run->dir.show, words);
@@ -225,7 +245,7 @@ static int judge_exactly(const struct replay_front *f)
 	return rc ? replay_pass_cannot(f, rc) : 0;
 }
 
-static int watch(struct replay_front *f)
+static int watch(struct replay_front *f, bool last)
 {
 	uint64_t started = replay_pass_now(CLOCK_MONOTONIC);
 	pid_t pid;
@@ -235,9 +255,11 @@ static int watch(struct replay_front *f)
 		return code;
 	if (isatty(STDERR_FILENO))
 		f->watching = show_progress;
-	code = judge(f, replay_watch(f, pid));
+	code = judge(f, replay_watch(f, pid), last);
 	if (f->watching)
 		clear_line();
+	if (f->cut_short)
+		return code;
 	if (!code && f->pass->exact)
 		code = judge_exactly(f);
 	else if (!code)
@@ -250,20 +272,19 @@ static int watch(struct replay_front *f)
 /*
  * A replay changes to the directory and environment of the run; the caller wants to keep its own.
  */
-int replay_pass_run(struct replay_front *f, const struct replay_pass *pass)
+static int run_once(struct replay_front *f, bool last)
 {
 	int here = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	char **env = environ;
 	int rc, code;
 
-	f->pass = pass;
 	code = replay_session_open(f, f->run->dir.path);
 	if (code)
 		goto close_here;
-	rc = f->elsewhere ? f->elsewhere : pass->prepare(f);
+	rc = f->elsewhere ? f->elsewhere : f->pass->prepare(f);
 	code = rc ? replay_pass_cannot(f, rc) : f->alone ? replay_alone_prepare(f) : 0;
 	if (!code)
-		code = watch(f);
+		code = watch(f, last);
 	replay_session_close(f);
 close_here:
 	environ = env;
@@ -271,6 +292,22 @@ close_here:
 		if (fchdir(here) != 0)
 			errno = 0;
 		close(here);
+	}
+	return code;
+}
+
+/* Whatever was cut short has made nothing that is kept. */
+int replay_pass_run(struct replay_front *f, const struct replay_pass *pass)
+{
+	const struct replay_front fresh = *f;
+	int code = 0;
+
+	for (int i = 1; i <= TRIES; i++) {
+		*f = fresh;
+		f->pass = pass;
+		code = run_once(f, i == TRIES);
+		if (!f->cut_short)
+			break;
 	}
 	return code;
 }
