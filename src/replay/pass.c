@@ -207,8 +207,7 @@ static bool is_cut_short(const struct replay_front *f)
 	return !f->alone && f->words;
 }
 
-/* The exit code of a replay that was to be complete; if it is cut short, only the last one says so.
- */
+/* The exit code of a replay that was to be complete. If it is cut short, only the last says so. */
 static int judge(struct replay_front *f, int code, bool last)
 {
 	char *words;
