@@ -263,11 +263,14 @@ static int write_twin(const char *archive, const struct compile_words *objects, 
 bool archive_is_foreign(const char *archive)
 {
 	static const char *const places[] = {"/usr/", "/lib/", "/lib64/", "/opt/", NULL};
-	size_t i = 0;
+	char *here = getcwd(NULL, 0);
+	size_t i = 0, n = here ? strlen(here) : 0;
+	bool below = n && strncmp(archive, here, n) == 0 && archive[n] == '/';
 
+	free(here);
 	while (places[i] && strncmp(archive, places[i], strlen(places[i])) != 0)
 		i++;
-	return places[i] != NULL;
+	return places[i] && !below;
 }
 
 int archive_make_twin(const char *archive, struct archive_objects *objects, const char *out,

@@ -197,15 +197,6 @@ static void add_runtimes(struct compile_words *w, bool clang, const struct runti
 		add_library(w, runtimes->atomics);
 }
 
-/* The twin of an object, if it has one. */
-static void add_object(struct compile_words *w, const char *object)
-{
-	char *twin = rp_format("%s" COMPILE_SUFFIX, object);
-
-	compile_words_add(w, access(twin, R_OK) == 0 ? twin : object);
-	free(twin);
-}
-
 static char *temporary_archive(size_t number)
 {
 	char *object = temporary_object(number), *archive = rp_format("%s.a", object);
@@ -251,18 +242,20 @@ static bool link_checked(const struct compile_line *line, const struct runtimes 
 	const char *output = line->output ? line->output : "a.out";
 	struct archive_objects objects = {0};
 	struct compile_words w = {0};
+	struct compile_unchecked unchecked = {0};
 	bool done;
 
 	for (size_t i = 0; i < line->words; i++) {
 		if (line->is_source[i])
 			compile_words_own(&w, temporary_object(i));
 		else if (line->is_object[i])
-			add_object(&w, line->word[i]);
+			compile_add_object(&w, line->word[i], &unchecked);
 		else if (line->is_archive[i])
 			add_archive(&w, line, i, &objects);
 		else if (!line->is_dropped[i])
 			add_word(&w, line->word[i]);
 	}
+	compile_tell_unchecked(&unchecked);
 	compile_words_add(&w, "-o");
 	compile_words_own(&w, rp_format("%s" COMPILE_SUFFIX, output));
 	archive_objects_free(&objects);

@@ -6,11 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "cmd/compile.h"
 
 void compile_words_add(struct compile_words *w, const char *word)
 {
@@ -81,4 +83,38 @@ bool compile_is_clang(const char *compiler)
 		line[0] = '\0';
 	pclose(answer);
 	return strstr(line, "clang") != NULL;
+}
+
+/* An object that was compiled again by itself leaves a twin of what it was. */
+static bool is_twin_of(const char *twin, const char *object)
+{
+	struct stat t, o;
+
+	return access(twin, R_OK) == 0 && stat(twin, &t) == 0 && stat(object, &o) == 0 &&
+	       (t.st_mtim.tv_sec > o.st_mtim.tv_sec ||
+		(t.st_mtim.tv_sec == o.st_mtim.tv_sec && t.st_mtim.tv_nsec >= o.st_mtim.tv_nsec));
+}
+
+void compile_add_object(struct compile_words *w, const char *object, struct compile_unchecked *u)
+{
+	char *twin = rp_format("%s" COMPILE_SUFFIX, object);
+
+	if (is_twin_of(twin, object)) {
+		compile_words_add(w, twin);
+	} else {
+		compile_words_add(w, object);
+		if (!u->count++)
+			u->first = object;
+	}
+	free(twin);
+}
+
+void compile_tell_unchecked(const struct compile_unchecked *u)
+{
+	if (u->count == 1)
+		rp_say("%s has no up-to-date twin: what its code does is not seen", u->first);
+	else if (u->count)
+		rp_say("%s and %zu more object%s have no up-to-date twin: what their code does is "
+		       "not seen",
+		       u->first, u->count - 1, u->count == 2 ? "" : "s");
 }
