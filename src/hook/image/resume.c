@@ -48,20 +48,24 @@ static void __attribute__((noreturn)) return_from_handler(uint64_t frame)
 	__builtin_unreachable();
 }
 
-/* What the front has set stays, all else is as it was. */
+/*
+ * What the front has set stays, all else is as it was. Other ranks read the flags at any time:
+ * they must not see those of the image.
+ */
 static void fill_slot(void)
 {
-	struct replay_slot now = *hook_slot;
+	const struct replay_slot now = *hook_slot;
+	struct replay_slot next = hook_image.slot;
 
-	*hook_slot = hook_image.slot;
-	hook_slot->flags = now.flags;
-	hook_slot->patience = now.patience;
-	hook_slot->recorded_ms = now.recorded_ms;
-	hook_slot->halt = now.halt;
-	hook_slot->stage = now.stage;
-	hook_slot->go = now.go;
-	hook_slot->halted = 0;
-	hook_slot->pid = hook_process.pid;
+	next.flags = now.flags;
+	next.patience = now.patience;
+	next.recorded_ms = now.recorded_ms;
+	next.halt = now.halt;
+	next.stage = now.stage;
+	next.go = now.go;
+	next.halted = 0;
+	next.pid = hook_process.pid;
+	*hook_slot = next;
 }
 
 static void put_right(void)

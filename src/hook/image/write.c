@@ -139,12 +139,13 @@ static void take_file(struct ckpt_map *m, const char *path)
 
 /*
  * What is shared with others, of a file that is not ours, becomes the process's own: such files of
- * MPI are gone with the job. Only what is large and read is likely to stay.
+ * MPI are gone with the job. Only what is large and read is likely to stay. So does what an
+ * evaluation writes: nobody wants it any more, but a thread may have been parked halfway in it.
  */
 static bool is_mapped_again(const struct raw_map *line)
 {
 	return line->inode && !raw_is_deleted(line->path) && !hook_image_is_copy(line->path) &&
-	       (hook_image_is_ours(line->path) ||
+	       ((hook_image_is_ours(line->path) && !hook_image_is_left(line->path)) ||
 		(!(line->prot & PROT_WRITE) && line->end - line->start > LARGE));
 }
 
@@ -216,7 +217,7 @@ static void take_maps(void)
 			continue;
 		if (raw_same(line.path, "[vdso]"))
 			take_vdso(&line);
-		if (raw_behind(line.path, "[v") || hook_image_is_left(line.path))
+		if (raw_behind(line.path, "[v"))
 			continue;
 		if (hook_image_out.maps == MAPS_MOST)
 			hook_image_check(-E2BIG);

@@ -26,7 +26,10 @@
 #define SITE __builtin_return_address(0)
 #define PATH_ROOM 1100
 
-/* Beside or below the directory of the rank, which is one of several in the trace. */
+/*
+ * Beside or below the directory of the rank, which is one of several in the trace; or what tells of
+ * pages that were written (hook/image/written.c).
+ */
 bool hook_close_is_ours(int fd)
 {
 	char directory[PATH_ROOM], target[PATH_ROOM];
@@ -40,6 +43,8 @@ bool hook_close_is_ours(int fd)
 	if (!hook_proc_fd_target(fd, target, sizeof(target)) ||
 	    !hook_proc_fd_target(hook_process.rank_fd, directory, sizeof(directory)))
 		return false;
+	if (strcmp(target, "anon_inode:[userfaultfd]") == 0)
+		return true;
 	end = strrchr(directory, '/');
 	return end && strncmp(target, directory, (size_t)(end - directory) + 1) == 0;
 }
