@@ -10,7 +10,6 @@
  */
 #include "hook/program/atomics.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <string.h>
 
@@ -18,6 +17,7 @@
 #include "base/x86.h"
 #include "hook/common/hook.h"
 #include "hook/kit/text.h"
+#include "hook/program/lookup.h"
 #include "hook/session/unseen.h"
 #include "race/own.h"
 
@@ -93,11 +93,11 @@ static void look_at_function(struct look *l, const uint8_t *start, const uint8_t
 	l->bytes += (size_t)(end - start);
 }
 
+static const struct race_own *own; /* of a checked program */
+
 static void look_by_table(struct look *l, const struct rp_code_table *table,
 			  const struct rp_code_range *code)
 {
-	const struct race_own *own = dlsym(RTLD_DEFAULT, RACE_OWN_NAME);
-
 	for (uint32_t i = 0; i < table->count && l->found < l->enough && l->bytes < MOST_BYTES;
 	     i++) {
 		struct rp_code_range f = rp_code_function(table, i);
@@ -164,6 +164,7 @@ static int look_at_file(struct dl_phdr_info *info, size_t size, void *unused)
 bool hook_atomics_look(void)
 {
 	found.files = 0;
+	own = hook_lookup_any(RACE_OWN_NAME);
 	dl_iterate_phdr(look_at_file, NULL);
 	return found.files;
 }

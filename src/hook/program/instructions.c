@@ -11,13 +11,13 @@
 
 #if defined(__x86_64__)
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <string.h>
 
 #include "base/code.h"
 #include "base/x86.h"
 #include "hook/kit/text.h"
+#include "hook/program/lookup.h"
 #include "hook/session/unseen.h"
 #include "race/own.h"
 
@@ -93,10 +93,11 @@ static bool is_random(const uint8_t *at, const struct rp_code_range *code)
 	       !(at > code->start && at[-1] == 0xf3);
 }
 
+static const struct race_own *own; /* of a checked program */
+
 static bool has(const struct rp_code_table *table, const struct rp_code_range *code, size_t which)
 {
 	const uint8_t *at = code->start;
-	const struct race_own *own = dlsym(RTLD_DEFAULT, RACE_OWN_NAME);
 
 	for (; (at = memmem(at, (size_t)(code->end - at), instruction[which].bytes,
 			    instruction[which].n));
@@ -169,6 +170,7 @@ void hook_instructions_look(void)
 		finds[what].names = hook_text_in(texts[what], sizeof(texts[what]) - 16);
 		hook_text_add(&finds[what].names, words[what]);
 	}
+	own = hook_lookup_any(RACE_OWN_NAME);
 	dl_iterate_phdr(look_at_file, finds);
 	for (int what = 0; what < WHATS; what++) {
 		if (finds[what].files > NAMES_SHOWN)

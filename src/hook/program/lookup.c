@@ -100,6 +100,17 @@ void *hook_lookup_in(void *handle, const char *name)
 	return found;
 }
 
+void *hook_lookup_any(const char *name)
+{
+	bool before = hook_real_resolving;
+	void *found;
+
+	hook_real_resolving = true;
+	found = hook_lookup_in(RTLD_DEFAULT, name);
+	hook_real_resolving = before;
+	return found;
+}
+
 void *hook_lookup_own(const char *name)
 {
 	static void *self;

@@ -13,6 +13,12 @@
  */
 void *hook_lookup_in(void *handle, const char *name);
 
+/*
+ * The first of that name in the program and its libraries, or NULL. Not inside of dl_iterate_phdr:
+ * the loader takes its two locks in the other order.
+ */
+void *hook_lookup_any(const char *name);
+
 /* What this library itself has of that name, or NULL. */
 void *hook_lookup_own(const char *name);
 
