@@ -35,9 +35,11 @@ static void *work(void *unused)
 	say("link", link("new", "old"));
 	say("rename", rename("directory/link", "directory/other"));
 	say("rmdir", rmdir("directory"));
+	say("truncate, made later", truncate("later", 0));
 	say("open, made later", open("later", O_RDONLY));
 	say("fopen, made later", fopen("later", "r") ? 0 : -1);
 	say("creat", creat("later", 0600));
+	say("truncate, made", truncate("later", 100));
 	say("fopen, made", fopen("later", "r") ? 0 : -1);
 	return unused;
 }

@@ -128,15 +128,17 @@ HOOK_EXPORT int unlinkat(int dir, const char *path, int flags)
 		     own ? unlink_own(dir, HERE(path)) : REAL(unlinkat)(dir, HERE(path), flags));
 }
 
-/* What it returns is not recorded: it depends on what the program itself has left there. */
-HOOK_EXPORT int truncate(const char *path, off_t length)
+static int truncate_own(const char *path, off_t length, const void *site)
 {
 	char own[HOOK_MOVED_PATH];
-	const char *place = HERE(path);
 
-	if (__builtin_expect(hook_private, 0) && is_replayed(SITE))
-		place = hook_device_own(AT_FDCWD, place, O_WRONLY, SITE, own);
-	return REAL(truncate)(place, length);
+	return REAL(truncate)(hook_device_own(AT_FDCWD, path, O_WRONLY, site, own), length);
+}
+
+HOOK_EXPORT int truncate(const char *path, off_t length)
+{
+	return AGAIN(truncate, OWN(REAL(truncate)(HERE(path), length),
+				   truncate_own(HERE(path), length, SITE)));
 }
 
 HOOK_EXPORT int truncate64(const char *path, off_t length) __attribute__((alias("truncate")));
