@@ -90,18 +90,21 @@ static int prepare(const struct replay_front *f)
 	return rc || !f->evaluates ? rc : replay_evaluate_ask(f);
 }
 
+static bool no_room; /* for the logs of the last pass */
+
 static int keep(const struct replay_front *f, uint64_t started)
 {
 	char *text = rp_format("checkpoints 1 check %" PRIx64 " made %" PRIu64 " seconds %.3f\n",
 			       replay_pass_check(f->run), replay_pass_now(CLOCK_REALTIME),
 			       (double)(replay_pass_now(CLOCK_MONOTONIC) - started) / 1e9);
-	int rc, code;
+	int rc;
 
 	unlinkat(f->session_fd, ROOM, 0);
-	code = replay_log_finish(f);
-	if (code) {
+	rc = replay_log_finish(f);
+	if (rc) {
+		no_room = rc == -ENOSPC || rc == -EDQUOT;
 		free(text);
-		return code;
+		return RP_EXIT_FAILURE;
 	}
 	replay_images_say_refused(f);
 	rc = replay_pass_write(f->session_fd, "log/made", text);
@@ -114,10 +117,11 @@ static int keep(const struct replay_front *f, uint64_t started)
 	free(text);
 	if (rc)
 		return replay_pass_cannot(f, rc);
-	return f->evaluates ? replay_evaluate_keep(f, started) : 0;
+	/* Images and logs are good without it: it has said why it failed. */
+	if (f->evaluates && replay_evaluate_keep(f, started))
+		rp_say("images and logs are kept");
+	return 0;
 }
-
-static bool no_room; /* for the logs of the last pass */
 
 static int left(const struct replay_front *f, int code)
 {

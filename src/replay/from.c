@@ -433,6 +433,12 @@ int replay_from_alone(struct replay_front *f, size_t rank)
 	chosen[rank] = true;
 	if (!code)
 		code = replay_from_look_at_log(f, chosen, &live);
+	if (!code && live.all.messages > live.logged.messages) {
+		rp_say("the log of %s does not have all messages; 'reprise checkpoint --log=all' "
+		       "logs everything",
+		       f->run->dir.show);
+		code = RP_EXIT_BAD_INPUT;
+	}
 	replay_live_free(&live);
 	if (!code)
 		code = choose_images(f, &from, chosen, false);

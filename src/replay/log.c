@@ -120,10 +120,9 @@ int replay_log_finish(const struct replay_front *f)
 		if (!f->group || f->group[i])
 			rc = finish_rank(f, i);
 	}
-	if (!rc)
-		return 0;
-	rp_say("cannot finish the log: %s", strerror(-rc));
-	return RP_EXIT_FAILURE;
+	if (rc)
+		rp_say("cannot finish the log: %s", strerror(-rc));
+	return rc;
 }
 
 char *replay_log_refusal(const struct replay_front *f, size_t i)

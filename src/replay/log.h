@@ -12,7 +12,7 @@
 
 /*
  * After the pass, in the session: streams are cut to what counts, and packed. A rank that does what
- * cannot be served to it alone is named, and has no log. 0, or the exit code after saying why.
+ * cannot be served to it alone is named, and has no log. 0, or -errno after saying why.
  */
 int replay_log_finish(const struct replay_front *f) __attribute__((warn_unused_result));
 
