@@ -7,23 +7,44 @@ addresses of src/hook/common/addresses.h. Stacks are left out: what is below a f
 left there. With --dump DIR the pages go there, for who wants to see the difference."""
 import hashlib
 import os
+import struct
 import sys
 
 TIB = 1 << 40
 HEAP = range(24 * TIB, 74 * TIB)
 
 
+def variables(program):
+    """Where the program's file wants its writable parts, from its first byte on."""
+    with open(program, "rb") as file:
+        head = file.read(64)
+        file.seek(int.from_bytes(head[32:40], "little"))
+        table = [file.read(56) for _ in range(int.from_bytes(head[56:58], "little"))]
+    loads = [struct.unpack("<IIQQQQQQ", entry) for entry in table if entry[:4] == b"\1\0\0\0"]
+    base = loads[0][3] & -4096
+    for _, flags, _, at, _, _, size, _ in loads:
+        if flags & 2:
+            yield (at & -4096) - base, (at + size + 4095 & -4096) - base
+
+
 def parts(pid, program):
-    before = None
-    with open(f"/proc/{pid}/maps", encoding="ascii") as maps:
-        for line in maps:
+    """The kernel may join what follows the variables with them, or with the heap of libc."""
+    maps = []
+    with open(f"/proc/{pid}/maps", encoding="ascii") as file:
+        for line in file:
             words = line.split(None, 5)
             start, end = (int(x, 16) for x in words[0].split("-"))
-            path = words[5].strip() if len(words) > 5 else ""
-            own = path == program or (not path and before == start)
-            before = end if own else None
-            if "w" in words[1] and (own or start in HEAP):
-                yield start, end
+            maps.append((start, end, "w" in words[1], words[5].strip() if len(words) > 5 else ""))
+    base = min(start for start, _, _, path in maps if path == program)
+    own = [(base + first, base + last) for first, last in variables(program)]
+    for start, end, writable, _ in maps:
+        if not writable:
+            continue
+        if start in HEAP:
+            yield start, end
+        for first, last in own:
+            if max(start, first) < min(end, last):
+                yield max(start, first), min(end, last)
 
 
 def main():

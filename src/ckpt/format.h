@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #define CKPT_MAGIC "RPRIMAGE"
-#define CKPT_VERSION 7
+#define CKPT_VERSION 8
 #define CKPT_PAGE 4096ul
 #define CKPT_SUFFIX ".image"
 
@@ -106,9 +106,10 @@ struct ckpt_thread {
 	uint64_t frame; /* of a signal, on its stack: how it goes on */
 	int32_t tid;
 	uint32_t flags;
-	uint64_t event;    /* of MPI, of this thread: it is taken before this one */
-	uint32_t name;     /* of the thread; empty for one that is not the program's */
-	uint32_t children; /* threads that it has made: those that are not here have ended */
+	uint64_t event;     /* of MPI, of this thread: it is taken before this one */
+	uint64_t operation; /* of synchronisation, the same */
+	uint32_t name;      /* of the thread; empty for one that is not the program's */
+	uint32_t children;  /* threads that it has made: those that are not here have ended */
 	uint64_t cpus[CKPT_CPU_WORDS]; /* on which it may run, as of sched_getaffinity(); 0: any */
 };
 
@@ -136,7 +137,7 @@ struct ckpt_head {
 	uint32_t version, head_bytes;
 	uint32_t rank, process, number;
 	int32_t pid;
-	uint64_t event;   /* of the main thread: it is taken before this one */
+	uint64_t event;   /* of the main thread, without MPI a call: it is taken before this one */
 	uint64_t elapsed; /* since the process began, in nanoseconds */
 	uint64_t stopped; /* how long the process stood still for it */
 	uint64_t pages;   /* in all runs */

@@ -35,6 +35,7 @@ struct dump {
 	bool damaged; /* what is left of such streams */
 	unsigned format;
 	bool json;
+	bool mpi; /* what positions count are its calls */
 };
 
 /* The stream at work. */
@@ -43,15 +44,18 @@ struct source {
 	unsigned rank;
 };
 
-/* "3@17", "3.0.2@17" for another thread, "3/1@17" for another process of the rank. */
-static void print_position(const struct source *from, uint64_t number)
+/*
+ * "3@17", "3.0.2@17" for another thread, "3/1@17" for another process of the rank. What is no event
+ * has another mark, since @ is for what other verbs take as a position.
+ */
+static void print_number(const struct source *from, char mark, uint64_t number)
 {
 	printf("%u", from->rank);
 	if (from->name->process)
 		printf("/%" PRIu32, from->name->process);
 	if (from->name->thread[0] && strcmp(from->name->thread, "0") != 0)
 		printf(".%s", from->name->thread);
-	printf("@%" PRIu64, number);
+	printf("%c%" PRIu64, mark, number);
 }
 
 static json_t *json_record(const struct source *from, const char *key, uint64_t number,
@@ -80,7 +84,7 @@ static void print_order(const struct dump *d, const struct source *from,
 			json_object_set_new(object, "times", json_integer((json_int_t)times));
 		cmd_show_json_line(object, JSON_COMPACT);
 	} else {
-		print_position(from, event);
+		print_number(from, '@', event);
 		printf("\t%s", words);
 		if (times > 1)
 			printf(" (%" PRIu64 " times, in turn with its neighbours)", times);
@@ -162,7 +166,7 @@ static void print_input(const struct dump *d, const struct source *from,
 		json_object_set_new(object, "text", cmd_show_json(words));
 		cmd_show_json_line(object, JSON_COMPACT);
 	} else {
-		print_position(from, number);
+		print_number(from, '#', number);
 		printf("\t%s %s\n", trace_input_word(rec->kind), words);
 	}
 	free(words);
@@ -182,14 +186,48 @@ static int dump_input(const struct dump *d, const struct source *from,
 	return rc < 0 ? rc : 0;
 }
 
+/*
+ * Operations that take nothing leave no trace where they came as predicted: how many there were is
+ * known of the whole stream, and between two records that follow each other if the second is one of
+ * these as well. So the number of a record may be known only by bounds.
+ */
+struct unseen {
+	uint64_t before; /* that are known to be before the record */
+	uint64_t others; /* that may be anywhere */
+};
+
+static uint64_t skipped(const struct trace_sync_rec *rec)
+{
+	return rec->kind == TRACE_SYNC_RESULT ? rec->skip : 0;
+}
+
+/* Goes through all of a stream. */
+static int count_unseen(const struct trace_view *view, struct unseen *u)
+{
+	struct trace_sync_reader *r = rp_alloc(1, sizeof(*r));
+	struct trace_sync_rec rec;
+	uint64_t known = 0;
+	int rc = trace_sync_reader_init(r, view);
+
+	while (!rc && trace_sync_next_record(r, &rec) == 2)
+		known += skipped(&rec);
+	*u = (struct unseen){0};
+	if (!rc && r->total > r->ops + known)
+		u->others = r->total - r->ops - known;
+	free(r);
+	return rc;
+}
+
 static void print_sync(const struct dump *d, const struct source *from,
-		       const struct trace_sync_rec *rec, uint64_t number)
+		       const struct trace_sync_rec *rec, uint64_t number, uint64_t most)
 {
 	char *words = trace_sync_words(rec);
 	json_t *object;
 
 	if (d->json) {
 		object = json_record(from, "operation", number, trace_sync_word(rec->kind));
+		if (most > number)
+			json_object_set_new(object, "most", json_integer((json_int_t)most));
 		json_object_set_new(object, "run", json_integer((json_int_t)rec->run));
 		json_object_set_new(object, "code", json_integer(rec->code));
 		json_object_set_new(object, "step", json_integer(rec->step));
@@ -198,28 +236,44 @@ static void print_sync(const struct dump *d, const struct source *from,
 	} else {
 		if (rec->run && rec->kind != TRACE_SYNC_CHECK)
 			printf("\t%" PRIu64 " operations as predicted\n", rec->run);
-		print_position(from, number);
+		print_number(from, d->mpi ? '#' : '@', number);
+		if (most > number)
+			printf("-%" PRIu64, most);
 		printf("\t%s\n", words);
 	}
 	free(words);
 }
 
 /* A check belongs to the last of the operations before it. */
-static uint64_t number_of(const struct trace_sync_reader *r, const struct trace_sync_rec *rec)
+static bool is_exact(const struct trace_sync_rec *rec)
+{
+	return rec->kind == TRACE_SYNC_CHECK || rec->kind == TRACE_SYNC_END;
+}
+
+static uint64_t number_of(const struct trace_sync_reader *r, const struct trace_sync_rec *rec,
+			  const struct unseen *u)
 {
 	if (rec->kind == TRACE_SYNC_CHECK)
 		return rec->run;
-	return rec->kind == TRACE_SYNC_END ? r->total : r->ops;
+	return rec->kind == TRACE_SYNC_END ? r->total : r->ops + u->before;
 }
 
 static int dump_sync(const struct dump *d, const struct source *from, const struct trace_view *view)
 {
 	struct trace_sync_reader *r = rp_alloc(1, sizeof(*r));
 	struct trace_sync_rec rec;
-	int rc = trace_sync_reader_init(r, view);
+	struct unseen u;
+	int rc = count_unseen(view, &u);
 
-	while (!rc && !ferror(stdout) && trace_sync_next_record(r, &rec) == 2)
-		print_sync(d, from, &rec, number_of(r, &rec));
+	if (!rc)
+		rc = trace_sync_reader_init(r, view);
+	while (!rc && !ferror(stdout) && trace_sync_next_record(r, &rec) == 2) {
+		uint64_t number;
+
+		u.before += skipped(&rec);
+		number = number_of(r, &rec, &u);
+		print_sync(d, from, &rec, number, is_exact(&rec) ? number : number + u.others);
+	}
 	free(r);
 	return rc;
 }
@@ -313,7 +367,30 @@ static int dump_rank(const struct dump *d, unsigned rank, size_t *found)
 	return worst;
 }
 
-static int dump_all(const struct dump *d)
+/* Does any rank call MPI? */
+static bool has_mpi(const struct dump *d, unsigned rank)
+{
+	struct trace_streams streams;
+	struct trace_view view;
+	bool has = false;
+	const char *why;
+	int rankfd;
+
+	if (trace_dir_streams(&d->dir, rank, &streams, &rankfd))
+		return false;
+	for (size_t i = 0; i < streams.n && !has; i++) {
+		if (streams.stream[i].kind != TRACE_STREAM_ORDER ||
+		    trace_view_open_damaged(&view, rankfd, streams.stream[i].name, &why))
+			continue;
+		has = view.events > 0;
+		trace_view_close(&view);
+	}
+	close(rankfd);
+	trace_streams_free(&streams);
+	return has;
+}
+
+static int dump_all(struct dump *d)
 {
 	struct trace_ranks ranks;
 	size_t found = 0;
@@ -321,6 +398,8 @@ static int dump_all(const struct dump *d)
 
 	if (code)
 		return code;
+	for (size_t i = 0; i < ranks.n && d->sync && !d->mpi; i++)
+		d->mpi = has_mpi(d, ranks.rank[i]);
 	for (size_t i = 0; i < ranks.n; i++) {
 		if (d->rank >= 0 && (unsigned long)d->rank != ranks.rank[i])
 			continue;
@@ -409,8 +488,9 @@ const struct cmd_verb cmd_dump = {
 	.summary = "Prints every record of a trace, one per line",
 	.options = options,
 	.notes = "A line begins with its position. R@E is the place just before event E of rank R; "
-		 "R.T@E is of thread T; R/P is another process of the rank. With --input, E counts "
-		 "the values; with --sync, the operations. Operations that came as predicted have "
-		 "no lines: they are counted. Without TRACE, the newest trace is used.\n",
+		 "R.T@E is of thread T; R/P is another process of the rank. Other verbs take it as "
+		 "it is. With --input, values are numbered instead, as R#N; with --sync operations "
+		 "are, in runs with MPI as R#N. Operations that came as predicted have no lines: "
+		 "they are counted. Without TRACE, the newest trace is used.\n",
 	.run = run,
 };

@@ -91,7 +91,7 @@ static const char *forward_only(const struct trace_run *trace, const struct repl
 	if (why)
 		return why;
 	if (!replay_from_is_mpi(trace))
-		return position ? "it goes to an operation of a thread" : NULL;
+		return position ? "it goes to an event of a run without MPI" : NULL;
 	if (trace->rank[h->debugged].events < 2)
 		return "the rank has done nothing since MPI_Init";
 	if ((h->kind == REPLAY_TO_START && asked) || (position && h->event < 2))

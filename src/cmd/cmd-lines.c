@@ -35,7 +35,7 @@ static const struct cmd_option options[] = {
 	CMD_OPTION_END,
 };
 
-static void show_text(const struct ckpt_image *image, uint32_t number)
+static void show_text(const struct ckpt_image *image, uint32_t number, uint64_t event)
 {
 	const struct ckpt_head *h = image->head;
 	char *size = cmd_show_size(image->bytes), *text;
@@ -47,7 +47,7 @@ static void show_text(const struct ckpt_image *image, uint32_t number)
 	} else {
 		printf("  image %" PRIu32 ": before %" PRIu32 "@%" PRIu64 ", after %.2f s, %s, "
 		       "stopped for %.1f ms\n",
-		       number, h->rank, h->event, (double)h->elapsed / 1e9, size,
+		       number, h->rank, event, (double)h->elapsed / 1e9, size,
 		       (double)h->stopped / 1e6);
 	}
 	free(size);
@@ -63,7 +63,7 @@ static void show_head(unsigned rank, const struct replay_images_sum *sum)
 	free(logs);
 }
 
-static json_t *make_json(const struct ckpt_image *image, uint32_t number)
+static json_t *make_json(const struct ckpt_image *image, uint32_t number, uint64_t event)
 {
 	const struct ckpt_head *h = image->head;
 
@@ -71,7 +71,7 @@ static json_t *make_json(const struct ckpt_image *image, uint32_t number)
 		return json_pack("{s:I, s:o}", "image", (json_int_t)number, "damage",
 				 cmd_show_json(image->damage));
 	return json_pack("{s:I, s:I, s:f, s:I, s:f}", "image", (json_int_t)number, "event",
-			 (json_int_t)h->event, "seconds", (double)h->elapsed / 1e9, "bytes",
+			 (json_int_t)event, "seconds", (double)h->elapsed / 1e9, "bytes",
 			 (json_int_t)image->bytes, "stopped", (double)h->stopped / 1e9);
 }
 
@@ -150,13 +150,15 @@ static json_t *show_rank(const struct trace_run *run, size_t index, bool json)
 	for (size_t i = 0; i < n; i++) {
 		char *path = ckpt_image_path(dir, number[i]);
 		struct ckpt_image image;
+		uint64_t event;
 
 		ckpt_image_open(&image, path);
 		ckpt_image_check_pages(&image);
+		event = image.damage ? 0 : replay_from_main(&image, run, &run->rank[index]);
 		if (json)
-			json_array_append_new(list, make_json(&image, number[i]));
+			json_array_append_new(list, make_json(&image, number[i], event));
 		else
-			show_text(&image, number[i]);
+			show_text(&image, number[i], event);
 		widen_bound(&bound, seconds_of(&image));
 		note_stop(&stops, &image);
 		ckpt_image_close(&image);
@@ -188,7 +190,7 @@ struct start {
 };
 
 /* The time of the first image behind that one and behind the place, or of the end. */
-static double time_behind(const struct trace_run *run, unsigned rank, const char *dir,
+static double time_behind(const struct trace_run *run, size_t index, const char *dir,
 			  uint32_t image, uint64_t place)
 {
 	double at = 0;
@@ -201,14 +203,14 @@ static double time_behind(const struct trace_run *run, unsigned rank, const char
 
 		if (number[i] > image) {
 			ckpt_image_open(&next, path);
-			if (!next.damage && next.head->event > place)
+			if (!next.damage && replay_from_main(&next, run, &run->rank[index]) > place)
 				at = seconds_of(&next);
 			ckpt_image_close(&next);
 		}
 		free(path);
 	}
 	free(number);
-	return at > 0 ? at : replay_images_length(&run->dir, rank);
+	return at > 0 ? at : replay_images_length(&run->dir, run->rank[index].rank);
 }
 
 static struct start find_start(const struct replay_front *f, const struct replay_from *from,
@@ -223,10 +225,10 @@ static struct start find_start(const struct replay_front *f, const struct replay
 
 	ckpt_image_open(&image, f->image[index]);
 	s.image = image.head->number;
-	s.event = image.head->event;
+	s.event = replay_from_main(&image, f->run, &f->run->rank[index]);
 	if (places && strncmp(places, "0 ", 2) == 0)
 		s.place = strtoull(places + 2, NULL, 10);
-	at = time_behind(f->run, rank, dir, s.image, s.place ? s.place : UINT64_MAX);
+	at = time_behind(f->run, index, dir, s.image, s.place ? s.place : UINT64_MAX);
 	if (at > 0)
 		s.most = at - seconds_of(&image);
 	ckpt_image_close(&image);

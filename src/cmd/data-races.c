@@ -18,7 +18,7 @@
 struct context {
 	const struct replay_races *races;
 	const char *twin;
-	bool calls; /* are what positions count */
+	bool calls; /* of MPI are what positions count */
 };
 
 static const char *file_of(const struct context *c, const char *module)
@@ -262,7 +262,7 @@ static void add_segments(struct race_segment_figures *sum, const struct race_seg
 void cmd_data_races_group(struct cmd_data_races *out, const struct replay_races *races,
 			  const struct trace_run *run, const char *twin)
 {
-	struct context c = {races, twin, replay_halt_counts_calls(run)};
+	struct context c = {races, twin, replay_halt_unit(run) == REPLAY_UNIT_MPI};
 
 	*out = (struct cmd_data_races){.left = races->left};
 	for (size_t i = 0; i < races->found.count; i++) {

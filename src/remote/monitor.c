@@ -79,6 +79,10 @@ static char *read_event(const struct remote_server *s, const char *words, uint64
 		return rp_format("'%s' is no point of a run: it is RANK@EVENT as in %u@17, start, "
 				 "crash or end\n",
 				 words, rank->rank);
+	if (!rank->events)
+		return rp_format("without MPI, 'monitor goto' knows start, crash and end; 'reprise "
+				 "gdb %u --at %s' begins at an event\n",
+				 rank->rank, words);
 	if (number != rank->rank)
 		return rp_format("this is rank %u; 'reprise gdb %lu' looks at rank %lu\n",
 				 rank->rank, number, number);

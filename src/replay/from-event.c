@@ -37,27 +37,41 @@ static bool is_born(const struct ckpt_image *image, const char *name, size_t len
 	return is_born(image, name, parent - 1);
 }
 
-static uint64_t all_events_of(const struct trace_run_rank *rank, const char *name, size_t length)
+static uint64_t all_events_of(const struct trace_run_rank *rank, const char *name, size_t length,
+			      bool operations)
 {
 	uint64_t most = 0;
 
 	for (size_t i = 0; i < rank->streams; i++) {
 		const struct trace_run_stream *s = &rank->stream[i];
+		uint64_t n = operations ? s->syncs : s->events;
 
-		if (s->kind == TRACE_STREAM_ORDER && strlen(s->thread) == length &&
-		    memcmp(s->thread, name, length) == 0 && s->events > most)
-			most = s->events;
+		if (s->kind == (operations ? TRACE_STREAM_SYNC : TRACE_STREAM_ORDER) &&
+		    strlen(s->thread) == length && memcmp(s->thread, name, length) == 0 && n > most)
+			most = n;
 	}
 	return most;
 }
 
 /* One that has ended has none to come. */
 uint64_t replay_from_event(const struct ckpt_image *image, const struct trace_run_rank *rank,
-			   const char *name, size_t length)
+			   enum replay_halt_unit unit, const char *name, size_t length)
 {
 	const struct ckpt_thread *t = find_thread(image, name, length);
+	bool operations = unit == REPLAY_UNIT_OPERATION;
 
+	if (unit == REPLAY_UNIT_CALL)
+		return image->head->event;
 	if (t)
-		return t->event;
-	return is_born(image, name, length) ? all_events_of(rank, name, length) + 1 : 0;
+		return operations ? t->operation : t->event;
+	return is_born(image, name, length) ? all_events_of(rank, name, length, operations) + 1 : 0;
+}
+
+uint64_t replay_from_main(const struct ckpt_image *image, const struct trace_run *run,
+			  const struct trace_run_rank *rank)
+{
+	enum replay_halt_unit unit = replay_halt_unit(run);
+
+	return unit == REPLAY_UNIT_OPERATION ? replay_from_event(image, rank, unit, "0", 1)
+					     : image->head->event;
 }

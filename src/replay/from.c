@@ -17,51 +17,13 @@
 #include "replay/pass.h"
 #include "replay/ranks.h"
 
-static int bad_position(const char *text)
-{
-	rp_say("'%s' is no position: it is RANK@EVENT as in 0@1042, 'end' or 'crash'", text);
-	return RP_EXIT_BAD_INPUT;
-}
-
-static int crash_position(const struct replay_front *f)
-{
-	if (f->run->meta.ended == TRACE_ENDED_SIGNAL)
-		return 0;
-	rp_say("%s did not crash; 'reprise info' says how it ended", f->run->dir.show);
-	return RP_EXIT_BAD_INPUT;
-}
-
-/* Without MPI: calls of the main thread are counted. */
-static int read_position(const struct replay_front *f, const char *text, uint64_t *event)
-{
-	unsigned long rank;
-	char *end;
-
-	*event = UINT64_MAX;
-	if (strcmp(text, "end") == 0)
-		return 0;
-	if (strcmp(text, "crash") == 0)
-		return crash_position(f);
-	errno = 0;
-	rank = strtoul(text, &end, 10);
-	if (end == text || *end != '@' || errno || *text == '-')
-		return bad_position(text);
-	text = end + 1;
-	*event = strtoull(text, &end, 10);
-	if (end == text || *end || errno || *text == '-' || !*event)
-		return bad_position(text);
-	if (rank < f->ranks)
-		return 0;
-	rp_say("%s has no rank %lu", f->run->dir.show, rank);
-	return RP_EXIT_BAD_INPUT;
-}
-
 /* What an image must not be behind of. */
 struct limit {
 	uint64_t event;     /* of the main thread */
 	uint32_t number;    /* of the image; 0: any */
 	const char *places; /* of all threads: lines "thread event …"; or NULL */
 	const struct trace_run_rank *rank;
+	enum replay_halt_unit unit;
 	bool *refused; /* the program has changed: no image is of use */
 };
 
@@ -74,7 +36,8 @@ static bool is_before(const struct ckpt_image *image, const struct limit *limit)
 	for (; p && *p; p += strcspn(p, "\n"), p += *p == '\n') {
 		size_t n = strcspn(p, " \n");
 
-		if (replay_from_event(image, limit->rank, p, n) > strtoull(p + n, NULL, 10))
+		if (replay_from_event(image, limit->rank, limit->unit, p, n) >
+		    strtoull(p + n, NULL, 10))
 			return false;
 	}
 	return true;
@@ -247,21 +210,30 @@ static int make_checkpoints(const struct replay_front *f, bool only_logs)
 
 static int choose_plain(struct replay_front *f, struct replay_from *from)
 {
-	struct limit limit = {.refused = &from->refused};
+	struct limit limit = {.event = UINT64_MAX,
+			      .rank = &f->run->rank[0],
+			      .unit = replay_halt_unit(f->run),
+			      .refused = &from->refused};
 	int code;
 
-	if (from->only || from->ranks || from->stop) {
-		rp_say("%s is a run without MPI: --only, --ranks and --stop are for runs with MPI",
+	if (from->only || from->ranks) {
+		rp_say("%s is a run without MPI: --only and --ranks are for runs with MPI",
 		       f->run->dir.show);
 		return RP_EXIT_BAD_INPUT;
 	}
-	code = read_position(f, from->position, &limit.event);
+	code = replay_halt_read(&from->halt, from->position);
+	if (!code)
+		code = replay_halt_plan(&from->halt, f->run);
 	if (!code)
 		code = make_checkpoints(f, false);
 	if (code)
 		return code;
+	if (from->stop)
+		f->halt = &from->halt;
 	f->image = rp_alloc(f->ranks, sizeof(*f->image));
-	f->image[0] = last_before(f, 0, &limit);
+	limit.places = from->halt.places[0];
+	if (from->halt.kind != REPLAY_TO_START)
+		f->image[0] = last_before(f, 0, &limit);
 	if (from->refused)
 		return RP_EXIT_BAD_INPUT;
 	return f->image[0] ? 0 : begin_at_start(f, from->position, "");

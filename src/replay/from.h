@@ -36,7 +36,11 @@ struct ckpt_image;
  * all of them if it has ended, 0 if it was not there yet.
  */
 uint64_t replay_from_event(const struct ckpt_image *image, const struct trace_run_rank *rank,
-			   const char *name, size_t length);
+			   enum replay_halt_unit unit, const char *name, size_t length);
+
+/* The same of its main thread, of which calls are known as well. */
+uint64_t replay_from_main(const struct ckpt_image *image, const struct trace_run *run,
+			  const struct trace_run_rank *rank);
 
 /*
  * from-log.c: can these ranks be served? *live is what they send each other again; the caller frees

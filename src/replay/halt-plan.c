@@ -84,17 +84,22 @@ int replay_halt_read(struct replay_halt *h, const char *text)
 	return RP_EXIT_BAD_INPUT;
 }
 
-bool replay_halt_counts_calls(const struct trace_run *run)
+enum replay_halt_unit replay_halt_unit(const struct trace_run *run)
 {
+	enum replay_halt_unit unit = REPLAY_UNIT_CALL;
+
 	for (size_t i = 0; i < run->ranks; i++) {
 		if (run->rank[i].events)
-			return true;
+			return REPLAY_UNIT_MPI;
+		if (run->rank[i].syncs)
+			unit = REPLAY_UNIT_OPERATION;
 	}
-	return false;
+	return unit;
 }
 
-/* How many there are of the thread; -1: there is no such thread. */
-static int64_t events_of(const struct trace_run_rank *rank, const char *thread, bool calls)
+/* How many there are of the thread; -1: there is no such thread. Calls are not recorded. */
+static int64_t events_of(const struct trace_run_rank *rank, const char *thread,
+			 enum replay_halt_unit unit)
 {
 	int64_t found = -1;
 
@@ -104,9 +109,13 @@ static int64_t events_of(const struct trace_run_rank *rank, const char *thread, 
 		if (strcmp(s->thread, thread) != 0)
 			continue;
 		found = found < 0 ? 0 : found;
-		if (s->kind == TRACE_STREAM_ORDER && calls && (int64_t)s->events > found)
+		if (unit == REPLAY_UNIT_CALL)
+			found = INT64_MAX;
+		if (s->kind == TRACE_STREAM_ORDER && unit == REPLAY_UNIT_MPI &&
+		    (int64_t)s->events > found)
 			found = (int64_t)s->events;
-		if (s->kind == TRACE_STREAM_SYNC && !calls && (int64_t)s->syncs > found)
+		if (s->kind == TRACE_STREAM_SYNC && unit == REPLAY_UNIT_OPERATION &&
+		    (int64_t)s->syncs > found)
 			found = (int64_t)s->syncs;
 	}
 	return found;
@@ -114,7 +123,7 @@ static int64_t events_of(const struct trace_run_rank *rank, const char *thread, 
 
 static int check_position(const struct replay_halt_place *h, const struct trace_run *run)
 {
-	bool calls = replay_halt_counts_calls(run);
+	enum replay_halt_unit unit = replay_halt_unit(run);
 	char *whose;
 	int64_t n;
 
@@ -123,7 +132,7 @@ static int check_position(const struct replay_halt_place *h, const struct trace_
 		       run->ranks - 1);
 		return RP_EXIT_BAD_INPUT;
 	}
-	n = events_of(&run->rank[h->rank], h->thread, calls);
+	n = events_of(&run->rank[h->rank], h->thread, unit);
 	if (n < 0) {
 		rp_say("rank %u has no thread %s", h->rank, h->thread);
 		return RP_EXIT_BAD_INPUT;
@@ -133,8 +142,8 @@ static int check_position(const struct replay_halt_place *h, const struct trace_
 	whose = strcmp(h->thread, "0") == 0 ? rp_format("rank %u", h->rank)
 					    : rp_format("thread %s of rank %u", h->thread, h->rank);
 	rp_say("%s never came to %s %" PRIu64 ": it has %" PRId64 " of them%s", whose,
-	       calls ? "event" : "operation", h->event, n,
-	       calls ? "" : " (synchronisation of threads)");
+	       unit == REPLAY_UNIT_MPI ? "event" : "operation", h->event, n,
+	       unit == REPLAY_UNIT_MPI ? "" : " (synchronisation of threads)");
 	free(whose);
 	return RP_EXIT_BAD_INPUT;
 }
@@ -328,6 +337,12 @@ enum replay_halt_kind replay_halt_usual(const struct trace_run *run)
 
 int replay_halt_plan(struct replay_halt *h, const struct trace_run *run)
 {
+	static const uint32_t flags[] = {
+		[REPLAY_UNIT_MPI] = REPLAY_HALT_EVENTS,
+		[REPLAY_UNIT_OPERATION] = REPLAY_HALT_OPERATIONS,
+		[REPLAY_UNIT_CALL] = REPLAY_HALT_CALLS,
+	};
+	enum replay_halt_unit unit = replay_halt_unit(run);
 	int code = 0;
 
 	h->places = rp_alloc(run->ranks, sizeof(*h->places));
@@ -355,9 +370,9 @@ int replay_halt_plan(struct replay_halt *h, const struct trace_run *run)
 	}
 	if (code)
 		return code;
-	h->flags = replay_halt_counts_calls(run) ? REPLAY_HALT_EVENTS : REPLAY_HALT_OPERATIONS;
-	/* Nobody else is looked at, or there is nobody else. */
-	if (run->ranks == 1 || (h->debug && h->debugged == h->rank)) {
+	h->flags = flags[unit];
+	/* Nobody else is looked at, there is nobody else, or nobody that it knows of. */
+	if (run->ranks == 1 || unit == REPLAY_UNIT_CALL || (h->debug && h->debugged == h->rank)) {
 		add_place(h, h->rank, h->thread, h->event, h->event, h->event);
 		return 0;
 	}

@@ -68,7 +68,8 @@ static bool is_target_there(const struct replay_front *f)
 	if (!is_halted(f, rank))
 		return false;
 	return h->kind == REPLAY_TO_START || strcmp(h->thread, "0") != 0 ||
-	       h->flags & REPLAY_HALT_OPERATIONS || slot_of(f, rank)->events >> 1 == h->event;
+	       h->flags & (REPLAY_HALT_OPERATIONS | REPLAY_HALT_CALLS) ||
+	       slot_of(f, rank)->events >> 1 == h->event;
 }
 
 /* Others of which nothing more is to be expected. */
@@ -321,8 +322,21 @@ void replay_halt_finish(struct replay_front *f)
 		nanosleep(&nap, NULL);
 }
 
+/* How many calls there are is known at the end. */
+static bool never_came(const struct replay_front *f, int code)
+{
+	return f->halt && !f->halt->arrived && f->halt->flags & REPLAY_HALT_CALLS &&
+	       code != RP_EXIT_DIVERGED && code != RP_EXIT_FAILURE && !launch_front_signal();
+}
+
 int replay_halt_code(const struct replay_front *f, int code)
 {
+	if (never_came(f, code)) {
+		rp_say("rank %u never came to event %lu: it has fewer of them (calls that Reprise "
+		       "stands in for)",
+		       f->halt->rank, (unsigned long)f->halt->event);
+		return RP_EXIT_BAD_INPUT;
+	}
 	if (!f->halt || !f->halt->debug || !f->halt->arrived || code == RP_EXIT_DIVERGED)
 		return code;
 	return f->halt->gdb_status;

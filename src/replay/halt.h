@@ -61,8 +61,13 @@ struct replay_halt {
  */
 int replay_halt_read(struct replay_halt *h, const char *text) __attribute__((warn_unused_result));
 
-/* What a position counts: calls of MPI, or operations of threads where there is no MPI. */
-bool replay_halt_counts_calls(const struct trace_run *run);
+/* What a position counts, the same in all of a run. */
+enum replay_halt_unit {
+	REPLAY_UNIT_MPI,       /* calls of MPI */
+	REPLAY_UNIT_OPERATION, /* without MPI: synchronisation of threads */
+	REPLAY_UNIT_CALL, /* with one thread and without MPI: calls that the hooks stand in for */
+};
+enum replay_halt_unit replay_halt_unit(const struct trace_run *run);
 
 /* What is looked at mostly: the crash if there was one, else the start. */
 enum replay_halt_kind replay_halt_usual(const struct trace_run *run);

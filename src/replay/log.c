@@ -206,7 +206,7 @@ static void choose_blocks(const struct reader *r, const struct replay_packed *p,
 	*behind = p->blocks;
 	if (!r->image || !is_read(r->image, rank->rank, stream))
 		return;
-	event = replay_from_event(r->image, rank, stream, length);
+	event = replay_from_event(r->image, rank, REPLAY_UNIT_MPI, stream, length);
 	if (event)
 		*first = replay_packed_first(p, event - 1);
 	*behind = replay_packed_behind(p, stop_of(r, stream, length));

@@ -81,6 +81,8 @@ enum replay_state {
 #define REPLAY_HALT_TURNS 32
 /* What it writes is its own (hook/session/private.h), also if it has not gone on from an image. */
 #define REPLAY_HALT_PRIVATE 64
+/* Before what S/halt-NNNN names, calls of a program with one thread and without MPI. */
+#define REPLAY_HALT_CALLS 128
 #define REPLAY_HALT_BYTES 65536
 
 /* No place is left to halt at; and it need not wait for S/all to die as it did. */

@@ -133,9 +133,9 @@ struct hook_thread_replay {
 	bool holds;            /* has not passed it on */
 	uint64_t calm; /* before this event a quick way may be taken, see hook/mpi/quick/quick.h */
 	uint64_t events; /* it has been through; a recorder counts in its stream */
-	/* where it halts, of its events or of its operations, 0 for nowhere; and where after that:
-	 * see hook/session/halt.h */
-	uint64_t halt_at, halt_op, halt_then;
+	/* where it halts, of its events, its operations or its calls, 0 for nowhere; and where
+	 * after that: see hook/session/halt.h */
+	uint64_t halt_at, halt_op, halt_call, halt_then;
 	uint64_t failed;      /* polls since the last event; reset by who wants to know */
 	uint64_t checked;     /* up to this event the digest was right */
 	void *guide;          /* see hook/mpi/replay/held.c; NULL until its first event */

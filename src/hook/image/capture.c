@@ -19,7 +19,9 @@
 #include "hook/session/session.h"
 #include "hook/kit/text.h"
 #include "hook/image/image.h"
+#include "hook/image/park.h"
 #include "hook/output/output.h"
+#include "hook/thread/sync/sync.h"
 
 #define PATH 4096
 #define NOTED 64
@@ -310,4 +312,23 @@ bool hook_image_is_shared(const struct raw_map *m)
 			return true;
 	}
 	return false;
+}
+
+/* It may be inside of the operation behind those that it has been through. */
+static uint64_t operation_of(const struct hook_thread *t)
+{
+	return hook_sync_mode ? t->replay.sync_reader.ops + 2 : 1;
+}
+
+/* Those that are not its own have no name. */
+void hook_image_fill_positions(void)
+{
+	for (uint32_t i = 0; i < hook_image.threads; i++) {
+		const struct hook_thread *t = hook_park.who[i];
+
+		hook_image.thread[i].event = t ? t->replay.events + 1 : 0;
+		hook_image.thread[i].operation = t ? operation_of(t) : 0;
+		hook_image.thread[i].children = t ? t->children : 0;
+		hook_image.thread[i].name = t ? hook_image_text(t->name) : 0;
+	}
 }

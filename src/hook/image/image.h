@@ -96,6 +96,8 @@ void hook_image_note_found(void);
 
 /* capture.c: true, or the reason is in hook_image.why. All others are parked. */
 bool hook_image_capture(void);
+/* Where the threads of the program are. */
+void hook_image_fill_positions(void);
 
 /* Both in one sentence; false. */
 bool hook_image_refuse(const char *a, const char *b);

@@ -101,6 +101,8 @@ static void halt_anew(void)
 	hook_halt_open(t);
 	if (t->replay.halt_at && t->replay.halt_at < t->replay.calm)
 		t->replay.calm = t->replay.halt_at;
+	if (t->replay.halt_op && t->replay.halt_op <= t->replay.quick_until)
+		t->replay.quick_until = t->replay.halt_op - 1;
 }
 
 /*

@@ -75,18 +75,6 @@ static void give_up(const char *why)
 	hook_text_add(&out, why);
 }
 
-/* Where the threads of the program are; those that are not its own have no name. */
-static void fill_positions(void)
-{
-	for (uint32_t i = 0; i < hook_image.threads; i++) {
-		const struct hook_thread *t = hook_park.who[i];
-
-		hook_image.thread[i].event = t ? t->replay.events + 1 : 0;
-		hook_image.thread[i].children = t ? t->children : 0;
-		hook_image.thread[i].name = t ? hook_image_text(t->name) : 0;
-	}
-}
-
 /* After so many, one has all pages: those before it can go. */
 static uint32_t chain_length(void)
 {
@@ -148,7 +136,7 @@ static void take_now(void)
 	hook_image.threads = hook_park.slots;
 	if (hook_image_capture()) {
 		fill_head();
-		fill_positions();
+		hook_image_fill_positions();
 		hook_image_find_written();
 		pid = raw(SYS_clone, 0, NULL, NULL, NULL, NULL);
 		if (pid == 0)

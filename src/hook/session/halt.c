@@ -12,6 +12,7 @@
 #include "base/held.h"
 #include "hook/common/end.h"
 #include "hook/common/process.h"
+#include "hook/common/signal.h"
 #include "hook/kit/text.h"
 #include "hook/session/private.h"
 #include "hook/session/session.h"
@@ -63,11 +64,18 @@ static void read_places(void)
 
 void hook_halt_open(struct hook_thread *t)
 {
-	if (!(wanted() & (REPLAY_HALT_EVENTS | REPLAY_HALT_OPERATIONS)))
+	uint32_t how = wanted();
+
+	if (!(how & (REPLAY_HALT_EVENTS | REPLAY_HALT_OPERATIONS | REPLAY_HALT_CALLS)))
 		return;
 	if (!known)
 		read_places();
-	find(t, places, wanted() & REPLAY_HALT_EVENTS ? &t->replay.halt_at : &t->replay.halt_op);
+	find(t, places,
+	     how & REPLAY_HALT_EVENTS       ? &t->replay.halt_at
+	     : how & REPLAY_HALT_OPERATIONS ? &t->replay.halt_op
+					    : &t->replay.halt_call);
+	if (t->replay.halt_call)
+		hook_points = 1;
 }
 
 void hook_halt_resume(void)
@@ -81,12 +89,14 @@ void hook_halt_resume(void)
 static bool may_go(struct hook_thread *t, uint64_t now)
 {
 	if (__atomic_load_n(&hook_slot->go, __ATOMIC_ACQUIRE)) {
-		t->replay.halt_at = t->replay.halt_op = 0;
+		t->replay.halt_at = t->replay.halt_op = t->replay.halt_call = 0;
 		return true;
 	}
 	if (!__atomic_load_n(&hook_slot->stage, __ATOMIC_ACQUIRE) || t->replay.halt_then <= now)
 		return false;
-	*(t->replay.halt_at ? &t->replay.halt_at : &t->replay.halt_op) = t->replay.halt_then;
+	*(t->replay.halt_at   ? &t->replay.halt_at
+	  : t->replay.halt_op ? &t->replay.halt_op
+			      : &t->replay.halt_call) = t->replay.halt_then;
 	return true;
 }
 

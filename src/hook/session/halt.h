@@ -15,7 +15,7 @@ void hook_halt_open(struct hook_thread *t);
 /* In a process that was restored: forgets what was read, and allows others to look at it. */
 void hook_halt_resume(void);
 
-/* It has begun this event or operation, where it is to halt; returns when it may go on. */
+/* It has begun this event, operation or call, where it is to halt; returns when it may go on. */
 void hook_halt(struct hook_thread *t, uint64_t now) __attribute__((cold));
 
 /* Before the program, which goes on there, main() or behind MPI_Init: halts if the front wants

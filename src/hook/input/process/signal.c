@@ -20,6 +20,7 @@
 #include "hook/common/end.h"
 #include "hook/common/real.h"
 #include "hook/input/channel/io.h"
+#include "hook/session/halt.h"
 #include "hook/session/unseen.h"
 #include "hook/thread/serial/baton.h"
 #include "hook/thread/sync/quick.h"
@@ -258,6 +259,8 @@ void hook_signal_run(struct hook_thread *t, enum hook_signal_where where)
 		return;
 	if (hook_signal_image)
 		hook_signal_image(t);
+	if (__builtin_expect(t->replay.halt_call && t->signal.calls == t->replay.halt_call, 0))
+		hook_halt(t, t->replay.halt_call);
 	if (!hook_signals)
 		return;
 	if (hook_process.mode == HOOK_RECORD) {
