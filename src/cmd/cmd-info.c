@@ -17,6 +17,7 @@
 #include "replay/checkpoint.h"
 #include "replay/evaluate.h"
 #include "replay/images.h"
+#include "replay/log.h"
 #include "replay/ranks.h"
 #include "trace/run.h"
 #include "trace/words.h"
@@ -110,6 +111,14 @@ static void print_checkpoints(const struct trace_run *run)
 	free(ranks);
 	free(images);
 	free(logs);
+	for (size_t i = 0; i < run->ranks; i++) {
+		char *end = replay_log_end(run->dir.fd, run->rank[i].rank);
+
+		if (end)
+			print_field("", rp_format("the log of rank %u ends before %s",
+						  run->rank[i].rank, end));
+		free(end);
+	}
 }
 
 static void print_run(const struct trace_run *run)

@@ -18,6 +18,7 @@
 #include "replay/from.h"
 #include "replay/images.h"
 #include "replay/live.h"
+#include "replay/log.h"
 #include "replay/ranks.h"
 
 struct wanted {
@@ -53,12 +54,13 @@ static void show_text(const struct ckpt_image *image, uint32_t number, uint64_t 
 	free(size);
 }
 
-static void show_head(unsigned rank, const struct replay_images_sum *sum)
+static void show_head(unsigned rank, const struct replay_images_sum *sum, const char *end)
 {
 	char *images = cmd_show_size(sum->image_bytes), *logs = cmd_show_size(sum->log_bytes);
 
-	printf("rank %u: %zu image%s, %s; log %s\n", rank, sum->images, sum->images == 1 ? "" : "s",
-	       images, logs);
+	printf("rank %u: %zu image%s, %s; log %s%s%s\n", rank, sum->images,
+	       sum->images == 1 ? "" : "s", images, logs, end ? ", which ends before " : "",
+	       end ? end : "");
 	free(images);
 	free(logs);
 }
@@ -139,14 +141,15 @@ static json_t *show_rank(const struct trace_run *run, size_t index, bool json)
 	struct replay_images_sum sum = {0};
 	struct bound bound = {0};
 	struct stops stops = {0};
-	json_t *list = json ? json_array() : NULL;
+	json_t *list = json ? json_array() : NULL, *object;
+	char *end = replay_log_end(run->dir.fd, rank);
 	double length;
 	size_t n;
 	uint32_t *number = ckpt_image_list(dir, &n);
 
 	replay_images_measure(&run->dir, rank, &sum);
 	if (!json)
-		show_head(rank, &sum);
+		show_head(rank, &sum, end);
 	for (size_t i = 0; i < n; i++) {
 		char *path = ckpt_image_path(dir, number[i]);
 		struct ckpt_image image;
@@ -174,11 +177,15 @@ static json_t *show_rank(const struct trace_run *run, size_t index, bool json)
 	if (!json)
 		show_stops(&stops);
 	free(stops.second);
-	return json ? json_pack("{s:I, s:s, s:I, s:f, s:f, s:o}", "rank", (json_int_t)rank, "log",
-				is_pruned(run) ? "mrt" : "all", "log_bytes",
-				(json_int_t)sum.log_bytes, "longest", bound.longest, "length",
-				length, "images", list)
-		    : NULL;
+	object = json ? json_pack("{s:I, s:s, s:I, s:f, s:f, s:o}", "rank", (json_int_t)rank, "log",
+				  is_pruned(run) ? "mrt" : "all", "log_bytes",
+				  (json_int_t)sum.log_bytes, "longest", bound.longest, "length",
+				  length, "images", list)
+		      : NULL;
+	if (object && end)
+		json_object_set_new(object, "log_end", json_string(end));
+	free(end);
+	return object;
 }
 
 /* The rank's part of a recovery line. */

@@ -9,6 +9,7 @@
 #include "remote/gdb.h"
 #include "replay/checkpoint.h"
 #include "replay/from.h"
+#include "replay/log.h"
 
 const char *cmd_debug_alone(struct group_alone *a, const struct trace_run *run, bool force,
 			    int print)
@@ -30,6 +31,13 @@ const char *cmd_debug_alone(struct group_alone *a, const struct trace_run *run, 
 	if (known.pruned)
 		return "there is no way back with a log that has not everything; 'reprise "
 		       "checkpoint --log=all' makes one that has";
+	for (size_t i = 0; i < run->ranks; i++) {
+		char *end = replay_log_end(run->dir.fd, run->rank[i].rank);
+
+		free(end);
+		if (end)
+			return "there is no way back: --budget has ended the log of a rank";
+	}
 	for (size_t i = 0; i < run->ranks; i++) {
 		char *image = replay_from_first(&f, i);
 

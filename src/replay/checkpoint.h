@@ -25,7 +25,7 @@ struct replay_checkpoint {
 	bool force;        /* although the program has changed */
 	double every;      /* seconds between images; 0 for the usual */
 	double patience;   /* seconds; 0 for the usual */
-	uint64_t budget;   /* bytes for images; 0: any */
+	uint64_t budget;   /* bytes for logs and images; 0: any */
 	unsigned keep;     /* how many of the last images; 0: all */
 	const char *ranks; /* with MPI: which have logs and images, "0-3,7"; NULL: all */
 	bool points;       /* also what it takes to find the causal cut of a point at once */

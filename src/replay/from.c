@@ -413,6 +413,8 @@ int replay_from_alone(struct replay_front *f, size_t rank)
 	}
 	replay_live_free(&live);
 	if (!code)
+		code = replay_log_check_end(f, rank, NULL);
+	if (!code)
 		code = choose_images(f, &from, chosen, false);
 	free(chosen);
 	return code;

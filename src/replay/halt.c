@@ -127,8 +127,8 @@ void replay_halt_let_go(struct replay_front *f)
 {
 	f->unserved = replay_log_serve_rest(f);
 	if (f->unserved)
-		rp_say("the ranks are ended where they stand: what they would be served next is "
-		       "not what they received");
+		rp_say("the ranks are ended where they stand: what they received next is not "
+		       "there to be served");
 	for (size_t i = 0; i < f->ranks && !f->unserved; i++)
 		__atomic_store_n(&f->state->slot[i].go, REPLAY_GO, __ATOMIC_RELEASE);
 }

@@ -67,11 +67,13 @@ static uint64_t budget_of_each(const struct replay_front *f)
 int replay_images_ask(const struct replay_front *f)
 {
 	uint64_t budget = budget_of_each(f);
+	/* Images have what logs leave of it. */
+	uint64_t logs = f->budget && !f->alone ? budget : 0;
 	bool tests = is_fault("images");
-	char *text = rp_format("every=%" PRIu64 "\npatient=%d\nbudget=%" PRIu64
+	char *text = rp_format("every=%" PRIu64 "\npatient=%d\nbudget=%" PRIu64 "\nlog=%" PRIu64
 			       "\nkeep=%u\npagemap=%d\nkcmp=%d\nlate=%d\nverify=%d\n",
 			       (uint64_t)(f->every * 1e9), tests || is_fault("pagemap") || f->prune,
-			       budget, f->keep, is_fault("pagemap"), is_fault("kcmp"),
+			       budget, logs, f->keep, is_fault("pagemap"), is_fault("kcmp"),
 			       is_fault("late"), tests);
 	int rc = replay_pass_write(f->session_fd, "checkpoint", text);
 
@@ -107,6 +109,44 @@ void replay_images_say_refused(const struct replay_front *f)
 	}
 }
 
+static uint64_t bytes_of(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
+}
+
+static uint64_t bytes_below(const char *path)
+{
+	DIR *dir = opendir(path);
+	struct dirent *entry;
+	uint64_t bytes = 0;
+
+	while (dir && (entry = readdir(dir))) {
+		char *inner = rp_format("%s/%s", path, entry->d_name);
+
+		if (entry->d_name[0] != '.')
+			bytes += bytes_of(inner);
+		free(inner);
+	}
+	if (dir)
+		closedir(dir);
+	return bytes;
+}
+
+/* What the log has of the rank's share. */
+static int note_spent(const struct replay_front *f, size_t rank)
+{
+	char *log = rp_format("%s/log/rank-%04u", f->run->dir.path, f->run->rank[rank].rank);
+	char *text = rp_format("%" PRIu64, bytes_below(log)), *name = place_of(f, rank, "spent");
+	int rc = replay_pass_write(f->session_fd, name, text);
+
+	free(name);
+	free(text);
+	free(log);
+	return rc;
+}
+
 static int prepare(const struct replay_front *f)
 {
 	int rc = replay_images_ask(f);
@@ -114,8 +154,11 @@ static int prepare(const struct replay_front *f)
 	if (!rc)
 		rc = replay_pass_directories(f, "ckpt", f->group);
 	for (size_t i = 0; i < f->ranks && !rc; i++) {
-		if (replay_alone_is_in(f, i))
-			rc = link_first(f, i);
+		if (!replay_alone_is_in(f, i))
+			continue;
+		rc = link_first(f, i);
+		if (!rc)
+			rc = note_spent(f, i);
 	}
 	if (!rc && f->prune)
 		rc = replay_prune_place(f->prune, f);
@@ -200,31 +243,6 @@ static const struct replay_pass pass = {
 	.keep = keep,
 };
 
-static uint64_t bytes_of(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
-}
-
-static uint64_t bytes_below(const char *path)
-{
-	DIR *dir = opendir(path);
-	struct dirent *entry;
-	uint64_t bytes = 0;
-
-	while (dir && (entry = readdir(dir))) {
-		char *inner = rp_format("%s/%s", path, entry->d_name);
-
-		if (entry->d_name[0] != '.')
-			bytes += bytes_of(inner);
-		free(inner);
-	}
-	if (dir)
-		closedir(dir);
-	return bytes;
-}
-
 void replay_images_measure(const struct trace_dir *dir, unsigned rank,
 			   struct replay_images_sum *sum)
 {
@@ -288,13 +306,15 @@ int replay_images_take(const struct replay_front *whole)
 
 	f.image = rp_alloc(f.ranks, sizeof(*f.image));
 	for (size_t i = 0; i < f.ranks; i++) {
-		char *refused;
+		char *refused, *end;
 
 		if (f.group && !f.group[i])
 			continue;
 		refused = replay_log_refusal(&f, i);
-		if (!refused)
+		end = replay_log_end(f.run->dir.fd, f.run->rank[i].rank);
+		if (!refused && !end)
 			f.image[i] = replay_from_first(&f, i);
+		free(end);
 		free(refused);
 		in += f.image[i] != NULL;
 		wanted++;

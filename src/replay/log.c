@@ -96,6 +96,17 @@ static void say_refused(unsigned rank, const char *why)
 	rp_say("rank %u cannot be replayed alone: it uses %s", rank, why);
 }
 
+static void say_end(const struct replay_front *f, unsigned rank)
+{
+	char *end = replay_log_end(f->session_fd, rank);
+
+	if (end)
+		rp_say("rank %u: --budget has ended its log before %s; alone it can be replayed "
+		       "up to there, and no images are taken in the middle of it",
+		       rank, end);
+	free(end);
+}
+
 static int finish_rank(const struct replay_front *f, size_t i)
 {
 	int rankfd = open_rank(f->session_fd, f->run->rank[i].rank), rc;
@@ -106,6 +117,8 @@ static int finish_rank(const struct replay_front *f, size_t i)
 	why = replay_pass_read(rankfd, "refused");
 	if (why)
 		say_refused(f->run->rank[i].rank, why);
+	else
+		say_end(f, f->run->rank[i].rank);
 	rc = for_files(rankfd, LOG, why ? drop : pack, rankfd, NULL);
 	free(why);
 	close(rankfd);
@@ -175,23 +188,10 @@ static bool is_read(const struct ckpt_image *image, unsigned rank, const char *n
 	return is;
 }
 
-/* The event at which the thread stops at last; UINT64_MAX: it does not. */
-static uint64_t stop_of(const struct reader *r, const char *name, size_t length)
+/* Where the rank stops; NULL: it does not, or a debugger takes it anywhere. */
+static const char *places_of(const struct replay_front *f, size_t rank)
 {
-	const struct replay_halt *h = r->f->halt;
-	const char *p = h && h->places ? h->places[r->rank] : NULL;
-
-	for (; p && *p; p += strcspn(p, "\n"), p += *p == '\n') {
-		uint64_t first, second;
-		char *end;
-
-		if (strncmp(p, name, length) != 0 || p[length] != ' ')
-			continue;
-		first = strtoull(p + length, &end, 10);
-		second = strtoull(end, NULL, 10);
-		return first > second ? first : second;
-	}
-	return UINT64_MAX;
+	return f->halt && f->halt->places && !f->traced ? f->halt->places[rank] : NULL;
 }
 
 /* Which blocks the thread reads, beside the first one, before it stops. */
@@ -209,7 +209,8 @@ static void choose_blocks(const struct reader *r, const struct replay_packed *p,
 	event = replay_from_event(r->image, rank, REPLAY_UNIT_MPI, stream, length);
 	if (event)
 		*first = replay_packed_first(p, event - 1);
-	*behind = replay_packed_behind(p, stop_of(r, stream, length));
+	*behind =
+		replay_packed_behind(p, replay_log_stop(places_of(r->f, r->rank), stream, length));
 	if (*behind <= *first)
 		*behind = *first + 1;
 }
@@ -358,7 +359,10 @@ int replay_log_serve_rest(const struct replay_front *f)
 	int code = 0;
 
 	for (size_t i = 0; f->alone && f->halt && i < f->ranks && !code; i++) {
-		if (replay_alone_is_in(f, i))
+		if (!replay_alone_is_in(f, i))
+			continue;
+		code = replay_log_check_end(f, i, NULL);
+		if (!code)
 			code = serve_rest(f, i);
 	}
 	return code;
@@ -367,7 +371,7 @@ int replay_log_serve_rest(const struct replay_front *f)
 int replay_log_serve(const struct replay_front *f, size_t i)
 {
 	unsigned rank = f->run->rank[i].rank;
-	int from = open_rank(f->run->dir.fd, rank), to, rc;
+	int from = open_rank(f->run->dir.fd, rank), to, rc, code;
 	char *why = from < 0 ? NULL : replay_pass_read(from, "refused");
 
 	if (from < 0) {
@@ -380,6 +384,11 @@ int replay_log_serve(const struct replay_front *f, size_t i)
 		free(why);
 		close(from);
 		return RP_EXIT_BAD_INPUT;
+	}
+	code = replay_log_check_end(f, i, places_of(f, i));
+	if (code) {
+		close(from);
+		return code;
 	}
 	to = make_place(f, rank);
 	rc = to < 0 ? to : unpack_rank(f, i, from, to, false);

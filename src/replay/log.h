@@ -19,6 +19,21 @@ int replay_log_finish(const struct replay_front *f) __attribute__((warn_unused_r
 /* Why the rank cannot be served from a log ("it uses …"); the caller frees. NULL: it can be. */
 char *replay_log_refusal(const struct replay_front *f, size_t i);
 
+/*
+ * log-end.c: logs that end early. The positions of a rank up to which it can be served, "2@500" or
+ * several, from a session or a trace; the caller frees. NULL: up to its end.
+ */
+#define REPLAY_LOG_ENDED "ended"
+char *replay_log_end(int dirfd, unsigned rank);
+
+/* Where the thread stops at last, by the places of a rank (halt.h); UINT64_MAX: it does not. */
+uint64_t replay_log_stop(const char *places, const char *thread, size_t length);
+
+/* Can the rank be served up to these places (NULL: to its end)? 0, or the exit code after saying
+ * so. */
+int replay_log_check_end(const struct replay_front *f, size_t i, const char *places)
+	__attribute__((warn_unused_result));
+
 /* The log of a thread, to be read. 0, or -errno: there is none, or it is damaged. */
 int replay_log_open(const struct trace_run *run, unsigned rank, const char *thread,
 		    struct trace_log_reader *reader) __attribute__((warn_unused_result));

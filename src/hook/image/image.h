@@ -140,6 +140,8 @@ void hook_image_leave_word(const char *name, const char *text);
 const char *hook_image_why_not(int error);
 /* What S/checkpoint, lines "key=value", says behind "key="; or 0. */
 uint64_t hook_image_wanted(const char *key);
+/* Bytes for its images: what the log has of them is spent. */
+uint64_t hook_image_budget(void);
 
 /* The path of the file of this number. */
 void hook_image_name(char *out, size_t size, uint32_t number, const char *suffix);

@@ -23,7 +23,8 @@
 #define AGAIN_NS 20000000ull /* until it is tried again, where it was not possible */
 #define SELDOM 16            /* times as long as a try took, if need be */
 #define CHAIN 64             /* after so many images there is one with all pages */
-#define PLACES "at"          /* S/ckpt/rank-NNNN/at: a line for each */
+#define NO_ROOM "no more of them fit into --budget"
+#define PLACES "at" /* S/ckpt/rank-NNNN/at: a line for each */
 
 /* A rank of MPI can be restored where its log can serve it, and not at any time. */
 #ifdef HOOK_FLAVOUR_PLAIN
@@ -210,7 +211,7 @@ static void spend(void)
 
 	images.left -= bytes < images.left ? bytes : images.left;
 	if (!images.left)
-		tell_why("no more of them fit into --budget");
+		tell_why(NO_ROOM);
 }
 
 /* True if no child is at work any more. */
@@ -428,7 +429,7 @@ static void read_wishes(void)
 	hook_image.no_kcmp = hook_image_wanted("kcmp=");
 	hook_image.late = hook_image_wanted("late=");
 	hook_image.verifies = hook_image_wanted("verify=");
-	images.left = hook_image_wanted("budget=");
+	images.left = hook_image_budget();
 	images.keep = (uint32_t)hook_image_wanted("keep=");
 	images.oldest = 1;
 }
@@ -460,6 +461,8 @@ void hook_image_go_on(void)
 	hook_image_forget_written();
 	hook_signal_image = NULL;
 	read_places();
+	if (images.every && !images.left)
+		tell_why(NO_ROOM);
 	if (images.every) {
 		images.due = images.place ? 0 : at + images.every;
 		hook_signal_image = at_point;

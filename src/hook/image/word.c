@@ -73,3 +73,14 @@ uint64_t hook_image_wanted(const char *key)
 	p = strstr(text, key);
 	return p && (p == text || p[-1] == '\n') ? strtoull(p + strlen(key), NULL, 10) : 0;
 }
+
+uint64_t hook_image_budget(void)
+{
+	uint64_t all = hook_image_wanted("budget="), spent = 0;
+	char path[1100], text[32];
+
+	hook_image_path(path, sizeof(path), "spent");
+	if (raw_slurp(path, text, sizeof(text)) > 0)
+		spent = strtoull(text, NULL, 10);
+	return all > spent ? all - spent : 0;
+}

@@ -339,6 +339,7 @@ static void thread_closing(struct hook_thread *t)
 void hook_log_open(struct hook_thread *t)
 {
 	(void)t;
+	hook_log_limit();
 	hook_log_below = hook_mpi_top;
 	closing_before = hook_thread_closing;
 	hook_thread_closing = thread_closing;

@@ -21,6 +21,7 @@ struct hook_log {
 	struct trace_log_rec next; /* recover: the record to come */
 	bool more;                 /* there is one */
 	bool opened;
+	bool ended;       /* no more is written: there is no room for it */
 	uint64_t event;   /* that answers are counted in */
 	uint32_t answers; /* of the event so far */
 	bool gone;        /* recover: MPI had freed the persistent request that failed last */
@@ -36,7 +37,11 @@ int hook_log_directory(void);
 /* The number of the next answer of the event at work. */
 uint32_t hook_log_answer(struct hook_log *log);
 
-/* Writing. Whatever fails ends the replay. */
+/*
+ * Writing. Whatever fails ends the replay. Once the rank has no room left, a thread that has more
+ * to write says so where the log is, with the event, and its log ends there.
+ */
+void hook_log_limit(void); /* reads how much room there is */
 void hook_log_put(struct hook_log *log, struct trace_log_rec *rec);
 void hook_log_contents(struct hook_log *log, const void *bytes, size_t n);
 void hook_log_error(struct hook_log *log, int rc);

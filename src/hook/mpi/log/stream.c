@@ -10,7 +10,10 @@
 #include <unistd.h>
 
 #include "hook/common/process.h"
+#include "hook/image/image.h"
 #include "hook/kit/pages.h"
+
+#define HEAD_MOST 64 /* bytes of a record before its contents */
 
 bool hook_log_refused;
 
@@ -107,11 +110,54 @@ uint32_t hook_log_answer(struct hook_log *log)
 	return log->answers++;
 }
 
+/* What the rank may still write, if that is limited; no thread writes once one could not. */
+static uint64_t left;
+static bool limited, over;
+
+void hook_log_limit(void)
+{
+	left = hook_image_wanted("log=");
+	limited = left != 0;
+}
+
+static bool has_room(uint64_t bytes)
+{
+	uint64_t now = __atomic_load_n(&left, __ATOMIC_RELAXED);
+
+	if (!limited)
+		return true;
+	while (!__atomic_load_n(&over, __ATOMIC_ACQUIRE) && bytes <= now) {
+		if (__atomic_compare_exchange_n(&left, &now, now - bytes, false, __ATOMIC_RELAXED,
+						__ATOMIC_RELAXED))
+			return true;
+	}
+	__atomic_store_n(&over, true, __ATOMIC_RELEASE);
+	return false;
+}
+
+static void end_here(struct hook_log *log)
+{
+	int fd = openat(hook_log_directory(), "ended", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC,
+			0600);
+	char line[TRACE_NAME_BYTES + 32];
+	int n = snprintf(line, sizeof(line), "%s %llu\n", hook_self->name,
+			 (unsigned long long)log->event);
+
+	log->ended = true;
+	if (fd < 0 || hook_write(fd, line, (size_t)n) != n)
+		hook_log_fail("cannot write the log: ", strerror(errno));
+	close(fd);
+}
+
 void hook_log_put(struct hook_log *log, struct trace_log_rec *rec)
 {
 	int rc;
 
 	rec->event = log->event;
+	if (!log->ended && !has_room(HEAD_MOST + rec->bytes))
+		end_here(log);
+	if (log->ended)
+		return;
 	rc = trace_log_put(&log->writer, rec);
 	if (rc)
 		hook_log_fail("cannot write the log: ", strerror(-rc));
@@ -119,7 +165,7 @@ void hook_log_put(struct hook_log *log, struct trace_log_rec *rec)
 
 void hook_log_contents(struct hook_log *log, const void *bytes, size_t n)
 {
-	int rc = trace_log_contents(&log->writer, bytes, n);
+	int rc = log->ended ? 0 : trace_log_contents(&log->writer, bytes, n);
 
 	if (rc)
 		hook_log_fail("cannot write the log: ", strerror(-rc));
