@@ -20,6 +20,11 @@ struct gift {
 	struct graph_clock *clock; /* NULL: it gave nothing, but it has been here */
 };
 
+struct brought {
+	unsigned rank, place, side;
+	struct graph_hand *hand;
+};
+
 struct graph_coll {
 	uint32_t comm;
 	uint64_t n;
@@ -29,6 +34,8 @@ struct graph_coll {
 	uint32_t *sum[2];
 	struct gift *gift;
 	size_t gifts;
+	struct brought *brought;
+	size_t broughts;
 	unsigned *waiting;
 	size_t waitings;
 };
@@ -164,7 +171,7 @@ bool graph_coll_enter(struct graph_colls *colls, struct graph_comm_here *here, u
 	unsigned side = here->side;
 	bool gives = bytes || !kind->gives;
 
-	*part = (struct graph_coll_part){coll, here, root, bytes || !kind->takes, !bytes};
+	*part = (struct graph_coll_part){coll, here, root, gives, bytes || !kind->takes, !bytes};
 	coll->entered[side]++;
 	switch (coll->sync) {
 	case GRAPH_SYNC_NONE:
@@ -196,14 +203,14 @@ static const struct gift *gift_of(const struct graph_coll *coll, unsigned rank)
 	return NULL;
 }
 
-static bool takes_from(const struct graph_coll_part *part, const struct gift *gift)
+static bool takes_from(const struct graph_coll_part *part, unsigned rank, unsigned place)
 {
 	if (part->coll->sync == GRAPH_SYNC_FROM_LOWER)
-		return gift->place < part->here->place;
+		return place < part->here->place;
 	if (part->coll->sync == GRAPH_SYNC_FROM_ROOT)
-		return part->root == (int32_t)gift->rank;
+		return part->root == (int32_t)rank;
 	for (size_t i = 0; i < part->here->neighbours; i++) {
-		if (part->here->neighbour[i] == gift->rank)
+		if (part->here->neighbour[i] == rank)
 			return true;
 	}
 	return false;
@@ -227,6 +234,47 @@ static bool takes_side(const struct graph_coll_part *part, unsigned rank, unsign
 		return false;
 	}
 	return here->remote ? side != here->side : side == here->side;
+}
+
+void graph_coll_bring(const struct graph_coll_part *part, unsigned rank, struct graph_hand *hand)
+{
+	struct graph_coll *coll = part->coll;
+
+	if (!part->gives || coll->sync == GRAPH_SYNC_NONE) {
+		graph_hand_drop(hand);
+		return;
+	}
+	coll->brought = rp_realloc(coll->brought, coll->broughts + 1, sizeof(*coll->brought));
+	coll->brought[coll->broughts++] =
+		(struct brought){rank, part->here->place, part->here->side, hand};
+}
+
+static bool takes_brought(const struct graph_coll_part *part, unsigned rank,
+			  const struct brought *b)
+{
+	switch (part->coll->sync) {
+	case GRAPH_SYNC_ALL:
+	case GRAPH_SYNC_BOTH:
+	case GRAPH_SYNC_TO_ROOT:
+		return takes_side(part, rank, b->side);
+	default:
+		return b->rank != rank && takes_from(part, b->rank, b->place);
+	}
+}
+
+bool graph_coll_hand(const struct graph_coll_part *part, unsigned rank, size_t *i,
+		     const struct graph_hand **hand)
+{
+	const struct graph_coll *coll = part->coll;
+
+	while (part->takes && *i < coll->broughts) {
+		const struct brought *b = &coll->brought[(*i)++];
+
+		*hand = b->hand;
+		if (takes_brought(part, rank, b))
+			return true;
+	}
+	return false;
 }
 
 bool graph_coll_is_ready(const struct graph_coll_part *part, unsigned rank)
@@ -280,7 +328,10 @@ static void close_coll(struct graph_coll *coll)
 {
 	for (size_t i = 0; i < coll->gifts; i++)
 		graph_clock_drop(coll->gift[i].clock);
+	for (size_t i = 0; i < coll->broughts; i++)
+		graph_hand_drop(coll->brought[i].hand);
 	free(coll->gift);
+	free(coll->brought);
 	free(coll->sum[0]);
 	free(coll->sum[1]);
 	free(coll->waiting);
@@ -318,7 +369,7 @@ void graph_coll_leave(struct graph_colls *colls, const struct graph_coll_part *p
 	for (size_t i = 0; i < coll->gifts && part->takes; i++) {
 		const struct gift *gift = &coll->gift[i];
 
-		if (gift->clock && gift->rank != rank && takes_from(part, gift))
+		if (gift->clock && gift->rank != rank && takes_from(part, gift->rank, gift->place))
 			take(now, colls->ranks, rank, gift->clock->entry, gift->rank, gift->index,
 			     known);
 	}

@@ -11,10 +11,12 @@
 #define GRAPH_COLL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/map.h"
 #include "graph/clock.h"
+#include "graph/hand.h"
 
 enum graph_sync {
 	GRAPH_SYNC_NONE,
@@ -47,7 +49,7 @@ struct graph_coll_part {
 	struct graph_coll *coll;
 	const struct graph_comm_here *here;
 	int32_t root;
-	bool takes;
+	bool gives, takes;
 	bool empty; /* it names no bytes: perhaps nobody waits for anybody */
 };
 
@@ -63,6 +65,16 @@ struct graph_colls {
 bool graph_coll_enter(struct graph_colls *colls, struct graph_comm_here *here, unsigned rank,
 		      uint16_t call, int32_t root, uint64_t bytes, struct graph_clock_now *now,
 		      uint32_t index, struct graph_coll_part *part);
+
+/* What the thread knew that entered; the operation keeps it. */
+void graph_coll_bring(const struct graph_coll_part *part, unsigned rank, struct graph_hand *hand);
+
+/*
+ * What the next one brought of those that this process waits for, before it leaves. *i begins as 0;
+ * false at the end.
+ */
+bool graph_coll_hand(const struct graph_coll_part *part, unsigned rank, size_t *i,
+		     const struct graph_hand **hand);
 
 /* Have all entered whom this process has to wait for? */
 bool graph_coll_is_ready(const struct graph_coll_part *part, unsigned rank);

@@ -210,6 +210,13 @@ static void leave_lane(struct graph_message *message)
 		lane->last = message->sooner;
 }
 
+static void drop_clocks(struct graph_message *message)
+{
+	graph_clock_drop(message->clock);
+	graph_hand_drop(message->hand);
+	graph_hand_drop(message->begun);
+}
+
 void graph_match_release(struct graph_match *m, struct graph_message *message)
 {
 	struct graph_channel *channel = message->channel;
@@ -224,7 +231,7 @@ void graph_match_release(struct graph_match *m, struct graph_message *message)
 		message->next->prev = message->prev;
 	else
 		channel->last = message->prev;
-	graph_clock_drop(message->clock);
+	drop_clocks(message);
 	message->next = m->spare;
 	m->spare = message;
 	if (!channel->first && m->channels.used > CHANNELS_KEPT) {
@@ -245,7 +252,7 @@ void graph_match_free(struct graph_match *m)
 	for (place = 0; (channel = rp_map_next(&m->channels, &place)); free(channel)) {
 		for (message = channel->first; message; message = next) {
 			next = message->next;
-			graph_clock_drop(message->clock);
+			drop_clocks(message);
 			free(message);
 		}
 	}

@@ -16,6 +16,7 @@
 
 #include "base/map.h"
 #include "graph/clock.h"
+#include "graph/hand.h"
 
 struct graph_lane;
 struct graph_channel;
@@ -26,7 +27,10 @@ struct graph_message {
 	struct graph_message *later, *sooner; /* in its lane, once it is sent */
 	struct graph_channel *channel;
 	struct graph_clock *clock; /* what its sender knew, but for the sender's own entry */
-	uint64_t number;           /* of the sender's event */
+	/* Where threads are told apart: what the sending thread knew, and the receiving one. */
+	struct graph_hand *hand, *begun;
+	struct graph_walk_request *sync; /* ends when the receive has begun, which it has not yet */
+	uint64_t number;                 /* of the sender's event */
 	uint64_t bytes;
 	uint64_t time; /* of that event, as graph_event has it */
 	uint32_t sent; /* index of the send among the events of its process; 0: not yet */

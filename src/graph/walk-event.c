@@ -43,7 +43,34 @@ static void add_neighbour(struct graph_process *p)
 	here->neighbour[here->neighbours++] = (unsigned)p->event->peer;
 }
 
-static struct graph_walk_request *request_of(struct graph_process *p)
+static struct graph_hand *give(const struct graph_walk *w, const struct graph_process *p)
+{
+	return w->hands ? graph_hand_give(w->hands, p->rank, p->thread, p->event->number) : NULL;
+}
+
+struct learning {
+	const struct graph_walk *walk;
+	const struct graph_process *process;
+};
+
+static void learned(void *context, uint32_t of, uint64_t number)
+{
+	const struct learning *l = context;
+	struct graph_event event = graph_walk_seen(l->process);
+
+	l->walk->observer->learned(l->walk->observer->context, &event, of, number);
+}
+
+static void take(const struct graph_walk *w, const struct graph_process *p,
+		 const struct graph_hand *hand)
+{
+	struct learning l = {w, p};
+
+	if (hand)
+		graph_hand_take(w->hands, p->rank, p->thread, hand, learned, &l);
+}
+
+static struct graph_walk_request *request_of(struct graph_walk *w, struct graph_process *p)
 {
 	struct graph_walk_request *q =
 		p->event->id ? rp_map_get(&p->requests, p->event->id, 0) : NULL;
@@ -56,8 +83,34 @@ static struct graph_walk_request *request_of(struct graph_process *p)
 					 .thread = p->thread,
 					 .site = p->event->site,
 					 .kind = p->event->kind};
+	q->hand = give(w, p);
 	rp_map_put(&p->requests, p->event->id, 0, q);
 	return q;
+}
+
+/* A synchronous send ends when its receive has begun, which is known or comes. */
+static void await_receive(struct graph_walk_request *q, struct graph_message *message)
+{
+	if (message->post) {
+		q->begun = graph_hand_share(message->begun);
+		return;
+	}
+	q->sync = message;
+	message->sync = q;
+}
+
+/* The message has got its receive, which begins. */
+static void begins(const struct graph_walk *w, const struct graph_process *p,
+		   struct graph_message *message)
+{
+	if (!w->hands || !message)
+		return;
+	message->begun = give(w, p);
+	if (!message->sync)
+		return;
+	message->sync->begun = graph_hand_share(message->begun);
+	message->sync->sync = NULL;
+	message->sync = NULL;
 }
 
 static void walk_send(struct graph_walk *w, struct graph_process *p)
@@ -66,8 +119,8 @@ static void walk_send(struct graph_walk *w, struct graph_process *p)
 	struct graph_channel *channel;
 	struct graph_message *message;
 	struct graph_process *receiver;
+	struct graph_walk_request *q = request_of(w, p);
 
-	request_of(p);
 	if (e->peer < 0)
 		return;
 	channel = graph_match_channel(&w->match, comm_here(p)->comm, p->rank, (unsigned)e->peer,
@@ -79,6 +132,9 @@ static void walk_send(struct graph_walk *w, struct graph_process *p)
 	message->time = p->time;
 	message->site = e->site;
 	message->thread = (uint16_t)p->thread;
+	message->hand = give(w, p);
+	if (q && e->flags & TRACE_EVENT_SYNC)
+		await_receive(q, message);
 	receiver = &w->process[e->peer];
 	if (receiver->awaited == channel) {
 		receiver->awaited = NULL;
@@ -112,6 +168,7 @@ static void learn(struct graph_walk *w, struct graph_process *p,
 {
 	graph_clock_learn(&p->now, w->source->ranks, message->clock->entry,
 			  message->channel->lane->sender, message->sent);
+	take(w, p, message->hand);
 }
 
 static void tell_posted(struct graph_walk *w, struct graph_process *p, struct graph_receive *r)
@@ -174,12 +231,14 @@ static int walk_recv(struct graph_walk *w, struct graph_process *p)
 	}
 	if (!channel)
 		return -EBADMSG;
-	if (e->kind == TRACE_EVENT_PROBE)
+	if (e->kind == TRACE_EVENT_PROBE) {
 		message = channel->unclaimed;
-	else if (!p->claimed)
+	} else if (!p->claimed) {
 		message = p->claimed = graph_match_claim(&w->match, channel, p->index);
-	else
+		begins(w, p, message);
+	} else {
 		message = p->claimed;
+	}
 	if (!is_sent(p, channel, message))
 		return 0;
 	learn(w, p, message);
@@ -207,13 +266,14 @@ static void post_silently(struct graph_walk *w, struct graph_process *p,
 	else
 		r.message =
 			graph_match_claim(&w->match, channel_from(w, p, r.peer, r.tag), p->index);
+	begins(w, p, r.message);
 	tell_posted(w, p, &r);
 }
 
 static int walk_post(struct graph_walk *w, struct graph_process *p)
 {
 	const struct graph_outcome *outcome = &w->survey.outcome[p->rank][p->posts++];
-	struct graph_walk_request *q = request_of(p);
+	struct graph_walk_request *q = request_of(w, p);
 	struct graph_channel *channel;
 
 	if (outcome->fate == GRAPH_FATE_SILENT)
@@ -227,13 +287,35 @@ static int walk_post(struct graph_walk *w, struct graph_process *p)
 	q->receives = true;
 	q->receive = describe(p, outcome->peer, outcome->tag);
 	q->receive.message = graph_match_claim(&w->match, channel, p->index);
+	begins(w, p, q->receive.message);
 	tell_posted(w, p, &q->receive);
 	return 1;
 }
 
+void graph_walk_forget(struct graph_walk_request *q)
+{
+	if (!q)
+		return;
+	if (q->sync)
+		q->sync->sync = NULL;
+	graph_hand_drop(q->hand);
+	graph_hand_drop(q->begun);
+	free(q);
+}
+
 static void forget_request(struct graph_process *p)
 {
-	free(rp_map_remove(&p->requests, p->event->id, 0));
+	graph_walk_forget(rp_map_remove(&p->requests, p->event->id, 0));
+}
+
+/* What the others gave that the process waits for; before it leaves. */
+static void take_all(const struct graph_walk *w, const struct graph_process *p,
+		     const struct graph_coll_part *part)
+{
+	const struct graph_hand *hand;
+
+	for (size_t i = 0; w->hands && graph_coll_hand(part, p->rank, &i, &hand);)
+		take(w, p, hand);
 }
 
 static int walk_done(struct graph_walk *w, struct graph_process *p)
@@ -258,8 +340,11 @@ static int walk_done(struct graph_walk *w, struct graph_process *p)
 			p->part = q->part;
 			return 0;
 		}
+		take_all(w, p, &q->part);
 		graph_coll_leave(&w->colls, &q->part, p->rank, &p->now, &q->what.known);
 	}
+	take(w, p, q->hand);
+	take(w, p, q->begun);
 	tell_done(w, p, &q->what);
 	forget_request(p);
 	return 1;
@@ -269,8 +354,12 @@ static void enter(struct graph_walk *w, struct graph_process *p, struct graph_co
 {
 	const struct trace_event *e = p->event;
 
-	if (graph_coll_enter(&w->colls, comm_here(p), p->rank, e->call, e->peer, e->bytes, &p->now,
-			     p->index, part))
+	bool wakes = graph_coll_enter(&w->colls, comm_here(p), p->rank, e->call, e->peer, e->bytes,
+				      &p->now, p->index, part);
+
+	if (w->hands)
+		graph_coll_bring(part, p->rank, give(w, p));
+	if (wakes)
 		graph_walk_wake(w, part->coll);
 }
 
@@ -286,6 +375,7 @@ static int walk_coll(struct graph_walk *w, struct graph_process *p)
 		graph_coll_wait(p->part.coll, p->rank);
 		return 0;
 	}
+	take_all(w, p, &p->part);
 	graph_coll_leave(&w->colls, &p->part, p->rank, &p->now, &known);
 	return 1;
 }
@@ -293,7 +383,7 @@ static int walk_coll(struct graph_walk *w, struct graph_process *p)
 static void walk_icoll(struct graph_walk *w, struct graph_process *p)
 {
 	struct graph_coll_part unseen;
-	struct graph_walk_request *q = request_of(p);
+	struct graph_walk_request *q = request_of(w, p);
 
 	enter(w, p, q ? &q->part : &unseen);
 }

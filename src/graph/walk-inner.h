@@ -11,6 +11,9 @@ struct graph_walk_request {
 	bool receives;
 	struct graph_receive receive;
 	struct graph_coll_part part; /* coll is NULL if it is none */
+	/* what the thread knew that began it, and that began the receive of a synchronous send */
+	struct graph_hand *hand, *begun;
+	struct graph_message *sync; /* that one, which has no receive yet */
 };
 
 struct graph_process {
@@ -37,6 +40,7 @@ struct graph_walk {
 	struct graph_survey survey;
 	struct graph_match match;
 	struct graph_colls colls;
+	struct graph_hands *hands; /* NULL: threads are not told apart */
 	struct graph_process *process;
 	struct graph_process *running;
 	unsigned *heap; /* of processes that can go on, the one with the earliest event first */
@@ -49,6 +53,8 @@ static inline struct graph_event graph_walk_seen(const struct graph_process *p)
 {
 	return (struct graph_event){p->event, p->rank, p->thread, p->index, p->now.entry, p->time};
 }
+
+void graph_walk_forget(struct graph_walk_request *request);
 
 /* The process may be able to go on. */
 void graph_walk_make_ready(struct graph_walk *w, unsigned rank);

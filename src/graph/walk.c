@@ -212,6 +212,8 @@ int graph_walk_run(struct graph_walk *walk, const struct graph_observer *observe
 	int rc = graph_survey_make(&walk->survey, walk->source, &walk->match);
 
 	walk->observer = observer;
+	if (!rc && observer->learned)
+		rc = graph_hands_open(walk->source, &walk->hands);
 	walk->source->rewind(walk->source->context);
 	for (unsigned i = 0; i < walk->source->ranks && !rc; i++) {
 		rc = fetch(walk, &walk->process[i]);
@@ -233,7 +235,7 @@ static void free_process(struct graph_process *p)
 	for (place = 0; (here = rp_map_next(&p->comms, &place)); free(here))
 		free(here->neighbour);
 	for (place = 0; (request = rp_map_next(&p->requests, &place));)
-		free(request);
+		graph_walk_forget(request);
 	rp_map_free(&p->comms);
 	rp_map_free(&p->requests);
 	graph_clock_free(&p->now);
@@ -246,6 +248,7 @@ void graph_walk_close(struct graph_walk *walk)
 	graph_colls_free(&walk->colls);
 	graph_match_free(&walk->match);
 	graph_survey_free(&walk->survey, walk->source->ranks);
+	graph_hands_close(walk->hands);
 	free(walk->process);
 	free(walk->heap);
 	free(walk);

@@ -64,6 +64,12 @@ struct graph_observer {
 		      const struct graph_message *message);
 	/* A request completes: the program learns it by this event. */
 	void (*done)(void *context, const struct graph_event *event, const struct graph_request *q);
+	/*
+	 * The thread of the event learns by MPI of what another thread of its process did before
+	 * that one's event of this number (graph/hand.h). NULL: threads are not told apart.
+	 */
+	void (*learned)(void *context, const struct graph_event *event, uint32_t of,
+			uint64_t number);
 	/* All events are walked; messages that nobody received are still there. */
 	void (*end)(void *context);
 };

@@ -7,7 +7,9 @@
  * S/races asks for it. If S/races-watch-NNNN-K is there, an array of struct race_log_watch in
  * ascending order, it is a second pass: accesses of these segments to these 8 bytes are told
  * instead of races. If S/memory-unit is there, a letter, it is about dependences: a unit of memory
- * is 1 << (letter - 'a'). If S/segments is, RecPlay's way is used in the first pass.
+ * is 1 << (letter - 'a'). If S/segments is, RecPlay's way is used in the first pass. If
+ * S/races-messages-NNNN-K is there, an array of struct race_log_hand, threads of the process are
+ * also in an order by MPI.
  *
  * Dependences that have to be kept are in S/depends-NNNN-K. If S/order-NNNN-K is there, nothing is
  * looked for: accesses are kept in its order (trace/memory.h).
@@ -101,6 +103,19 @@ static inline uint64_t race_log_segment(const char *name, uint32_t number)
 {
 	return race_log_mix(race_log_name(name), number);
 }
+
+/*
+ * What a thread did before its call of MPI of that number comes before what another one does after
+ * one of its own. One entry is for what is given, and one for each who takes it. They are in the
+ * order of thread and event; of one event, what is taken comes first.
+ */
+#define RACE_LOG_GIVES UINT32_MAX
+
+struct race_log_hand {
+	uint64_t thread, event; /* race_log_name() of the thread */
+	uint32_t from;          /* which entry is what it takes; RACE_LOG_GIVES: it gives */
+	uint32_t takers;        /* of what it gives: how many take it */
+};
 
 /* A dependence: two accesses by slot and number, and the address of the second. */
 struct race_depends_one {

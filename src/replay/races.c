@@ -18,6 +18,7 @@
 #include "base/mem.h"
 #include "replay/job.h"
 #include "replay/pass.h"
+#include "replay/races-messages.h"
 
 #define PATIENCE 60.0
 #define ROOM (512ul << 10) /* of a rank, in the session */
@@ -25,6 +26,7 @@
 /* The front's callbacks know nothing of whom they work for. */
 static struct replay_races *at_work;
 static bool second, by_segments;
+static struct replay_hands hands;
 
 static int by_address(const void *a, const void *b)
 {
@@ -81,7 +83,8 @@ static int prepare(const struct replay_front *f)
 
 	if (!rc)
 		rc = replay_pass_write(f->session_fd, "races", "");
-
+	if (!rc)
+		rc = replay_hands_write(f, &hands);
 	if (!rc && by_segments)
 		rc = replay_pass_write(f->session_fd, RACE_LOG_BY_SEGMENTS, "s");
 	for (size_t i = 0; second && i < at_work->found.count && !rc; i++)
@@ -215,12 +218,15 @@ int replay_races(const struct trace_run *run, const struct replay_races_how *how
 	*races = (struct replay_races){0};
 	at_work = races;
 	by_segments = how->segments;
-	code = run_pass(run, how, false);
+	code = replay_hands_find(run, &hands);
+	if (!code)
+		code = run_pass(run, how, false);
 	if (!code)
 		code = check_told(run, races, how->twin);
 	if (!code && count_races(&races->found))
 		code = run_pass(run, how, true);
 	at_work = NULL;
+	replay_hands_free(&hands);
 	if (code)
 		replay_races_free(races);
 	return code;

@@ -19,6 +19,7 @@
 #include "hook/mpi/replay/yield.h"
 #include "hook/session/halt.h"
 #include "hook/session/session.h"
+#include "hook/thread/race/race.h"
 
 #define NOISY_POLLS 1000
 
@@ -146,6 +147,8 @@ static void begin(struct hook_thread *t)
 		    t->replay.next.kind != TRACE_FAIL)
 			replay_diverged(t);
 	}
+	if (hook_race_by_messages)
+		hook_race_message_begins(t, t->replay.events);
 	if (hook_held_on)
 		hook_held_begin(t);
 	if (hook_process.noise)
@@ -154,6 +157,8 @@ static void begin(struct hook_thread *t)
 
 static void end(struct hook_thread *t)
 {
+	if (hook_race_by_messages)
+		hook_race_message_ends(t->replay.events);
 	if (hook_held_on)
 		hook_held_end(t);
 	if (hook_thread_is_main(t))
@@ -204,6 +209,7 @@ static void opened(struct hook_thread *t, int world, int level)
 	const char *why;
 
 	hook_end_multiple = level == MPI_THREAD_MULTIPLE;
+	hook_race_messages_open();
 	if (replay_take(t, TRACE_WORLD, &rec) && rec.a != (uint64_t)world)
 		hook_failed(t, "the number of ranks is not the recorded one");
 	mode = trace_world_mode(rec.b);
@@ -221,7 +227,8 @@ static void opened(struct hook_thread *t, int world, int level)
 		hook_yield_open(world);
 	}
 	replay_quick = hook_mpi_mode == &hook_mpi_replay && !replay_is_partial() &&
-		       !hook_mpi_turns && !hook_held_on && !hook_process.noise;
+		       !hook_mpi_turns && !hook_held_on && !hook_process.noise &&
+		       !hook_race_by_messages;
 	t->replay.calm = hook_thread_is_main(t) ? t->replay.order_view.events : 0;
 	if (t->replay.halt_at && t->replay.halt_at < t->replay.calm)
 		t->replay.calm = t->replay.halt_at;

@@ -71,6 +71,15 @@ void hook_race_no_child(const struct hook_thread *t);
 void hook_race_begins(struct hook_thread *t);
 void hook_race_ends(const struct hook_thread *t);
 
+/*
+ * Order by MPI (messages.c): once MPI is open; and around each call that is an event, if there is
+ * any such order.
+ */
+extern bool hook_race_by_messages;
+void hook_race_messages_open(void);
+void hook_race_message_begins(const struct hook_thread *t, uint64_t event);
+void hook_race_message_ends(uint64_t event);
+
 /* The process ends, whatever the reason. */
 static inline void hook_race_finish(void)
 {
