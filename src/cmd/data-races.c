@@ -199,10 +199,34 @@ static bool is_known(const struct cmd_data_race *r)
 	return strcmp(r->side[0].place, "?") != 0 && strcmp(r->side[1].place, "?") != 0;
 }
 
+/* A line or an address, not a function alone: without debugging information, or merged code. */
+static bool is_exact(const struct cmd_data_access *a)
+{
+	const char *colon = strchr(a->place, ':');
+
+	while (colon && (colon[1] < '0' || colon[1] > '9'))
+		colon = strchr(colon + 1, ':');
+	return colon || strstr(a->place, "+0x");
+}
+
+/* The same variable, blocks that were allocated at the same place, or unknown. */
+static bool same_object(const struct cmd_data_race *a, const struct cmd_data_race *b)
+{
+	size_t n = strcspn(a->what, "+");
+
+	if (a->allocated && b->allocated)
+		return !strcmp(a->allocated, b->allocated);
+	if (!strncmp(a->what, "0x", 2) && !strncmp(b->what, "0x", 2))
+		return true;
+	return n == strcspn(b->what, "+") && !strncmp(a->what, b->what, n);
+}
+
 /* Which of the two came first is chance. Without a place it is about what raced. */
 static bool same_places(const struct cmd_data_race *a, const struct cmd_data_race *b)
 {
 	if (!is_known(a) && strcmp(a->what, b->what) != 0)
+		return false;
+	if ((!is_exact(&a->side[0]) || !is_exact(&a->side[1])) && !same_object(a, b))
 		return false;
 	return (same_access(&a->side[0], &b->side[0]) && same_access(&a->side[1], &b->side[1])) ||
 	       (same_access(&a->side[0], &b->side[1]) && same_access(&a->side[1], &b->side[0]));

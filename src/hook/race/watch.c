@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The second pass: the run is the same, so who was at the bytes that raced is seen by looking at
- * them alone. Told are the first access of a segment from a place, and blocks of the heap that the
+ * them alone. Told are the first access of a segment to each byte, and blocks of the heap that the
  * bytes were part of.
  */
 #include <fcntl.h>
@@ -61,16 +61,30 @@ static bool is_watched(const struct race_thread *t, uint64_t cell)
 	return i < watched_count && watched[i].address == cell && watched[i].segment == segment;
 }
 
-static bool is_told(const struct race_thread *t, uint64_t cell, bool write, const void *site)
+/* A bit for each of the cell's bytes that the access touches. */
+static uint64_t bytes_of(uint64_t cell, uintptr_t address, size_t n)
 {
-	uint64_t h = hook_random_spread(cell) ^ (uintptr_t)site * 0xc2b2ae3d27d4eb4full;
+	uint64_t from = address > cell ? address - cell : 0;
+	uint64_t to = address + n < cell + 8 ? address + n - cell : 8;
 
-	h = hook_random_spread(h ^ race_thread_slot(t) ^ (uint64_t)race_thread_clock(t) << 20 ^
-			       (uint64_t)write << 60);
-	h |= 1;
-	if (__atomic_load_n(&told[h >> 48], __ATOMIC_RELAXED) == h)
+	return (1ul << to) - (1ul << from);
+}
+
+/* Which bytes were told of is in the low bits. An entry may be another segment's by now. */
+static bool is_told(const struct race_thread *t, uint64_t cell, bool write, uint64_t bytes)
+{
+	uint64_t h = hook_random_spread(cell) ^ race_thread_slot(t) ^
+		     (uint64_t)race_thread_clock(t) << 20 ^ (uint64_t)write << 60;
+	uint64_t *place, had;
+
+	h = hook_random_spread(h) & ~0xfful;
+	place = &told[h >> 48];
+	had = __atomic_load_n(place, __ATOMIC_RELAXED);
+	if ((had & ~0xfful) != h)
+		had = h;
+	if ((had & bytes) == bytes)
 		return true;
-	__atomic_store_n(&told[h >> 48], h, __ATOMIC_RELAXED);
+	__atomic_store_n(place, had | bytes, __ATOMIC_RELAXED);
 	return false;
 }
 
@@ -96,7 +110,7 @@ static void touched(struct race_thread *t, uintptr_t address, size_t n, bool wri
 		    const void *site)
 {
 	for (uint64_t cell = address & ~7ul; cell < address + n; cell += 8) {
-		if (!is_watched(t, cell) || is_told(t, cell, write, site))
+		if (!is_watched(t, cell) || is_told(t, cell, write, bytes_of(cell, address, n)))
 			continue;
 		tell(t, address, n, write, site);
 		return;
