@@ -29,6 +29,7 @@ struct hook_gomp_loop {
 	uint64_t at, length;       /* of the part in work; length 0: none */
 	uint64_t next;             /* where it ended, in chunks if dynamic */
 	uint32_t number;           /* if ordered: which of the region's ordered loops it is */
+	uint32_t depth;            /* if iterations wait for certain others: of how many numbers */
 	uint32_t *turn;            /* replay: of its ordered iterations; NULL: not known yet */
 };
 
@@ -54,6 +55,7 @@ struct hook_gomp_team {
 	uint32_t version[2];
 	struct hook_gomp_task *pending[HOOK_GOMP_BUCKETS]; /* replay */
 	uint32_t phase, clocks;                            /* of tasks, for who looks for races */
+	uint32_t iterations;                               /* the same: that others may wait for */
 };
 
 /* What a thread is at: one per region and per task at work in it. */
@@ -64,6 +66,8 @@ struct hook_gomp_frame {
 	uint32_t ordered;            /* ordered loops so far */
 	void (*meet)(void);          /* in a barrier that is not known to be over */
 	uint32_t meetings;           /* barriers that are over */
+	uint32_t arrived;            /* in turns: how often it came to the one at hand */
+	void *meeting;               /* that one, for who looks for races */
 	uint64_t id;                 /* of who makes tasks, given when it makes one; 0: none yet */
 	bool final;                  /* tasks that it makes run at once */
 	struct hook_race_task *task; /* at work; NULL: none */

@@ -54,6 +54,15 @@ static struct hook_gomp_loop loop_of(unsigned int kind, bool ordered, bool up, b
 	return l;
 }
 
+static struct hook_gomp_loop across_of(unsigned int kind, uint32_t depth, uint64_t count,
+				       uint64_t chunk)
+{
+	struct hook_gomp_loop l = loop_of(kind, false, true, count != 0, 0, count, 1, chunk);
+
+	l.depth = depth;
+	return l;
+}
+
 static struct hook_gomp_loop sections_of(unsigned int count)
 {
 	return loop_of(KIND_DYNAMIC, false, true, count, 1, (uint64_t)count + 1, 1, 1);
@@ -245,8 +254,7 @@ static bool is_replayed(const struct hook_gomp_loop *l, const void *site)
 		(uint64_t)end, (uint64_t)step, (uint64_t)(chunk))
 #define LOOP_ULL(kind, ordered, chunk)                                                             \
 	loop_of(kind, ordered, up, up ? start < end : start > end, start, end, step, chunk)
-#define LOOP_ACROSS(kind, chunk)                                                                   \
-	loop_of(kind, false, true, counts[0] > 0, 0, (uint64_t)counts[0], 1, (uint64_t)(chunk))
+#define LOOP_ACROSS(kind, chunk) across_of(kind, depth, (uint64_t)counts[0], (uint64_t)(chunk))
 
 /* A schedule that has a chunk size. */
 #define SIZED(name, plain, kind, ordered)                                                          \
@@ -322,9 +330,11 @@ UNSIZED(ordered_runtime, runtime, true)
 	START(name, name, type, LOOP_ACROSS(KIND_RUNTIME, 1), (unsigned int depth, type *counts),  \
 	      (depth, counts))
 
+ACROSS(GOMP_loop_doacross_static_start, long, KIND_STATIC)
 ACROSS(GOMP_loop_doacross_dynamic_start, long, KIND_DYNAMIC)
 ACROSS(GOMP_loop_doacross_guided_start, long, KIND_GUIDED)
 ACROSS_UNSIZED(GOMP_loop_doacross_runtime_start, long)
+ACROSS(GOMP_loop_ull_doacross_static_start, ull, KIND_STATIC)
 ACROSS(GOMP_loop_ull_doacross_dynamic_start, ull, KIND_DYNAMIC)
 ACROSS(GOMP_loop_ull_doacross_guided_start, ull, KIND_GUIDED)
 ACROSS_UNSIZED(GOMP_loop_ull_doacross_runtime_start, ull)

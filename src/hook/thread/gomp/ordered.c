@@ -47,20 +47,21 @@ WAITING(GOMP_loop_ull_ordered_static_next, ull)
 		type n[16];                                                                        \
 		va_list ap;                                                                        \
                                                                                                    \
+		n[0] = first;                                                                      \
 		va_start(ap, first);                                                               \
 		for (size_t i = 1; i < sizeof(n) / sizeof(n[0]); i++)                              \
 			n[i] = va_arg(ap, type);                                                   \
 		va_end(ap);                                                                        \
 		if (!serial) {                                                                     \
 			PASS_ON(name, first, n);                                                   \
-			hook_race_acquire(HOOK_RACE_ORDERED(hook_gomp_here()->team));              \
+			hook_race_iteration_awaited((const uint64_t *)n);                          \
 			return;                                                                    \
 		}                                                                                  \
 		HOOK_SYNC_ENTER(t);                                                                \
 		hook_baton_leave(t);                                                               \
 		PASS_ON(name, first, n);                                                           \
 		hook_baton_enter(t);                                                               \
-		hook_race_acquire(HOOK_RACE_ORDERED(hook_gomp_here()->team));                      \
+		hook_race_iteration_awaited((const uint64_t *)n);                                  \
 	}
 
 DOACROSS_WAIT(GOMP_doacross_wait, long)

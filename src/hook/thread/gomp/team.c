@@ -58,6 +58,7 @@ static void race_over(const struct hook_gomp_team *team)
 	hook_race_forget(HOOK_RACE_OVER(team));
 	hook_race_forget(HOOK_RACE_TASKS(team));
 	hook_race_forget(HOOK_RACE_ORDERED(team));
+	hook_race_iterations_over(team);
 	hook_race_forget(HOOK_RACE_MEETING(team));
 }
 
@@ -123,10 +124,24 @@ void hook_gomp_meet(struct hook_thread *t, struct hook_gomp_frame *f)
 /* In serial mode the order of turns is that of the barrier, too: in replay nobody waits in it. */
 static void meeting_begins(struct hook_thread *t, struct hook_gomp_frame *f, void (*meet)(void))
 {
-	if (hook_baton_on)
-		hook_race_release(HOOK_RACE_MEETING(f->team));
+	if (hook_baton_on) {
+		hook_race_tasks_over(f->team);
+		f->meeting = hook_race_arrive(HOOK_RACE_MEETING(f->team), 0);
+		f->arrived++;
+	}
 	hook_baton_leave(t);
 	f->meet = hook_baton_on ? NULL : meet;
+}
+
+/*
+ * In turns, all come before one leaves. A thread that came in vain (it is to do what a single does)
+ * comes a second time, to the same barrier, and leaves it as often.
+ */
+static void leave_in_turns(struct hook_gomp_frame *f)
+{
+	for (; f->arrived; f->arrived--)
+		hook_race_leave(HOOK_RACE_MEETING(f->team), f->meeting);
+	hook_race_tasks_over(f->team);
 }
 
 /* The end of a barrier: `met` if this thread took part in it. */
@@ -139,10 +154,8 @@ static void meeting_ends(struct hook_thread *t, struct hook_gomp_frame *f, bool 
 		f->meetings += met;
 	}
 	hook_baton_enter(t);
-	if (hook_baton_on) {
-		hook_race_acquire(HOOK_RACE_MEETING(f->team));
-		hook_race_tasks_over(f->team);
-	}
+	if (hook_baton_on && met)
+		leave_in_turns(f);
 }
 
 /* In replay the data goes through the team, not through libgomp, which might choose another. */

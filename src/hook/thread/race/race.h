@@ -10,6 +10,7 @@
 #include "hook/thread/sync/sync.h"
 
 struct hook_gomp_frame;
+struct hook_gomp_team;
 
 /* What a task of OpenMP waited for, and who waits for it. */
 struct hook_race_task {
@@ -70,6 +71,13 @@ void hook_race_child(struct hook_thread *t);
 void hook_race_no_child(const struct hook_thread *t);
 void hook_race_begins(struct hook_thread *t);
 void hook_race_ends(const struct hook_thread *t);
+
+/*
+ * Iterations of a loop of OpenMP that wait for certain others: the one of these numbers, of the
+ * frame at work, was waited for. The region is over.
+ */
+void hook_race_iteration_awaited(const uint64_t number[]);
+void hook_race_iterations_over(const struct hook_gomp_team *team);
 
 /*
  * Order by MPI (messages.c): once MPI is open; and around each call that is an event, if there is
