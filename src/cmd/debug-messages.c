@@ -80,11 +80,12 @@ static char *contents_of(const struct cmd_debug *d, const struct got *g, const c
 	if (rc)
 		return rp_strdup("not known; 'reprise checkpoint' writes down what ranks receive");
 	while (trace_log_next(&reader, &rec) == 1 && rec.event <= g->number) {
-		if (rec.kind == TRACE_LOG_MESSAGE && rec.event == g->number &&
-		    rec.tag == g->message.tag)
+		if ((rec.kind == TRACE_LOG_MESSAGE || rec.kind == TRACE_LOG_LIVE) &&
+		    rec.event == g->number && rec.tag == g->message.tag)
 			last = rec;
 	}
-	text = last.kind ? replay_log_text(&last) : rp_strdup("not in the log");
+	text = last.kind == TRACE_LOG_MESSAGE ? replay_log_text(&last)
+					      : rp_strdup("not in the log");
 	trace_log_close(&reader);
 	return text;
 }
