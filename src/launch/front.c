@@ -85,13 +85,18 @@ pid_t launch_front_fork_aside(void)
 	return (pid_t)syscall(SYS_clone, CLONE_UNTRACED | SIGCHLD, NULL, NULL, NULL, NULL);
 }
 
+void launch_front_forget(pid_t pid)
+{
+	if (pid == child_pid)
+		child_pid = 0;
+}
+
 void launch_front_ended(pid_t pid, int wait_status, struct launch_ended *ended)
 {
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	if (pid == child_pid)
-		child_pid = 0;
+	launch_front_forget(pid);
 	ended->signaled = WIFSIGNALED(wait_status);
 	ended->status = ended->signaled ? WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
 	ended->seconds = (double)(now.tv_sec - started.tv_sec) +

@@ -27,6 +27,9 @@ int launch_front_run(int (*child)(void *data), void *data, struct launch_ended *
 pid_t launch_front_start(int (*child)(void *data), void *data);
 void launch_front_ended(pid_t pid, int wait_status, struct launch_ended *ended);
 
+/* The child is reaped, or somebody else's from now on: signals are passed on to it no more. */
+void launch_front_forget(pid_t pid);
+
 /* The last signal that came to us since the child was started, the terminal's included; or 0. */
 int launch_front_signal(void);
 

@@ -186,8 +186,16 @@ static char *keep(const char *text)
 	return rp_format("/proc/self/fd/%d", fd);
 }
 
-static void __attribute__((noreturn)) become_gdb(const struct remote_gdb *how, char *const files[3])
+struct start {
+	const struct remote_gdb *how;
+	char *files[3];
+};
+
+static int become_gdb(void *data)
 {
+	const struct start *start = data;
+	const struct remote_gdb *how = start->how;
+	char *const *files = start->files;
 	char *words[] = {"gdb", "-q",    (char *)how->program, "-ix", files[0], "-x", files[1],
 			 "-x",  files[2]};
 	size_t n = sizeof(words) / sizeof(words[0]), more = 0;
@@ -203,7 +211,7 @@ static void __attribute__((noreturn)) become_gdb(const struct remote_gdb *how, c
 	signal(SIGQUIT, SIG_DFL);
 	execvp("gdb", argv);
 	rp_say("cannot start gdb: %s", strerror(errno));
-	_exit(RP_EXIT_CANNOT_EXEC);
+	return RP_EXIT_CANNOT_EXEC;
 }
 
 /*
@@ -227,8 +235,10 @@ static int await_gdb(pid_t pid)
 
 int remote_gdb_run(const struct remote_gdb *how)
 {
-	char *files[3], *words, *last, said[16] = "";
-	int tell[2], status = 0, code;
+	struct start start = {.how = how};
+	struct launch_ended ended;
+	char *words, *last, said[16] = "";
+	int tell[2], code;
 	pid_t pid;
 
 	if (pipe(tell) != 0) {
@@ -241,10 +251,10 @@ int remote_gdb_run(const struct remote_gdb *how)
 	if (how->threads)
 		add_text(&words, name_thread);
 	last = then(how);
-	files[0] = keep(remote_gdb_first);
-	files[1] = keep(words);
-	files[2] = keep(last);
-	if (!files[0] || !files[1] || !files[2]) {
+	start.files[0] = keep(remote_gdb_first);
+	start.files[1] = keep(words);
+	start.files[2] = keep(last);
+	if (!start.files[0] || !start.files[1] || !start.files[2]) {
 		rp_say("cannot make a file in memory: %s", strerror(errno));
 		return RP_EXIT_FAILURE;
 	}
@@ -252,18 +262,15 @@ int remote_gdb_run(const struct remote_gdb *how)
 	signal(SIGINT, SIG_IGN);
 	signal(SIGQUIT, SIG_IGN);
 	fflush(NULL);
-	pid = fork();
-	if (pid == 0)
-		become_gdb(how, files);
-	if (pid > 0)
-		status = await_gdb(pid);
+	pid = launch_front_start(become_gdb, &start);
 	if (pid < 0) {
-		rp_say("cannot start gdb: %s", strerror(errno));
+		rp_say("cannot start gdb: %s", strerror((int)-pid));
 		return RP_EXIT_FAILURE;
 	}
-	code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-	if (WIFSIGNALED(status))
-		rp_say("gdb was ended by signal %d", WTERMSIG(status));
+	launch_front_ended(pid, await_gdb(pid), &ended);
+	code = launch_ended_code(&ended);
+	if (ended.signaled)
+		rp_say("gdb was ended by signal %d", ended.status);
 	if (read(tell[0], said, sizeof(said) - 1) > 0 && atoi(said))
 		code = atoi(said);
 	return code;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "launch/front.h"
 #include "replay/alone.h"
 
 #define LIST_MOST 100000 /* a list that is longer is none */
@@ -90,6 +91,8 @@ int remote_start_process(struct remote_travel *t)
 	code = replay_start(f, &pid);
 	f->traced = NULL;
 	close(gate[0]);
+	if (!code)
+		launch_front_forget(pid); /* gdb sends it signals */
 	rc = code ? 0 : remote_process_seize(&t->live, pid);
 	if (rc) {
 		rp_say("cannot trace the process: %s; see 'reprise doctor'", strerror(-rc));

@@ -16,6 +16,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "launch/front.h"
 
 #define SETTLED 40 /* naps without traffic after which a launcher has passed everything on */
 #define MAX_HELPERS 64
@@ -126,6 +127,7 @@ bool replay_wait_until(pid_t pid, int *status, double deadline)
 			return false;
 		replay_nap();
 	}
+	launch_front_forget(pid);
 	return true;
 }
 

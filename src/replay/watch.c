@@ -411,6 +411,7 @@ int replay_watch(struct replay_front *f, pid_t pid)
 
 	for (;;) {
 		if (waitpid(pid, &status, WNOHANG) == pid) {
+			launch_front_forget(pid);
 			code = code_at_end(f, status);
 			replay_halt_finish(f);
 			return code;
