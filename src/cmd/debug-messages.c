@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the event graph knows of the place where the ranks are. How far each has come is known by
- * its number of events; what was sent and received by then follows from the recorded run.
+ * its number of events; what was sent and received by then follows from the recorded run. Threads
+ * number their own events, and of others than the first it is not known how far they have come:
+ * what they do is left out, which is said.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -48,7 +50,7 @@ static void note_received(void *context, const struct graph_event *event,
 {
 	struct got *g = &((struct asked *)context)->got;
 
-	if (event->rank != g->rank || event->event->number > g->upto)
+	if (event->rank != g->rank || event->thread || event->event->number > g->upto)
 		return;
 	g->number = event->event->number;
 	g->index = r->index;
@@ -93,17 +95,19 @@ static char *contents_of(const struct cmd_debug *d, const struct got *g, const c
 static char *got_text(const struct cmd_debug *d, struct cmd_graph *graph, const struct asked *a)
 {
 	const struct got *g = &a->got;
+	const char *whose = d->run->rank[g->rank].threads == 1 ? "" : " in its first thread";
 	char *from, *at, *text, *contents;
 	size_t others = 0;
 
 	if (!g->number)
-		return rp_strdup("has received no message so far");
+		return rp_format("has received no message so far%s", whose);
 	from = cmd_graph_message(graph, &g->message);
 	at = cmd_graph_position(graph, g->rank, g->thread, g->number);
 	contents =
 		contents_of(d, g, graph->source.thread(graph->source.context, g->rank, g->thread));
-	text = rp_format("%s at %s (%s)\n  %s\n  contents: %s\n", trace_call_name(g->call),
-			 cmd_graph_place(graph, g->rank, g->thread, g->site), at, from, contents);
+	text = rp_format("%s at %s (%s)%s\n  %s\n  contents: %s\n", trace_call_name(g->call),
+			 cmd_graph_place(graph, g->rank, g->thread, g->site), at, whose, from,
+			 contents);
 	free(contents);
 	free(from);
 	free(at);
@@ -171,7 +175,7 @@ static void note_on_its_way(struct queues *q, unsigned receiver, const struct gr
 	struct graph_finding_message s = cmd_graph_sent(m);
 	char *text;
 
-	if (s.number > q->done[s.rank])
+	if (s.thread || s.number > q->done[s.rank])
 		return;
 	text = cmd_graph_message(q->graph, &s);
 	add_line(q, receiver, rp_format("on its way %s", text));
@@ -184,10 +188,11 @@ static void note_taken(void *context, const struct graph_event *event, struct gr
 	struct queues *q = context;
 	char *at, *peer, *tag;
 
-	if (event->event->number <= q->done[event->rank] || r->kind == TRACE_EVENT_PROBE)
+	if (event->thread || event->event->number <= q->done[event->rank] ||
+	    r->kind == TRACE_EVENT_PROBE)
 		return;
 	note_on_its_way(q, event->rank, m);
-	if (r->number > q->done[event->rank] || r->number == event->event->number)
+	if (r->thread || r->number > q->done[event->rank] || r->number == event->event->number)
 		return;
 	at = cmd_graph_position(q->graph, event->rank, r->thread, r->number);
 	peer = r->want_peer == TRACE_ANY ? rp_strdup("any rank")
@@ -215,11 +220,21 @@ static void note_left(void *context)
 	}
 }
 
+static bool has_threads(const struct trace_run *run)
+{
+	for (size_t i = 0; i < run->ranks; i++) {
+		if (run->rank[i].threads != 1)
+			return true;
+	}
+	return false;
+}
+
 void cmd_debug_queue(struct cmd_debug *d, const struct group_set *set)
 {
 	struct queues q = {.d = d, .graph = cmd_debug_graph(d)};
 	const struct graph_observer observer = {
 		.context = &q, .taken = note_taken, .end = note_left};
+	const char *whose = has_threads(d->run) ? ", between first threads" : "";
 
 	if (!q.graph) {
 		cmd_debug_fail(d, "queue", "the run cannot be evaluated");
@@ -240,13 +255,13 @@ void cmd_debug_queue(struct cmd_debug *d, const struct group_set *set)
 	graph_walk_close(q.walk);
 	for (unsigned i = 0; i < set->ranks; i++) {
 		if (*q.text[i]) {
-			char *head = rp_format("to it:\n%s", q.text[i]);
+			char *head = rp_format("to it%s:\n%s", whose, q.text[i]);
 
 			free(q.text[i]);
 			q.text[i] = head;
 		} else {
 			free(q.text[i]);
-			q.text[i] = rp_strdup("nothing");
+			q.text[i] = rp_format("nothing%s", whose);
 		}
 	}
 	cmd_debug_show(d, "queue", set, q.text, false);

@@ -29,15 +29,24 @@ struct near {
 	uint64_t event;
 	struct race last, next;
 	uint64_t outcomes, racing;
+	bool elsewhere; /* there are races of other threads */
 	struct graph_choices choices;
 };
 
-/* Where that race is to be noted; NULL: another one is nearer. */
-static struct race *place_for(struct near *n, uint64_t number, uint32_t index, bool is_choice)
+/*
+ * Where that race is to be noted; NULL: another one is nearer, or it is of another thread than the
+ * first, whose events are not those that are counted here.
+ */
+static struct race *place_for(struct near *n, uint32_t thread, uint64_t number, uint32_t index,
+			      bool is_choice)
 {
 	struct race *r = number <= n->event ? &n->last : &n->next;
 	bool nearer = number <= n->event ? number > r->number : number < r->number;
 
+	if (thread) {
+		n->elsewhere = true;
+		return NULL;
+	}
 	if (r->number == number && r->index == index && r->is_choice == is_choice)
 		return r;
 	if (r->number && !nearer)
@@ -67,7 +76,8 @@ static void note_pair(void *context, unsigned rank, const struct graph_racer *r,
 {
 	struct near *n = context;
 	struct graph_finding_message other = cmd_graph_sent(m);
-	struct race *race = rank == n->rank ? place_for(n, r->number, r->index, false) : NULL;
+	struct race *race =
+		rank == n->rank ? place_for(n, r->thread, r->number, r->index, false) : NULL;
 
 	if (!race)
 		return;
@@ -86,7 +96,7 @@ static void note_settled(void *context, unsigned rank, const struct graph_racer 
 	if (!(r->flags & GRAPH_RACER_RACES))
 		return;
 	n->racing++;
-	race = place_for(n, r->number, r->index, false);
+	race = place_for(n, r->thread, r->number, r->index, false);
 	if (race)
 		describe(race, r);
 }
@@ -101,7 +111,7 @@ static void note_choice(void *context, unsigned rank, const struct graph_choice 
 	if (rank != n->rank)
 		return;
 	n->racing++;
-	race = place_for(n, choice->number, choice->index, true);
+	race = place_for(n, choice->thread, choice->number, choice->index, true);
 	if (!race)
 		return;
 	race->thread = choice->thread;
@@ -194,6 +204,8 @@ char *cmd_gdb_race(void *context, unsigned rank, uint64_t event, bool inside)
 			 &n.last);
 	if (n.next.number)
 		add_race(&text, &races->graph, rank, "the next one", &n.next);
+	if (n.elsewhere)
+		add(&text, rp_strdup("there are more, of other threads than the first"));
 	add(&text, rp_format("%" PRIu64 " of %" PRIu64 " outcomes of rank %u race", n.racing,
 			     n.outcomes, rank));
 	return text;

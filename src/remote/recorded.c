@@ -52,10 +52,15 @@ static char *list(const struct remote_server *s, const struct trace_view *view)
 					     reader.last_event, words));
 		free(words);
 	}
-	if (*text)
-		return text;
-	free(text);
-	return rp_strdup("nothing is recorded near here\n");
+	if (!*text)
+		add(&text, rp_strdup("nothing is recorded near here\n"));
+	return text;
+}
+
+/* Threads number their own events; it is that one whose events are counted. */
+static const char *whose(const struct remote_server *s)
+{
+	return rank_of(s)->threads == 1 ? "" : " (first thread)";
 }
 
 char *remote_recorded_events(const struct remote_server *s)
@@ -71,12 +76,14 @@ char *remote_recorded_events(const struct remote_server *s)
 	} else {
 		text = list(s, &view);
 		trace_view_close(&view);
+		if (*whose(s))
+			add(&text, rp_strdup("these are events of the first thread alone\n"));
 	}
 	free(path);
 	return text;
 }
 
-/* The last one that the rank has got. */
+/* The last one that the rank, or its first thread, has got. */
 char *remote_recorded_message(const struct remote_server *s)
 {
 	const struct replay_slot *slot = s->travel.slot;
@@ -93,11 +100,12 @@ char *remote_recorded_message(const struct remote_server *s)
 			last = rec;
 	}
 	if (!last.kind) {
-		text = rp_strdup("no message so far\n");
+		text = rp_format("no message so far%s\n", whose(s));
 	} else {
 		contents = replay_log_text(&last);
-		text = rp_format("%u@%" PRIu64 "\tfrom %" PRId32 ", tag %" PRId32 ", %s\n",
-				 rank_of(s)->rank, last.event, last.source, last.tag, contents);
+		text = rp_format("%u@%" PRIu64 "\tfrom %" PRId32 ", tag %" PRId32 "%s, %s\n",
+				 rank_of(s)->rank, last.event, last.source, last.tag, whose(s),
+				 contents);
 		free(contents);
 	}
 	trace_log_close(&reader);
