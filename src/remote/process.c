@@ -192,13 +192,20 @@ int remote_process_seize(struct remote_process *p, pid_t pid)
 	return remote_process_take(p, pid);
 }
 
-/* Nobody else runs: whatever ends now belongs to it. Its first thread is told of last. */
+/* Its end is yet to be told of. Who waited for another one may have been told, if it was killed. */
+static bool is_there(pid_t pid)
+{
+	int status, got = waitpid(pid, &status, __WALL | WNOHANG);
+
+	return got == 0 || (got == pid && WIFSTOPPED(status));
+}
+
+/* Nobody else runs. Its first thread is told of last. */
 void remote_process_kill(struct remote_process *p)
 {
 	int status, tid;
 
-	/* Whoever waited for another one may have been told of its end. */
-	if (p->pid && !p->gone && kill(p->pid, SIGKILL) == 0) {
+	if (p->pid && !p->gone && is_there(p->pid) && kill(p->pid, SIGKILL) == 0) {
 		do
 			tid = waitpid(-1, &status, __WALL);
 		while (tid < 0 ? errno == EINTR : tid != p->pid || WIFSTOPPED(status));
