@@ -148,7 +148,8 @@ enum remote_way remote_far_begin(struct remote_travel *t)
 {
 	struct replay_from_image image = {.first = true};
 
-	image.path = replay_from_first(t->front, t->one);
+	if (t->front->alone)
+		image.path = replay_from_first(t->front, t->one);
 	if (!image.path)
 		return REMOTE_WAY_LOST;
 	drop_stays(t);

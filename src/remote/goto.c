@@ -14,19 +14,19 @@ static const uint64_t all_signals = ~0ull;
 
 enum remote_way remote_goto_begin(struct remote_travel *t)
 {
-	t->silent = true;
-	if (!t->is_whole) {
-		enum remote_way way = remote_far_begin(t);
+	enum remote_way way = REMOTE_WAY_DONE;
 
-		t->silent = false;
-		return way;
+	t->silent = true;
+	if (!t->is_whole || t->lost > 0) {
+		way = remote_far_begin(t);
+	} else {
+		while (t->stays > 1)
+			remote_stay_remove(t, t->stays - 1);
+		if (!t->stays || remote_stay_take_up(t, 0) != 0)
+			way = REMOTE_WAY_LOST;
 	}
-	while (t->stays > 1)
-		remote_stay_remove(t, t->stays - 1);
-	if (!t->stays || remote_stay_take_up(t, 0) != 0)
-		return REMOTE_WAY_LOST;
 	t->silent = false;
-	return REMOTE_WAY_DONE;
+	return way;
 }
 
 enum remote_way remote_goto_run(struct remote_travel *t, const struct remote_points *points)
@@ -120,10 +120,10 @@ enum remote_way remote_goto_event(struct remote_travel *t, uint64_t event)
 	return way;
 }
 
-/* Seconds of processor time from the first stay to the last one. */
+/* Seconds of processor time until the last stay. */
 static double length(const struct remote_travel *t)
 {
-	double sum = 0;
+	double sum = t->lost;
 
 	for (size_t i = 1; i < t->stays; i++)
 		sum += t->stay[i].since;
@@ -153,7 +153,7 @@ void remote_goto_remember(struct remote_travel *t)
 }
 
 /* What is known belongs to another process: all that is left is where it was. */
-static enum remote_way begin_there(struct remote_travel *t, struct remote_stay *to)
+static enum remote_way begin_there(struct remote_travel *t, struct remote_stay *to, double at)
 {
 	while (t->stays)
 		remote_stay_remove(t, t->stays - 1);
@@ -162,6 +162,7 @@ static enum remote_way begin_there(struct remote_travel *t, struct remote_stay *
 	remote_stay_insert(t, 0, to);
 	t->shown = to->printed;
 	t->is_whole = t->is_event = false;
+	t->lost = at;
 	t->part++;
 	t->silent = false;
 	return remote_stay_take_up(t, 0) == 0 ? REMOTE_WAY_DONE : REMOTE_WAY_LOST;
@@ -171,7 +172,7 @@ enum remote_way remote_goto_back(struct remote_travel *t)
 {
 	struct remote_stay to = t->before;
 	double at = t->before_at;
-	bool elsewhere = t->before_part != t->part;
+	bool elsewhere = t->before_part != t->part, lost;
 
 	if (at <= 0)
 		return REMOTE_WAY_BEGIN;
@@ -179,14 +180,15 @@ enum remote_way remote_goto_back(struct remote_travel *t)
 	remote_goto_remember(t);
 	t->silent = true;
 	if (elsewhere)
-		return begin_there(t, &to);
+		return begin_there(t, &to, at);
 	while (t->stays > 1 && length(t) > at)
 		remote_stay_remove(t, t->stays - 1);
-	if (remote_stay_go_to(t, &to) != 0)
-		return REMOTE_WAY_LOST;
+	lost = remote_stay_go_to(t, &to) != 0;
 	t->silent = false;
+	remote_copy_drop(&to.copy);
+	if (lost)
+		return REMOTE_WAY_LOST;
 	t->base -= at - length(t);
 	t->steps = -1;
-	remote_copy_drop(&to.copy);
 	return REMOTE_WAY_DONE;
 }

@@ -61,6 +61,7 @@ void remote_travel_open(struct remote_travel *t)
 
 	t->state = slot ? slot + offsetof(struct replay_slot, state) : 0;
 	t->base = remote_process_cpu(&t->live);
+	t->lost = 0;
 	remote_travel_keep(t);
 }
 
@@ -84,6 +85,9 @@ void remote_travel_doubt(struct remote_travel *t)
 		return;
 	rp_say("threads waited for something that nobody but time decides: there is no way back "
 	       "beyond this");
+	t->lost = remote_travel_age(t);
+	if (t->lost <= 0)
+		t->lost = 1e-9;
 	while (t->stays)
 		remote_stay_forget(t);
 	t->live.unsure = 0;

@@ -47,6 +47,7 @@ struct remote_travel {
 
 	bool is_whole; /* the first stay is where the history begins */
 	bool is_event; /* or where an event does */
+	double lost;   /* processor time before the first stay, of which nothing is kept; or 0 */
 	bool across;   /* processes from different images are compared */
 	unsigned part; /* counts the processes that were started */
 
