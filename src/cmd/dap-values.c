@@ -37,42 +37,31 @@ static const struct group_gdb *gdb_of(const struct cmd_dap *d, unsigned rank)
 	return &d->debug.group.gdb[rank];
 }
 
-int cmd_dap_rank(struct cmd_dap *d, const json_t *request)
-{
-	const json_t *id = argument(request, "threadId");
-	json_int_t rank = json_integer_value(id) - 1;
-
-	if (d->run && d->debug.there && json_is_integer(id) && rank >= 0 &&
-	    rank < d->debug.group.ranks)
-		return (int)rank;
-	cmd_dap_refuse(d, request, "there is no such rank");
-	return -1;
-}
-
 /* "frameId", or the first frame of rank 0 if that is allowed; false after refusing. */
-static bool read_frame(struct cmd_dap *d, const json_t *request, bool optional, unsigned *rank,
+static bool read_frame(struct cmd_dap *d, const json_t *request, bool optional, int *thread,
 		       int *level)
 {
 	const json_t *id = argument(request, "frameId");
 	json_int_t n = json_integer_value(id);
 
 	if (!id && optional && d->run && d->debug.there)
-		n = (gdb_of(d, 0)->level > 0 ? gdb_of(d, 0)->level : 0) + 1;
-	*rank = n > 0 ? (unsigned)((n - 1) / LEVELS) : 0;
+		n = (json_int_t)(cmd_dap_looked_at(d, 0) - 1) * LEVELS +
+		    (gdb_of(d, 0)->level > 0 ? gdb_of(d, 0)->level : 0) + 1;
+	*thread = n > 0 && n < (json_int_t)INT32_MAX * LEVELS ? (int)((n - 1) / LEVELS) + 1 : 0;
 	*level = n > 0 ? (int)((n - 1) % LEVELS) : 0;
-	if (n > 0 && d->run && d->debug.there && *rank < d->debug.group.ranks)
+	if (*thread && cmd_dap_choose(d, *thread))
 		return true;
 	cmd_dap_refuse(d, request, "there is no such frame");
 	return false;
 }
 
-static json_t *frame_json(unsigned rank, const json_t *frame)
+static json_t *frame_json(int thread, const json_t *frame)
 {
 	const char *func = group_mi_string(frame, "func"), *at = group_mi_string(frame, "addr");
 	const char *file = group_mi_string(frame, "file"),
 		   *full = group_mi_string(frame, "fullname");
 	const char *line = group_mi_string(frame, "line"), *level = group_mi_string(frame, "level");
-	json_int_t id = (json_int_t)rank * LEVELS + (level ? atol(level) : 0) + 1;
+	json_int_t id = (json_int_t)(thread - 1) * LEVELS + (level ? atol(level) : 0) + 1;
 	json_t *json = json_pack("{s:I, s:s, s:i, s:i}", "id", id, "name",
 				 func ? func
 				 : at ? at
@@ -98,15 +87,16 @@ static json_t *frame_json(unsigned rank, const json_t *frame)
 
 void cmd_dap_stack(struct cmd_dap *d, const json_t *request)
 {
-	int rank = cmd_dap_rank(d, request);
+	int thread = cmd_dap_thread(d, request), rank;
 	json_int_t first = json_integer_value(argument(request, "startFrame"));
 	json_int_t most = json_integer_value(argument(request, "levels"));
 	struct group_set one;
 	json_t *frames, *frame;
 	size_t i, from, all;
 
-	if (rank < 0)
+	if (!thread)
 		return;
+	rank = (int)cmd_dap_rank_of(d, thread);
 	group_set_init(&one, d->debug.group.ranks, false);
 	one.has[rank] = true;
 	group_look(&d->debug.group, &one);
@@ -124,20 +114,20 @@ void cmd_dap_stack(struct cmd_dap *d, const json_t *request)
 		json_int_t at = (json_int_t)i - (json_int_t)from;
 
 		if (at >= first && (most <= 0 || at < first + most))
-			json_array_append_new(frames, frame_json((unsigned)rank, frame));
+			json_array_append_new(frames, frame_json(thread, frame));
 	}
 	cmd_dap_answer(
 		d, request,
 		json_pack("{s:o, s:I}", "stackFrames", frames, "totalFrames", (json_int_t)all));
 }
 
-static json_int_t add_parts(struct cmd_dap *d, unsigned rank, int level, const char *name)
+static json_int_t add_parts(struct cmd_dap *d, int thread, int level, const char *name)
 {
 	struct cmd_dap_parts *p;
 
 	d->parts = rp_widen(d->parts, d->partses, d->partses + 1, sizeof(*d->parts));
 	p = &d->parts[d->partses++];
-	p->rank = rank;
+	p->thread = thread;
 	p->level = level;
 	p->name = name ? rp_strdup(name) : NULL;
 	return (json_int_t)d->partses;
@@ -148,7 +138,8 @@ void cmd_dap_forget(struct cmd_dap *d)
 	for (size_t i = 0; i < d->partses; i++) {
 		/* With its children, of which some are here as well. */
 		if (d->parts[i].name && !strchr(d->parts[i].name, '.'))
-			ask(d, d->parts[i].rank, rp_format("-var-delete %s", d->parts[i].name));
+			ask(d, cmd_dap_rank_of(d, d->parts[i].thread),
+			    rp_format("-var-delete %s", d->parts[i].name));
 		free(d->parts[i].name);
 	}
 	d->partses = 0;
@@ -156,25 +147,24 @@ void cmd_dap_forget(struct cmd_dap *d)
 
 void cmd_dap_scopes(struct cmd_dap *d, const json_t *request)
 {
-	unsigned rank;
-	int level;
+	int thread, level;
 	json_t *scope;
 
-	if (!read_frame(d, request, false, &rank, &level))
+	if (!read_frame(d, request, false, &thread, &level))
 		return;
 	scope = json_pack("{s:s, s:s, s:I, s:b}", "name", "Locals", "presentationHint", "locals",
-			  "variablesReference", add_parts(d, rank, level, NULL), "expensive", 0);
+			  "variablesReference", add_parts(d, thread, level, NULL), "expensive", 0);
 	cmd_dap_answer(d, request, json_pack("{s:[o]}", "scopes", scope));
 }
 
 /* What gdb tells of a variable: its value, its type, and its parts. */
-static json_t *variable_json(struct cmd_dap *d, unsigned rank, const json_t *told, const char *name)
+static json_t *variable_json(struct cmd_dap *d, int thread, const json_t *told, const char *name)
 {
 	const char *value = group_mi_string(told, "value"), *type = group_mi_string(told, "type");
 	const char *children = group_mi_string(told, "numchild");
 	const char *own = group_mi_string(told, "name");
 	bool has_parts = own && children && atoi(children) > 0;
-	json_int_t parts = has_parts ? add_parts(d, rank, -1, own) : 0;
+	json_int_t parts = has_parts ? add_parts(d, thread, -1, own) : 0;
 	json_t *json = json_pack("{s:s, s:s, s:I}", "name", name, "value", value ? value : "",
 				 "variablesReference", parts);
 
@@ -186,27 +176,30 @@ static json_t *variable_json(struct cmd_dap *d, unsigned rank, const json_t *tol
 /* A variable of gdb's own for an expression; false: gdb has said why not. */
 static bool create(struct cmd_dap *d, unsigned rank, int level, const char *expression)
 {
+	const char *thread = group_thread(gdb_of(d, rank));
 	char *quoted = group_mi_quoted(expression);
-	bool good =
-		ask(d, rank,
-		    rp_format("-data-evaluate-expression --thread 1 --frame %d %s", level, quoted));
+	bool good = ask(d, rank,
+			rp_format("-data-evaluate-expression --thread %s --frame %d %s", thread,
+				  level, quoted));
 
 	/* What is no expression is said better here than there. */
 	good = good && ask(d, rank,
-			   rp_format("-var-create --thread 1 --frame %d v%u * %s", level,
+			   rp_format("-var-create --thread %s --frame %d v%u * %s", thread, level,
 				     ++d->variables, quoted));
 
 	free(quoted);
 	return good;
 }
 
-static json_t *list_locals(struct cmd_dap *d, unsigned rank, int level)
+static json_t *list_locals(struct cmd_dap *d, int thread, int level)
 {
+	unsigned rank = cmd_dap_rank_of(d, thread);
 	json_t *list = json_array(), *names, *one;
 	size_t i;
 
 	ask(d, rank,
-	    rp_format("-stack-list-variables --thread 1 --frame %d --simple-values", level));
+	    rp_format("-stack-list-variables --thread %s --frame %d --simple-values",
+		      group_thread(gdb_of(d, rank)), level));
 	names = json_incref(json_object_get(gdb_of(d, rank)->answer, "variables"));
 	json_array_foreach(names, i, one)
 	{
@@ -217,7 +210,7 @@ static json_t *list_locals(struct cmd_dap *d, unsigned rank, int level)
 		/* What has parts has no simple value. */
 		json_array_append_new(
 			list,
-			variable_json(d, rank,
+			variable_json(d, thread,
 				      !group_mi_string(one, "value") && create(d, rank, level, name)
 					      ? gdb_of(d, rank)->answer
 					      : one,
@@ -227,8 +220,9 @@ static json_t *list_locals(struct cmd_dap *d, unsigned rank, int level)
 	return list;
 }
 
-static json_t *list_children(struct cmd_dap *d, unsigned rank, const char *name)
+static json_t *list_children(struct cmd_dap *d, int thread, const char *name)
 {
+	unsigned rank = cmd_dap_rank_of(d, thread);
 	json_t *list = json_array(), *children, *one;
 	size_t i;
 
@@ -238,7 +232,7 @@ static json_t *list_children(struct cmd_dap *d, unsigned rank, const char *name)
 	{
 		const char *exp = group_mi_string(one, "exp");
 
-		json_array_append_new(list, variable_json(d, rank, one, exp ? exp : "?"));
+		json_array_append_new(list, variable_json(d, thread, one, exp ? exp : "?"));
 	}
 	json_decref(children);
 	return list;
@@ -257,8 +251,13 @@ void cmd_dap_variables(struct cmd_dap *d, const json_t *request)
 	}
 	/* The list may move as it grows. */
 	parts = d->parts[n - 1];
+	if (!cmd_dap_choose(d, parts.thread)) {
+		cmd_dap_refuse(d, request, "there is no such variable any more");
+		return;
+	}
 	name = parts.name ? rp_strdup(parts.name) : NULL;
-	list = name ? list_children(d, parts.rank, name) : list_locals(d, parts.rank, parts.level);
+	list = name ? list_children(d, parts.thread, name)
+		    : list_locals(d, parts.thread, parts.level);
 	free(name);
 	cmd_dap_answer(d, request, json_pack("{s:o}", "variables", list));
 }
@@ -266,19 +265,20 @@ void cmd_dap_variables(struct cmd_dap *d, const json_t *request)
 void cmd_dap_evaluate(struct cmd_dap *d, const json_t *request)
 {
 	const char *expression = json_string_value(argument(request, "expression"));
+	int thread, level;
 	unsigned rank;
-	int level;
 	json_t *variable, *body;
 
-	if (!read_frame(d, request, true, &rank, &level))
+	if (!read_frame(d, request, true, &thread, &level))
 		return;
+	rank = cmd_dap_rank_of(d, thread);
 	if (!expression || !create(d, rank, level, expression)) {
 		const char *error = group_gdb_error(gdb_of(d, rank));
 
 		cmd_dap_refuse(d, request, expression && error ? error : "there is no expression");
 		return;
 	}
-	variable = variable_json(d, rank, gdb_of(d, rank)->answer, expression);
+	variable = variable_json(d, thread, gdb_of(d, rank)->answer, expression);
 	body = json_pack("{s:O, s:O}", "result", json_object_get(variable, "value"),
 			 "variablesReference", json_object_get(variable, "variablesReference"));
 	if (json_object_get(variable, "type"))

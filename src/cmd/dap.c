@@ -80,8 +80,8 @@ static void tell_stop(struct cmd_dap *d, const struct group_set *moved, const ch
 	text = group_stop_text(&d->debug.group, rank);
 	cmd_dap_event(d, "stopped",
 		      json_pack("{s:s, s:i, s:b, s:s, s:s}", "reason", reason, "threadId",
-				(int)rank + 1, "allThreadsStopped", 1, "description", text, "text",
-				text));
+				cmd_dap_looked_at(d, rank), "allThreadsStopped", 1, "description",
+				text, "text", text));
 	free(text);
 }
 
@@ -99,17 +99,17 @@ static void run_move(struct cmd_dap *d, const json_t *request, const char *step)
 {
 	bool one = json_is_true(json_object_get(arguments(request), "singleThread"));
 	bool on = strstr(step, "continue") != NULL;
-	int rank = cmd_dap_rank(d, request);
+	int thread = cmd_dap_thread(d, request);
 	struct group_set set;
 
-	if (rank < 0)
+	if (!thread)
 		return;
 	if (strncmp(step, "reverse-", 8) == 0 && !d->debug.group.alone) {
 		cmd_dap_refuse(d, request, d->debug.forward);
 		return;
 	}
 	group_set_init(&set, d->debug.group.ranks, on && !one);
-	set.has[rank] = true;
+	set.has[cmd_dap_rank_of(d, thread)] = true;
 	cmd_dap_answer(d, request, on ? json_pack("{s:b}", "allThreadsContinued", !one) : NULL);
 	move(d, &set, step);
 	group_set_free(&set);
@@ -192,20 +192,6 @@ static void configuration_done(struct cmd_dap *d, const json_t *request)
 	if (!d->started)
 		tell_stop(d, &d->debug.focus, "entry");
 	d->started = true;
-}
-
-static void threads(struct cmd_dap *d, const json_t *request)
-{
-	json_t *list = json_array();
-
-	for (size_t i = 0; d->run && i < d->run->ranks; i++) {
-		char *name = rp_format("rank %zu", i);
-
-		json_array_append_new(list,
-				      json_pack("{s:i, s:s}", "id", (int)i + 1, "name", name));
-		free(name);
-	}
-	cmd_dap_answer(d, request, json_pack("{s:o}", "threads", list));
 }
 
 /* --- breakpoints */
@@ -294,7 +280,7 @@ static const struct handler handlers[] = {
 	{"setBreakpoints", set_breakpoints, NULL},
 	{"setExceptionBreakpoints", nothing_to_do, NULL},
 	{"configurationDone", configuration_done, NULL},
-	{"threads", threads, NULL},
+	{"threads", cmd_dap_threads, NULL},
 	{"stackTrace", cmd_dap_stack, NULL},
 	{"scopes", cmd_dap_scopes, NULL},
 	{"variables", cmd_dap_variables, NULL},
@@ -352,5 +338,8 @@ int cmd_dap_serve(struct cmd_dap *d, const struct cmd_dap_wanted *w)
 		rp_say("what came is no message of the Debug Adapter Protocol");
 	free(d->in);
 	free(d->parts);
+	for (size_t i = 0; i < d->threads; i++)
+		free(d->thread[i].name);
+	free(d->thread);
 	return bad ? RP_EXIT_BAD_INPUT : 0;
 }

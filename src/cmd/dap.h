@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * reprise dap: the ranks of a recorded run for editors, in the Debug Adapter Protocol on standard
- * input and output. Ranks are its threads, rank + 1 their numbers. It is a front of the same core
- * as `reprise debug` (cmd/debug.h, group/). dap-wire.c: messages. dap.c: requests that move, and
- * what is told of stops. dap-values.c: stacks, variables and expressions.
+ * input and output. Ranks are its threads, rank + 1 their numbers; other threads than the main one
+ * of a rank alone have the numbers behind these. It is a front of the same core as `reprise debug`
+ * (cmd/debug.h, group/). dap-wire.c: messages. dap.c: requests that move, and what is told of
+ * stops. dap-threads.c: ranks and their threads. dap-values.c: stacks, variables and expressions.
  *
  * One request is answered after the other. While ranks run, what comes is kept; but a request to
  * stop them is seen, and stops them.
@@ -17,9 +18,15 @@
 
 /* Something that has parts: a scope, or a value. */
 struct cmd_dap_parts {
-	unsigned rank;
+	int thread;
 	int level;  /* of the frame whose variables these are; -1: */
 	char *name; /* of a variable of gdb's machine interface */
+};
+
+/* A thread of a rank alone that is not its main one, by the name that the recording gave it. */
+struct cmd_dap_thread {
+	unsigned rank;
+	char *name;
 };
 
 struct cmd_dap {
@@ -38,6 +45,9 @@ struct cmd_dap {
 	struct cmd_dap_parts *parts; /* number n is n + 1 for the client; until a rank moves */
 	size_t partses;
 	unsigned variables; /* names given so far */
+
+	struct cmd_dap_thread *thread; /* that were ever seen: number n is ranks + n + 1 */
+	size_t threads;
 };
 
 /* The next message, or NULL: the client is gone, or it sends what is none (*bad). */
@@ -51,8 +61,14 @@ void cmd_dap_event(struct cmd_dap *d, const char *name, json_t *body);
 void cmd_dap_answer(struct cmd_dap *d, const json_t *request, json_t *body);
 void cmd_dap_refuse(struct cmd_dap *d, const json_t *request, const char *why);
 
-/* The rank that "threadId" names, or -1 after refusing. */
-int cmd_dap_rank(struct cmd_dap *d, const json_t *request);
+/* The thread that "threadId" names, or 0 after refusing. From now on its rank's gdb looks at it. */
+int cmd_dap_thread(struct cmd_dap *d, const json_t *request);
+/* The same of a number that was given. False if it is not there any more. */
+bool cmd_dap_choose(struct cmd_dap *d, int thread);
+unsigned cmd_dap_rank_of(const struct cmd_dap *d, int thread);
+/* The number of the one that a rank's gdb looks at. */
+int cmd_dap_looked_at(struct cmd_dap *d, unsigned rank);
+void cmd_dap_threads(struct cmd_dap *d, const json_t *request);
 
 void cmd_dap_stack(struct cmd_dap *d, const json_t *request);
 void cmd_dap_scopes(struct cmd_dap *d, const json_t *request);

@@ -11,17 +11,13 @@
 #include "replay/from.h"
 #include "replay/log.h"
 
-const char *cmd_debug_alone(struct group_alone *a, const struct trace_run *run, bool force,
-			    int print)
+/* Of a run with MPI: why not, or NULL. */
+static const char *check_ranks(const struct trace_run *run, bool force)
 {
 	struct replay_front f = {.run = run, .ranks = run->ranks, .force = force};
 	struct replay_checkpoints known;
 
-	if (!replay_from_is_mpi(run))
-		return "there is no way back in a program without MPI; 'reprise gdb' has one";
 	for (size_t i = 0; i < run->ranks; i++) {
-		if (run->rank[i].threads != 1)
-			return "there is no way back: a rank has several threads";
 		if (run->rank[i].events < 2)
 			return "there is no way back: a rank did not come out of MPI_Init";
 	}
@@ -45,7 +41,29 @@ const char *cmd_debug_alone(struct group_alone *a, const struct trace_run *run, 
 		if (!image)
 			return "there is no way back: a rank cannot be replayed alone";
 	}
-	a->said = remote_gdb_first;
+	return NULL;
+}
+
+/* What gdbs are told first. */
+static const char *words_for(const struct trace_run *run)
+{
+	bool several = false;
+
+	for (size_t i = 0; i < run->ranks; i++)
+		several |= run->rank[i].threads != 1;
+	return several ? rp_format("%s%s", remote_gdb_first, remote_gdb_threads) : remote_gdb_first;
+}
+
+const char *cmd_debug_alone(struct group_alone *a, const struct trace_run *run, bool force,
+			    int print)
+{
+	const char *why = replay_from_is_mpi(run) ? check_ranks(run, force) : NULL;
+
+	if (!why && remote_unsuited(run))
+		why = "there is no way back: it has no MPI that is known";
+	if (why)
+		return why;
+	a->said = words_for(run);
 	a->target = rp_alloc(run->ranks + 1, sizeof(*a->target));
 	a->program = rp_alloc(run->ranks + 1, sizeof(*a->program));
 	for (size_t i = 0; i < run->ranks; i++) {

@@ -7,14 +7,21 @@
 #include "base/mem.h"
 #include "cmd/debug.h"
 
-/* Ranks alone stop when they come there. In a live replay it is a place to go to. */
+/* Is it an event of a main thread, so that a rank alone can watch for it? */
+static bool is_watchable(const struct cmd_debug *d, const char *at)
+{
+	return d->group.alone && replay_halt_unit(d->run) == REPLAY_UNIT_MPI &&
+	       !memchr(at, '.', strcspn(at, "@"));
+}
+
+/* Ranks alone stop when they come there. Otherwise it is a place to go to. */
 static void stop_at_event(struct cmd_debug *d, const char *name, const char *where, const char *at)
 {
 	unsigned rank = (unsigned)strtoul(at, NULL, 10);
 	struct group_set one;
 	const char *said;
 
-	if (!d->group.alone) {
+	if (!is_watchable(d, at)) {
 		cmd_debug_jump(d, name, at);
 		return;
 	}

@@ -41,9 +41,8 @@ static void run_print(struct cmd_debug *d, const struct group_set *set, const ch
 		cmd_debug_fail(d, name, "print takes an expression: 'print u[1]', 'print u[0..9]'");
 }
 
-/* The whole console of gdb, one line of it. */
-static void ask_console(struct cmd_debug *d, const struct group_set *set, const char *name,
-			const char *line)
+void cmd_debug_console(struct cmd_debug *d, const struct group_set *set, const char *name,
+		       const char *line)
 {
 	char *quoted = group_mi_quoted(line);
 	char *command = rp_format("-interpreter-exec console %s", quoted);
@@ -61,13 +60,6 @@ static void ask_console(struct cmd_debug *d, const struct group_set *set, const 
 	cmd_debug_show(d, name, set, text, false);
 	free(command);
 	free(quoted);
-}
-
-static void run_threads(struct cmd_debug *d, const struct group_set *set, const char *name,
-			const char *rest)
-{
-	(void)rest;
-	ask_console(d, set, name, "thread apply all -q -s bt 12");
 }
 
 static void run_step(struct cmd_debug *d, const struct group_set *set, const char *name,
@@ -222,7 +214,7 @@ static void talk_to_gdb(struct cmd_debug *d, const struct group_set *set, unsign
 		if (strcmp(line, "quit") == 0 || strcmp(line, "q") == 0)
 			break;
 		if (*line)
-			ask_console(d, set, "gdb", line);
+			cmd_debug_console(d, set, "gdb", line);
 	}
 	free(line);
 }
@@ -235,7 +227,7 @@ static void run_gdb(struct cmd_debug *d, const struct group_set *set, const char
 	while (rank < set->ranks && !set->has[rank])
 		rank++;
 	if (*rest)
-		ask_console(d, set, name, rest);
+		cmd_debug_console(d, set, name, rest);
 	else if (group_set_count(set) == 1)
 		talk_to_gdb(d, set, rank);
 	else
@@ -284,7 +276,9 @@ static const struct command commands[] = {
 	 run_message, false},
 	{"queue", "", "messages on their way, and receives that are open", run_queue, false},
 	{"races", "", "what could have come otherwise, see 'reprise races'", run_races, true},
-	{"threads", "", "stacks of all threads", run_threads, false},
+	{"threads", "", "stacks of all threads", cmd_debug_run_threads, false},
+	{"thread", "[THREAD]", "which thread is looked at and makes steps: '0.1', or its number",
+	 cmd_debug_run_thread, false},
 	{"focus", "[RANKS]", "whom commands are for: '0-3,7', 'all', a name", run_focus, true},
 	{"name", "WORD RANKS", "a name for a set of ranks", run_name, true},
 	{"gdb", "[COMMAND]", "a command of gdb; of one rank its console", run_gdb, false},

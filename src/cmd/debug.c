@@ -13,6 +13,7 @@
 #include "cmd/races.h"
 #include "group/mi.h"
 #include "group/stacks.h"
+#include "group/threads.h"
 
 unsigned cmd_debug_percent(const struct cmd_debug *d)
 {
@@ -191,6 +192,7 @@ static void free_move(struct cmd_debug_move *m)
 {
 	free(m->at);
 	free(m->step);
+	free(m->thread);
 	group_set_free(&m->set);
 	*m = (struct cmd_debug_move){0};
 }
@@ -236,6 +238,50 @@ void cmd_debug_step(struct cmd_debug *d, const struct group_set *set, const char
 	make_step(d, set, step);
 }
 
+/* Of the ranks that have such a thread. */
+static char **choose(struct cmd_debug *d, const struct group_set *set, const char *thread)
+{
+	char **why = rp_alloc(set->ranks + 1, sizeof(*why));
+
+	for (unsigned i = 0; i < set->ranks; i++) {
+		struct group_thread *list;
+		size_t n = set->has[i] ? group_threads(&d->group, i, &list) : 0, found = n;
+
+		for (size_t k = n; k-- > 0;) {
+			if (strcmp(list[k].name, thread) == 0 ||
+			    (found == n && strcmp(list[k].id, thread) == 0))
+				found = k;
+		}
+		if (set->has[i] &&
+		    (found == n || !group_threads_choose(&d->group, i, list[found].id)))
+			why[i] = rp_format("there is no thread %s here", thread);
+		if (set->has[i])
+			group_threads_free(list, n);
+	}
+	return why;
+}
+
+char **cmd_debug_choose(struct cmd_debug *d, const struct group_set *set, const char *thread)
+{
+	struct cmd_debug_move *m = add_move(d);
+
+	m->thread = rp_strdup(thread);
+	group_set_copy(&m->set, set);
+	return choose(d, set, thread);
+}
+
+/* One that was made before. */
+static void make_again(struct cmd_debug *d, const struct cmd_debug_move *m)
+{
+	char **why = m->thread ? choose(d, &m->set, m->thread) : NULL;
+
+	for (unsigned i = 0; why && i < m->set.ranks; i++)
+		free(why[i]);
+	free(why);
+	if (m->step)
+		make_step(d, &m->set, m->step);
+}
+
 /* What was there when that move was made; what was set later stopped nobody then. */
 static void insert_as_of(struct cmd_debug *d, size_t move)
 {
@@ -250,11 +296,15 @@ static void insert_as_of(struct cmd_debug *d, size_t move)
 
 bool cmd_debug_back(struct cmd_debug *d)
 {
-	size_t jump;
+	size_t jump, last = d->moves;
 
-	if (d->moves < 2)
+	/* To choose a thread is no move of its own. */
+	while (last > 0 && d->move[last - 1].thread)
+		last--;
+	if (last < 2)
 		return false;
-	free_move(&d->move[--d->moves]);
+	while (d->moves >= last)
+		free_move(&d->move[--d->moves]);
 	for (size_t i = 0; i < d->stops; i++) {
 		if (d->stop[i].until > d->moves + 1)
 			d->stop[i].until = d->moves + 1;
@@ -265,7 +315,7 @@ bool cmd_debug_back(struct cmd_debug *d)
 		return false;
 	for (size_t i = jump + 1; i < d->moves; i++) {
 		insert_as_of(d, i);
-		make_step(d, &d->move[i].set, d->move[i].step);
+		make_again(d, &d->move[i]);
 	}
 	insert_again(d);
 	return true;

@@ -2,9 +2,9 @@
 /*
  * A session of `reprise debug`: one prompt for all ranks. debug.c: where it is, how it moves, how
  * it comes back. debug-commands.c: the commands, and what runs a line; debug-breaks.c: those about
- * breakpoints. debug-show.c: answers that are the same share a line. debug-values.c: values and
- * arrays. debug-messages.c: what the event graph knows of the place.
- * debug-alone.c: ranks that go in both directions. debug-prompt.c: the terminal.
+ * breakpoints, debug-threads.c: about threads. debug-show.c: answers that are the same share a
+ * line. debug-values.c: values and arrays. debug-messages.c: what the event graph knows of the
+ * place. debug-alone.c: ranks that go in both directions. debug-prompt.c: the terminal.
  */
 #ifndef CMD_DEBUG_H
 #define CMD_DEBUG_H
@@ -12,10 +12,11 @@
 #include "cmd/graph.h"
 #include "group/group.h"
 
-/* A jump to a point, or a step of some ranks. */
+/* A jump to a point, a step of some ranks, or the choice of a thread of theirs. */
 struct cmd_debug_move {
-	char *at;   /* or NULL: */
-	char *step; /* as the user says it */
+	char *at;     /* or NULL: */
+	char *step;   /* as the user says it, or NULL: */
+	char *thread; /* the same */
 	struct group_set set;
 	unsigned breaks; /* the last number that there was */
 };
@@ -58,6 +59,9 @@ struct cmd_debug {
 int cmd_debug_goto(struct cmd_debug *d, const char *at) __attribute__((warn_unused_result));
 /* A step: "step", "next", "finish", "continue", and with "reverse-" before that. */
 void cmd_debug_step(struct cmd_debug *d, const struct group_set *set, const char *step);
+/* That thread of each rank is looked at, and makes the next steps: by its name, or gdb's number.
+   NULL by rank for those that have it, else why not; the texts and the list are the caller's. */
+char **cmd_debug_choose(struct cmd_debug *d, const struct group_set *set, const char *thread);
 /* Before the last move. False if there is none. */
 bool cmd_debug_back(struct cmd_debug *d);
 void cmd_debug_end(struct cmd_debug *d);
@@ -85,6 +89,9 @@ struct cmd_graph *cmd_debug_graph(struct cmd_debug *d);
 
 /* One line of the user. */
 void cmd_debug_run(struct cmd_debug *d, const char *line);
+/* The whole console of gdb, one line of it. */
+void cmd_debug_console(struct cmd_debug *d, const struct group_set *set, const char *name,
+		       const char *line);
 /* The names of commands, ended by NULL. */
 const char *const *cmd_debug_names(void);
 
@@ -119,6 +126,12 @@ void cmd_debug_run_breaks(struct cmd_debug *d, const struct group_set *set, cons
 			  const char *rest);
 void cmd_debug_run_delete(struct cmd_debug *d, const struct group_set *set, const char *name,
 			  const char *rest);
+
+/* debug-threads.c: the same. */
+void cmd_debug_run_thread(struct cmd_debug *d, const struct group_set *set, const char *name,
+			  const char *rest);
+void cmd_debug_run_threads(struct cmd_debug *d, const struct group_set *set, const char *name,
+			   const char *rest);
 
 /* Lines from a terminal or elsewhere, until the user has had enough. */
 void cmd_debug_talk(struct cmd_debug *d);

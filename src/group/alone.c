@@ -14,7 +14,10 @@
 #include "base/mem.h"
 #include "group/group.h"
 #include "group/mi.h"
+#include "group/program.h"
 #include "group/stacks.h"
+#include "group/threads.h"
+#include "replay/from.h"
 
 /* A line for gdb's console, as a command; the caller frees. */
 static char *console(const char *line)
@@ -101,28 +104,81 @@ int group_alone_start(struct group *g)
 	return code;
 }
 
-/* Where the rank is to go: before its event in the cut, which may be behind all it has done. */
-static char *place_of(const struct group *g, const struct replay_halt *halt, unsigned rank)
+/* The position of the cut that the user has named for the rank, or NULL. */
+static const struct replay_halt_place *named(const struct replay_halt *halt, unsigned rank)
 {
+	for (size_t i = 0; i < halt->by_hands; i++) {
+		if (halt->by_hand[i].rank == rank)
+			return &halt->by_hand[i];
+	}
+	return NULL;
+}
+
+/*
+ * Where the rank is to go: before its event in the cut, which may be behind all it has done. Of a
+ * rank that the user has not named, the main thread's place counts.
+ */
+static char *position_of(const struct group *g, const struct replay_halt *halt, unsigned rank)
+{
+	const struct trace_run *run = g->live.run;
+	const struct replay_halt_place *place = named(halt, rank);
 	const char *places = halt->places[rank];
 	uint64_t event = 0;
 
+	if (place && (strcmp(place->thread, "0") != 0 || replay_halt_unit(run) != REPLAY_UNIT_MPI))
+		return rp_format("monitor goto %u.%s@%" PRIu64, rank, place->thread, place->event);
+	for (const char *line = places; line && *line;
+	     line += strcspn(line, "\n"), line += *line == '\n') {
+		if (sscanf(line, "0 %*u %*u %" SCNu64, &event) == 1)
+			break;
+	}
+	if (event > run->rank[rank].events)
+		return rp_strdup("monitor goto end");
+	return event < 2 ? rp_strdup("monitor goto start")
+			 : rp_format("monitor goto %u@%" PRIu64, rank, event);
+}
+
+static char *place_of(const struct group *g, const struct replay_halt *halt, unsigned rank)
+{
 	switch (halt->kind) {
-	case REPLAY_TO_START:
-		return rp_strdup("monitor goto start");
 	case REPLAY_TO_CRASH:
 		return rp_strdup(group_dies(g, rank) ? "monitor goto crash" : "monitor goto end");
 	case REPLAY_TO_END:
 		return rp_strdup("monitor goto end");
 	case REPLAY_TO_POSITION:
-		break;
+		return position_of(g, halt, rank);
+	default:
+		return rp_strdup("monitor goto start");
 	}
-	if (places)
-		sscanf(places, "0 %*u %*u %" SCNu64, &event);
-	if (event > g->live.run->rank[rank].events)
-		return rp_strdup("monitor goto end");
-	return event < 2 ? rp_strdup("monitor goto start")
-			 : rp_format("monitor goto %u@%" PRIu64, rank, event);
+}
+
+/* Who has not come there says so when it is asked where it is. */
+static void note_lost(struct group_gdb *gdb, const char *said)
+{
+	if (said && (strncmp(said, "it did not", 10) == 0 || strncmp(said, "interrupted", 11) == 0))
+		gdb->refused = rp_format("%.*s", (int)strcspn(said, "\n"), said);
+}
+
+void group_alone_uncall(struct group *g, const bool *wanted)
+{
+	char **command = rp_alloc(g->ranks + 1, sizeof(*command));
+
+	for (unsigned i = 0; i < g->ranks; i++) {
+		if (wanted[i])
+			command[i] = rp_format("-interpreter-exec console \"python "
+					       "reprise_uncall(%d)\"",
+					       g->gdb[i].level);
+	}
+	group_ask_each(g, command);
+	for (unsigned i = 0; i < g->ranks; i++) {
+		if (!wanted[i])
+			continue;
+		group_gdb_forget(&g->gdb[i]);
+		note_lost(&g->gdb[i], g->gdb[i].said);
+	}
+	group_alone_look(g);
+	group_threads_in_turn(g);
+	free(command);
 }
 
 int group_alone_goto(struct group *g, const struct replay_halt *halt)
@@ -137,9 +193,15 @@ int group_alone_goto(struct group *g, const struct replay_halt *halt)
 		free(line);
 	}
 	group_ask_each(g, command);
-	for (unsigned i = 0; i < g->ranks; i++)
+	for (unsigned i = 0; i < g->ranks; i++) {
 		group_gdb_forget(&g->gdb[i]);
+		note_lost(&g->gdb[i], g->gdb[i].said);
+	}
 	group_alone_look(g);
+	group_threads_in_turn(g);
+	/* With MPI the history begins behind MPI_Init. */
+	if (halt->kind == REPLAY_TO_START && !replay_from_is_mpi(g->live.run))
+		group_come_to_main(g);
 	/* Out of where the signal is about to come, to where it has. */
 	for (unsigned i = 0; i < g->ranks && halt->kind == REPLAY_TO_CRASH; i++) {
 		if (!group_dies(g, i))

@@ -12,9 +12,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "group/mi.h"
 
+#define OURS "reprise: "
 #define DEPTH 3 /* of what it starts: its target, and what that starts */
 
 static void __attribute__((noreturn))
@@ -104,25 +106,36 @@ int group_gdb_start(struct group_gdb *g, unsigned rank, int process, const char 
 	return -EAGAIN;
 }
 
-static void forget_look(struct group_gdb *g)
+void group_gdb_forget_look(struct group_gdb *g)
 {
 	g->looked = false;
 	json_decref(g->frames);
 	g->frames = NULL;
+	free(g->thread_name);
+	g->thread_name = NULL;
+}
+
+static void forget_thread(struct group_gdb *g)
+{
+	group_gdb_forget_look(g);
+	free(g->thread);
+	g->thread = NULL;
 }
 
 void group_gdb_forget(struct group_gdb *g)
 {
 	json_decref(g->stop);
 	g->stop = NULL;
-	forget_look(g);
+	free(g->refused);
+	g->refused = NULL;
+	forget_thread(g);
 }
 
 static void is_gone(struct group_gdb *g, char *why)
 {
 	g->state = GROUP_GDB_GONE;
 	g->waits = false;
-	forget_look(g);
+	group_gdb_forget_look(g);
 	if (g->gone)
 		free(why);
 	else
@@ -212,7 +225,7 @@ static void take_stop(struct group_gdb *g, json_t *results)
 
 	json_decref(g->stop);
 	g->stop = json_incref(results);
-	forget_look(g);
+	forget_thread(g);
 	g->stopped++;
 	if (reason && strncmp(reason, "exited", 6) == 0)
 		is_gone(g, rp_strdup("it has ended"));
@@ -224,7 +237,22 @@ static void runs(struct group_gdb *g)
 {
 	if (g->state == GROUP_GDB_STOPPED)
 		g->state = GROUP_GDB_RUNNING;
-	forget_look(g);
+	group_gdb_forget_look(g);
+}
+
+/* What a target of ours has to tell comes in pieces among gdb's own words, which are for nobody. */
+static void take_error(struct group_gdb *g, const char *text)
+{
+	char *both = rp_format("%s%s", g->error ? g->error : "", text), *line = both, *end;
+
+	for (; (end = strchr(line, '\n')); line = end + 1) {
+		*end = 0;
+		if (strncmp(line, OURS, strlen(OURS)) == 0)
+			rp_say("rank %u: %s", g->rank, line + strlen(OURS));
+	}
+	free(g->error);
+	g->error = *line ? rp_strdup(line) : NULL;
+	free(both);
 }
 
 static void take(struct group_gdb *g, const char *text)
@@ -250,6 +278,8 @@ static void take(struct group_gdb *g, const char *text)
 
 		free(g->said);
 		g->said = both;
+	} else if (mi.kind == '&') {
+		take_error(g, mi.text);
 	}
 	group_mi_free(&mi);
 }
@@ -308,6 +338,9 @@ void group_gdb_end(struct group_gdb *g)
 	free(g->said);
 	free(g->gone);
 	free(g->refused);
+	free(g->thread);
+	free(g->thread_name);
+	free(g->error);
 	json_decref(g->answer);
 	json_decref(g->stop);
 	json_decref(g->frames);

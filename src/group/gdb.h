@@ -42,6 +42,7 @@ struct group_gdb {
 	char *class;      /* of the answer: "done", "running", "error" */
 	json_t *answer;   /* its results */
 	char *said;       /* what it printed for people meanwhile */
+	char *error;      /* what has come of the next line of its errors, or NULL */
 	json_t *stop;     /* the last reason to stop, or NULL */
 	unsigned stopped; /* how often it has */
 	char *refused;    /* why it did not make the last move, or NULL */
@@ -49,6 +50,9 @@ struct group_gdb {
 	 */
 	uint64_t events;
 	bool at_end, at_begin;
+
+	char *thread; /* gdb's number of the thread that was chosen since it stopped, or NULL */
+	char *thread_name; /* what the recording calls the one that is looked at, or NULL */
 
 	/* since it stopped: the innermost frame of the program, and all frames; see stacks.h */
 	bool looked;
@@ -64,6 +68,9 @@ struct group_gdb {
  */
 int group_gdb_start(struct group_gdb *g, unsigned rank, int process, const char *first,
 		    const char *program, char **env) __attribute__((warn_unused_result));
+
+/* It is elsewhere, or another thread is looked at: nothing that was known of stacks holds. */
+void group_gdb_forget_look(struct group_gdb *g);
 
 /* It is elsewhere, without a word of gdb: nothing that was known of it holds. */
 void group_gdb_forget(struct group_gdb *g);

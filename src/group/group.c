@@ -12,8 +12,8 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "group/program.h"
 #include "group/stacks.h"
-#include "symbol/symbol.h"
 
 #define TICK_MS 20
 #define QUIET 0.5    /* seconds without an event, of ranks that wait */
@@ -258,31 +258,49 @@ void group_move(struct group *g, char **command)
 	free(moved);
 }
 
-void group_step(struct group *g, const struct group_set *set, const char *step)
+/* To where the program goes on; or, if ranks are alone and it is back, to before its call. */
+static void leave_calls(struct group *g, const struct group_set *set, bool back, bool *moved)
 {
 	char **command = rp_alloc(g->ranks + 1, sizeof(*command));
-	bool *moved = rp_alloc(g->ranks + 1, sizeof(*moved)), any = false;
+	bool any = false;
 
 	group_look(g, set);
 	for (unsigned i = 0; i < g->ranks; i++) {
-		if (!set->has[i] || g->gdb[i].state != GROUP_GDB_STOPPED || g->gdb[i].level <= 0)
+		const struct group_gdb *gdb = &g->gdb[i];
+
+		if (!set->has[i] || gdb->state != GROUP_GDB_STOPPED || gdb->level <= 0 ||
+		    (back && gdb->at_begin))
 			continue;
 		any = moved[i] = true;
-		command[i] = rp_format("-exec-finish%s --thread %s --frame %d",
-				       strstr(step, "--reverse") ? " --reverse" : "",
-				       group_thread(&g->gdb[i]), g->gdb[i].level - 1);
+		if (!back)
+			command[i] = rp_format("-exec-finish --thread %s --frame %d",
+					       group_thread(gdb), gdb->level - 1);
 	}
-	if (any)
+	if (any && back)
+		group_alone_uncall(g, moved);
+	else if (any)
 		group_move(g, command);
+	free(command);
+}
+
+void group_step(struct group *g, const struct group_set *set, const char *step)
+{
+	char **command = rp_alloc(g->ranks + 1, sizeof(*command));
+	bool *moved = rp_alloc(g->ranks + 1, sizeof(*moved));
+
+	leave_calls(g, set, strstr(step, "--reverse"), moved);
 	for (unsigned i = 0; i < g->ranks; i++) {
 		const struct group_gdb *gdb = &g->gdb[i];
 
 		if (set->has[i] && gdb->state == GROUP_GDB_STOPPED &&
-		    !(moved[i] && group_stopped_early(gdb)))
+		    !(moved[i] && (group_stopped_early(gdb) || gdb->refused)))
 			command[i] = rp_strdup(step);
 	}
 	if (!interrupted)
 		group_move(g, command);
+	/* Backwards gdb steps into calls whose functions it is to skip. */
+	if (!interrupted && strstr(step, "-exec-step --reverse"))
+		leave_calls(g, set, true, moved);
 	free(command);
 	free(moved);
 }
@@ -334,28 +352,16 @@ static int attach_all(struct group *g)
 	return group_read_symbols(g) ? 0 : 128 + SIGINT;
 }
 
-static char *to_main(const struct group_gdb *gdb)
-{
-	char *exe = rp_format("/proc/%d/exe", gdb->process), *text;
-
-	text = rp_format("-break-insert -t %s", symbol_has(exe, "MAIN__") ? "MAIN__" : "main");
-	free(exe);
-	return text;
-}
-
 /* From before main, or out of the handler of the signal that it dies of, to where one looks. */
 static void come_to_program(struct group *g, enum replay_halt_kind kind)
 {
 	char **command = rp_alloc(g->ranks + 1, sizeof(*command));
 	bool any = false;
 
-	if (kind == REPLAY_TO_START) {
-		for (unsigned i = 0; i < g->ranks; i++)
-			command[i] = to_main(&g->gdb[i]);
-		group_ask_each(g, command);
-	}
+	if (kind == REPLAY_TO_START)
+		group_come_to_main(g);
 	for (unsigned i = 0; i < g->ranks; i++) {
-		if (kind != REPLAY_TO_START && (kind != REPLAY_TO_CRASH || !group_dies(g, i)))
+		if (kind != REPLAY_TO_CRASH || !group_dies(g, i))
 			continue;
 		command[i] = rp_strdup("-exec-continue");
 		any = true;

@@ -77,5 +77,8 @@ int group_alone_start(struct group *g) __attribute__((warn_unused_result));
 int group_alone_goto(struct group *g, const struct replay_halt *halt)
 	__attribute__((warn_unused_result));
 void group_alone_look(struct group *g);
+/* Out of calls into libraries, to before the program made them: of these ranks, whose frames are
+   known. */
+void group_alone_uncall(struct group *g, const bool *wanted);
 
 #endif

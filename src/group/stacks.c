@@ -12,6 +12,7 @@
 
 #include "base/mem.h"
 #include "group/mi.h"
+#include "group/threads.h"
 #include "symbol/symbol.h"
 
 #define FRAMES "-stack-list-frames 0 199"
@@ -176,6 +177,17 @@ static bool is_lost(const struct group_gdb *gdb)
 	       !gdb->all_symbols;
 }
 
+/* The call that the program is in has no name: it may be one of ours. */
+static bool is_nameless(const struct group_gdb *gdb)
+{
+	const json_t *inner = gdb->looked && gdb->level > 0
+				      ? json_array_get(gdb->frames, (size_t)gdb->level - 1)
+				      : NULL;
+	const char *func = group_mi_string(inner, "func");
+
+	return func && strcmp(func, "??") == 0;
+}
+
 void group_read_ours(struct group *g, const bool *wanted)
 {
 	char **command = rp_alloc(g->ranks + 1, sizeof(*command));
@@ -211,7 +223,8 @@ void group_look(struct group *g, const struct group_set *set)
 		fresh[i] = set->has[i] && g->gdb[i].state == GROUP_GDB_STOPPED && !g->gdb[i].looked;
 	ask_frames(g, fresh, command);
 	for (unsigned i = 0; i < g->ranks; i++)
-		lost[i] = fresh[i] && is_lost(&g->gdb[i]) && !g->gdb[i].our_symbols;
+		lost[i] = fresh[i] && (is_lost(&g->gdb[i]) || is_nameless(&g->gdb[i])) &&
+			  !g->gdb[i].our_symbols;
 	group_read_ours(g, lost);
 	ask_frames(g, lost, command);
 	for (unsigned i = 0; i < g->ranks; i++) {
@@ -227,6 +240,7 @@ void group_look(struct group *g, const struct group_set *set)
 			command[i] = rp_format("-stack-select-frame %d", g->gdb[i].level);
 	}
 	group_ask_each(g, command);
+	group_threads_name(g, set);
 	free(command);
 	free(fresh);
 	free(lost);
@@ -236,7 +250,7 @@ const char *group_thread(const struct group_gdb *gdb)
 {
 	const char *thread = group_mi_string(gdb->stop, "thread-id");
 
-	return thread ? thread : "1";
+	return gdb->thread ? gdb->thread : thread ? thread : "1";
 }
 
 bool group_stopped_early(const struct group_gdb *gdb)
@@ -268,10 +282,13 @@ static char *call_text(const struct group_gdb *gdb)
 		gdb->level > 0 ? json_array_get(gdb->frames, (size_t)gdb->level - 1) : NULL;
 	const char *func = inner ? group_mi_string(inner, "func") : NULL;
 
-	if (!func)
+	if (!func || strcmp(func, "??") == 0)
 		return rp_strdup("");
 	if (strncmp(func, "PMPI_", 5) == 0)
 		func++;
+	/* Of two versions of a function, ours has a name of its own. */
+	if (strncmp(func, "hook_cond_", 10) == 0)
+		return rp_format(" in pthread_%s", func + 5);
 	return rp_format(" in %s", func);
 }
 
@@ -351,6 +368,7 @@ char *group_stop_text(const struct group *g, unsigned rank)
 {
 	const struct group_gdb *gdb = &g->gdb[rank];
 	char *why, *place, *text;
+	const char *stopped;
 
 	if (gdb->state == GROUP_GDB_GONE)
 		return rp_strdup(gdb->gone ? gdb->gone : "gone");
@@ -359,9 +377,16 @@ char *group_stop_text(const struct group *g, unsigned rank)
 	/* It was to move, and gdb would not. */
 	if (gdb->refused)
 		return rp_strdup(gdb->refused);
-	why = reason_text(g, rank);
+	/* The reason is that of who stopped; another one may have been chosen since. */
+	stopped = group_mi_string(gdb->stop, "thread-id");
+	why = stopped && strcmp(stopped, group_thread(gdb)) != 0 ? rp_strdup("")
+								 : reason_text(g, rank);
 	place = group_place(gdb);
-	text = rp_format("%s%s", why, place);
+	/* The main one goes without saying. */
+	if (gdb->thread_name && strcmp(gdb->thread_name, "0") != 0)
+		text = rp_format("%sthread %s: %s", why, gdb->thread_name, place);
+	else
+		text = rp_format("%s%s", why, place);
 	free(why);
 	free(place);
 	return text;

@@ -30,8 +30,8 @@
 /*
  * Files are those of this machine. Signals of ours, and functions of ours that nobody wants to step
  * into. gdb does not ask for registers, stacks and threads again after a "monitor" that has gone
- * elsewhere, where the thread that was looked at may not be. What these say is for nobody; a pipe
- * would cost two processes each time.
+ * elsewhere, where the thread that was looked at may not be, nor the signal that it got. What these
+ * say is for nobody; a pipe would cost two processes each time.
  */
 const char remote_gdb_first[] =
 	"set sysroot /\n"
@@ -54,6 +54,24 @@ const char remote_gdb_first[] =
 	"        gone = True\n"
 	"    if gone:\n"
 	"        gdb.execute('thread 1', to_string=True)\n"
+	"    asked = gdb.execute('maintenance packet qReprise.Elsewhere', to_string=True)\n"
+	"    if 'yes' in asked:\n"
+	"        try:\n"
+	"            gdb.execute('queue-signal 0', to_string=True)\n"
+	"        except gdb.error:\n"
+	"            pass\n"
+	"def reprise_uncall(level):\n"
+	"    frame = gdb.newest_frame()\n"
+	"    for _ in range(level):\n"
+	"        frame = frame.older()\n"
+	"    words = gdb.selected_thread().ptid[1] or 1, int(frame.read_register('rsp')) - 8\n"
+	"    gdb.execute('monitor uncall %x %x' % words)\n"
+	"def reprise_turn():\n"
+	"    number = int(gdb.execute('monitor state', to_string=True).split()[9])\n"
+	"    for thread in gdb.selected_inferior().threads():\n"
+	"        if thread.ptid[1] == number:\n"
+	"            thread.switch()\n"
+	"            print(thread.num)\n"
 	"end\n"
 	"define hookpost-monitor\n"
 	"python reprise_forget()\n"
@@ -75,15 +93,12 @@ static const char select_frame[] =
 	"end\n"
 	"frame\n";
 
-/*
- * Back gdb does not say which thread it wants to step. It asks for the registers of that one first,
- * if it does not have them.
- */
-static const char name_thread[] =
+/* Back gdb does not say which thread it wants to step, and may ask for registers of any. */
+const char remote_gdb_threads[] =
 	"python\n"
 	"def reprise_choose():\n"
-	"    gdb.execute('maintenance flush register-cache', to_string=True)\n"
-	"    gdb.newest_frame().pc()\n"
+	"    gdb.execute('maintenance packet QReprise.Thread:%x' % gdb.selected_thread().ptid[1], "
+	"to_string=True)\n"
 	"for reprise_word in 'step stepi next nexti finish'.split():\n"
 	"    gdb.execute('define hook-reverse-%s\\npython reprise_choose()\\nend' % reprise_word)\n"
 	"end\n";
@@ -249,7 +264,7 @@ int remote_gdb_run(const struct remote_gdb *how)
 	fcntl(tell[0], F_SETFL, O_NONBLOCK);
 	words = remote_gdb_target(how, tell[1], dup(STDOUT_FILENO));
 	if (how->threads)
-		add_text(&words, name_thread);
+		add_text(&words, remote_gdb_threads);
 	last = then(how);
 	start.files[0] = keep(remote_gdb_first);
 	start.files[1] = keep(words);

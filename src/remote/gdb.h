@@ -28,10 +28,11 @@ struct remote_gdb {
 const char *remote_unsuited(const struct trace_run *trace);
 
 /*
- * For others who start gdb: what it is told first; and how it takes the target, "target remote …",
- * whose exit code and whose program's output go to these descriptors, or -1. The caller frees.
+ * For others who start gdb: what it is told first, and what of ranks with several threads; and how
+ * it takes the target, "target remote …", whose exit code and whose program's output go to these
+ * descriptors, or -1. The caller frees.
  */
-extern const char remote_gdb_first[];
+extern const char remote_gdb_first[], remote_gdb_threads[];
 char *remote_gdb_target(const struct remote_gdb *how, int tell, int print);
 
 /* gdb's exit code, or 120 if the program did not do what it did. */

@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "remote/serve.h"
+#include "replay/halt.h"
 
 static const struct trace_run_rank *rank_of(const struct remote_server *s)
 {
@@ -45,16 +46,19 @@ static char *site(const struct remote_server *s)
 /* The same for programs that drive gdb. */
 static char *state(struct remote_server *s)
 {
-	return rp_format("pid %d events %" PRIu64 " end %d begin %d\n", s->travel.live.pid,
-			 s->travel.slot->events, remote_travel_at_end(&s->travel), s->begin_told);
+	return rp_format("pid %d events %" PRIu64 " end %d begin %d thread %u\n",
+			 s->travel.live.pid, s->travel.slot->events,
+			 remote_travel_at_end(&s->travel), s->begin_told, s->travel.focus);
 }
 
 static char *result(struct remote_server *s, enum remote_way way)
 {
 	s->end_told = s->begin_told = false;
+	s->elsewhere = true;
 	/* The thread that was looked at may not be there. */
 	if (s->travel.live.turns)
 		s->travel.focus = s->general = s->travel.live.turn;
+	s->chosen = 0;
 	switch (way) {
 	case REMOTE_WAY_DONE:
 		return where(s);
@@ -66,48 +70,84 @@ static char *result(struct remote_server *s, enum remote_way way)
 	}
 }
 
+/* A place of the recording that a thread counts. */
+struct event {
+	char thread[REPLAY_NAME_BYTES + 1];
+	enum replay_halt_unit unit;
+	uint64_t number;
+};
+
+static char *not_a_point(const struct remote_server *s, const char *words)
+{
+	return rp_format("'%s' is no point of a run: it is RANK@EVENT as in %u@17, "
+			 "RANK.THREAD@EVENT, start, crash or end\n",
+			 words, rank_of(s)->rank);
+}
+
 /* What is wrong with it, or NULL. */
-static char *read_event(const struct remote_server *s, const char *words, uint64_t *event)
+static char *read_event(const struct remote_server *s, const char *words, struct event *event)
 {
 	const struct trace_run_rank *rank = rank_of(s);
 	unsigned long number;
+	const char *what;
+	int64_t all;
 	char *end;
 
 	number = strtoul(words, &end, 10);
-	*event = *end == '@' ? strtoull(end + 1, &end, 10) : 0;
-	if (*end || !*event)
-		return rp_format("'%s' is no point of a run: it is RANK@EVENT as in %u@17, start, "
-				 "crash or end\n",
-				 words, rank->rank);
-	if (!rank->events)
-		return rp_format("without MPI, 'monitor goto' knows start, crash and end; 'reprise "
-				 "gdb %u --at %s' begins at an event\n",
+	strcpy(event->thread, "0");
+	if (*end == '.') {
+		size_t n = strcspn(end + 1, "@");
+
+		snprintf(event->thread, sizeof(event->thread), "%.*s", (int)n, end + 1);
+		end += 1 + n;
+	}
+	event->unit = replay_halt_unit(s->travel.front->run);
+	event->number = *end == '@' ? strtoull(end + 1, &end, 10) : 0;
+	if (*end || !event->number)
+		return not_a_point(s, words);
+	if (event->unit == REPLAY_UNIT_CALL)
+		return rp_format("without MPI and threads, 'monitor goto' knows start, crash and "
+				 "end; 'reprise gdb %u --at %s' begins at an event\n",
 				 rank->rank, words);
 	if (number != rank->rank)
 		return rp_format("this is rank %u; 'reprise gdb %lu' looks at rank %lu\n",
 				 rank->rank, number, number);
-	if (*event > rank->events)
-		return rp_format("rank %u never came to event %" PRIu64 ": it has %" PRIu64
+	all = replay_halt_counted(rank, event->thread, event->unit);
+	if (all < 0)
+		return rp_format("rank %u has no thread %s\n", rank->rank, event->thread);
+	what = event->unit == REPLAY_UNIT_MPI ? "event" : "operation";
+	if (event->number > (uint64_t)all)
+		return rp_format("rank %u never came to %s %" PRIu64 ": it has %" PRId64
 				 " of them\n",
-				 rank->rank, *event, rank->events);
+				 rank->rank, what, event->number, all);
 	return NULL;
+}
+
+/* The target watches where the main thread counts its events; other threads may not be there. */
+static bool is_watchable(const struct event *event)
+{
+	return event->unit == REPLAY_UNIT_MPI && strcmp(event->thread, "0") == 0;
 }
 
 static char *go_to_event(struct remote_server *s, const char *words)
 {
-	uint64_t event;
+	struct event event;
 	char *why = read_event(s, words, &event);
 
 	if (why)
 		return why;
 	remote_goto_remember(&s->travel);
-	return result(s, remote_goto_event(&s->travel, event));
+	return result(s, is_watchable(&event)
+				 ? remote_goto_event(&s->travel, event.number)
+				 : remote_goto_thread(&s->travel, event.thread,
+						      event.unit == REPLAY_UNIT_MPI, event.number));
 }
 
 /* It takes one of the processor's three registers for watching. */
 static char *stop_at(struct remote_server *s, const char *words)
 {
-	uint64_t slot = remote_goto_slot(&s->travel), event;
+	uint64_t slot = remote_goto_slot(&s->travel);
+	struct event event;
 	struct remote_watch watch = {.kind = REMOTE_WATCH_WRITE,
 				     .address = slot + offsetof(struct replay_slot, events),
 				     .length = 8,
@@ -116,7 +156,11 @@ static char *stop_at(struct remote_server *s, const char *words)
 
 	if (why)
 		return why;
-	watch.value = event << 1 | 1;
+	if (!is_watchable(&event))
+		return rp_strdup(
+			"it stops only at events of MPI of the main thread; 'monitor goto' "
+			"goes to others\n");
+	watch.value = event.number << 1 | 1;
 	for (unsigned i = 0; slot && i < REMOTE_WATCHES; i++) {
 		if (s->travel.points.watch[i].kind)
 			continue;
@@ -157,6 +201,30 @@ static char *go_to(struct remote_server *s, const char *words)
 	return result(s, way);
 }
 
+/*
+ * Back to before the call that has left its return address there: the last write of that word. For
+ * programs that drive gdb, whose "reverse-finish" is for the innermost function only.
+ */
+static char *uncall(struct remote_server *s, const char *words)
+{
+	struct remote_travel *t = &s->travel;
+	struct remote_points points = t->points;
+	struct remote_stop stop;
+	enum remote_way way;
+	unsigned thread;
+	uint64_t at;
+
+	if (sscanf(words, "%x %" SCNx64, &thread, &at) != 2 ||
+	    !remote_process_thread(&t->live, thread))
+		return rp_strdup("it takes a thread and an address\n");
+	remote_travel_look_at(t, thread);
+	t->points = (struct remote_points){
+		.watch = {{.kind = REMOTE_WATCH_WRITE, .address = at, .length = 8}}};
+	way = remote_travel_back(t, &stop);
+	t->points = points;
+	return result(s, way);
+}
+
 char *remote_monitor(struct remote_server *s, const char *words)
 {
 	if (strcmp(words, "where") == 0)
@@ -165,6 +233,8 @@ char *remote_monitor(struct remote_server *s, const char *words)
 		return site(s);
 	if (strcmp(words, "state") == 0)
 		return state(s);
+	if (strncmp(words, "uncall ", 7) == 0)
+		return uncall(s, words + 7);
 	if (strncmp(words, "goto ", 5) == 0)
 		return go_to(s, words + 5);
 	if (strcmp(words, "back") == 0)
@@ -181,7 +251,8 @@ char *remote_monitor(struct remote_server *s, const char *words)
 		return delete_all(s);
 	return rp_strdup(
 		"monitor where          where this is in the recording\n"
-		"monitor goto POINT     goes to RANK@EVENT, start, crash or end\n"
+		"monitor goto POINT     goes to RANK@EVENT, RANK.THREAD@EVENT, start, crash or "
+		"end\n"
 		"monitor back           goes to where it was before the last goto\n"
 		"monitor events         what is recorded about here\n"
 		"monitor msg            the message that the rank got last, and what it held\n"

@@ -48,6 +48,7 @@ static void tell(struct remote_server *s, int signal, const char *why, unsigned 
 	n += add_registers(s, number, s->stopped + n);
 	s->stopped[n] = 0;
 	s->general = number;
+	s->chosen = s->chosen ? number : 0;
 	remote_travel_look_at(&s->travel, number);
 	remote_packet_say(&s->link, s->stopped);
 }
@@ -147,10 +148,44 @@ static uint64_t pc_of(const struct remote_travel *t)
 	return thread && remote_process_registers(thread, &regs) == 0 ? regs.rip : 0;
 }
 
-static void forward(struct remote_server *s, bool step, uint64_t first, uint64_t end)
+static const char *name_of(int signal, char text[32])
+{
+	const char *name = sigabbrev_np(signal);
+
+	snprintf(text, 32, name ? "SIG%s" : "signal %.0s%d", name ? name : "", signal);
+	return text;
+}
+
+/*
+ * A signal is part of the recording: none can be left out or added, since what follows would be
+ * another run. False: gdb wants one that has not come, and the program is not to go on.
+ */
+static bool has_signal(const struct remote_server *s, int wanted)
+{
+	const struct remote_thread *t = remote_process_thread(&s->travel.live, s->travel.focus);
+	int signal = t ? t->signal : 0;
+	char name[32];
+
+	if (signal == wanted)
+		return true;
+	if (signal)
+		rp_say("%s is delivered all the same: it is part of the recording",
+		       name_of(signal, name));
+	else
+		rp_say("%s is not delivered, and the program does not go on: the recording has no "
+		       "signal here",
+		       name_of(wanted, name));
+	return signal != 0;
+}
+
+static void forward(struct remote_server *s, bool step, int signal, uint64_t first, uint64_t end)
 {
 	struct remote_stop stop;
 
+	if (!has_signal(s, signal)) {
+		tell(s, 0, "", s->travel.focus);
+		return;
+	}
 	if (!is_released(s)) {
 		tell_end(s, s->travel.focus);
 		return;
@@ -167,9 +202,9 @@ static void backward(struct remote_server *s, bool step)
 	enum remote_way way;
 
 	s->end_told = false;
-	/* The one whose registers were asked for last. */
+	/* Else the one whose registers were asked for last. */
 	if (step && s->travel.live.turns)
-		look_at(&s->travel, s->general);
+		look_at(&s->travel, s->chosen ? s->chosen : s->general);
 	stop.number = s->travel.focus;
 	way = step ? remote_travel_step_back(&s->travel) : remote_travel_back(&s->travel, &stop);
 	switch (way) {
@@ -193,6 +228,7 @@ static void continue_as_told(struct remote_server *s, const char *p)
 		char action = p[1];
 		const char *colon, *end = p + 1 + strcspn(p + 1, ";");
 		uint64_t first = 0, behind = 0;
+		int signal = 0;
 
 		colon = memchr(p, ':', (size_t)(end - p));
 		if (colon)
@@ -203,13 +239,24 @@ static void continue_as_told(struct remote_server *s, const char *p)
 			first = strtoull(p + 2, &comma, 16);
 			behind = *comma == ',' ? strtoull(comma + 1, NULL, 16) : 0;
 		}
+		if (action == 'C' || action == 'S')
+			signal = remote_signal_from_gdb((int)strtoul(p + 2, NULL, 16));
 		if (colon || !*end) {
-			forward(s, action == 's' || action == 'S' || action == 'r', first, behind);
+			forward(s, action == 's' || action == 'S' || action == 'r', signal, first,
+				behind);
 			return;
 		}
 		p = end;
 	}
 	remote_packet_say(&s->link, "E01");
+}
+
+/* "C1e" and "S1e" have a signal, "c" and "s" none. */
+static int asked(const char *packet)
+{
+	return packet[0] == 'C' || packet[0] == 'S'
+		       ? remote_signal_from_gdb((int)strtoul(packet + 1, NULL, 16))
+		       : 0;
 }
 
 bool remote_resume(struct remote_server *s, const char *packet)
@@ -219,12 +266,17 @@ bool remote_resume(struct remote_server *s, const char *packet)
 	else if (strcmp(packet, "vCont?") == 0)
 		remote_packet_say(&s->link, "vCont;c;C;s;S;r");
 	else if (packet[0] == 'c' || packet[0] == 'C')
-		forward(s, false, 0, 0);
+		forward(s, false, asked(packet), 0, 0);
 	else if (packet[0] == 's' || packet[0] == 'S')
-		forward(s, true, 0, 0);
+		forward(s, true, asked(packet), 0, 0);
 	else if (strcmp(packet, "bs") == 0 || strcmp(packet, "bc") == 0)
 		backward(s, packet[1] == 's');
-	else if (strncmp(packet, "Hc", 2) == 0) {
+	else if (sscanf(packet, "QReprise.Thread:%x", &s->chosen) == 1) {
+		remote_packet_say(&s->link, "OK");
+	} else if (strcmp(packet, "qReprise.Elsewhere") == 0) {
+		remote_packet_say(&s->link, s->elsewhere ? "yes" : "no");
+		s->elsewhere = false;
+	} else if (strncmp(packet, "Hc", 2) == 0) {
 		long number = strtol(packet + 2, NULL, 16);
 
 		if (number > 0)

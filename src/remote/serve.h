@@ -16,7 +16,9 @@ struct remote_server {
 	const struct remote_known *known;
 	int print;
 	unsigned general; /* thread of the packets that look */
+	unsigned chosen;  /* the one that steps back, if gdb has been told to say so; or 0 */
 	char *description;
+	bool elsewhere;    /* it has gone there without a word to gdb */
 	bool over;         /* the debugger is done */
 	bool end_told;     /* it knows that it is at the recorded end */
 	bool begin_told;   /* or where the history begins */

@@ -24,6 +24,8 @@ int remote_signal_to_gdb(int signal)
 		if (pairs[i].here == signal)
 			return pairs[i].there;
 	}
+	if (!signal)
+		return 0;
 	return signal >= REALTIME && signal < 64 ? signal - REALTIME + REALTIME_THERE : 143;
 }
 

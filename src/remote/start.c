@@ -133,9 +133,15 @@ bool remote_travel_name(const struct remote_travel *t, const struct remote_threa
 			char name[REPLAY_NAME_BYTES + 1])
 {
 	uint64_t at = find_listed(t, thread->tid);
-	size_t n = at ? remote_process_read(&t->live, at + t->slot->threads.name, name,
-					    REPLAY_NAME_BYTES)
-		      : 0;
+	size_t n;
+
+	/* There is no list as long as there is only one. */
+	if (!at && !t->slot->threads.first && thread->tid == t->live.pid) {
+		strcpy(name, "0");
+		return true;
+	}
+	n = at ? remote_process_read(&t->live, at + t->slot->threads.name, name, REPLAY_NAME_BYTES)
+	       : 0;
 
 	name[n] = '\0';
 	return name[0] != '\0';

@@ -105,6 +105,10 @@ enum remote_way remote_travel_back_to_signal(struct remote_travel *t, int signal
 enum remote_way remote_goto_begin(struct remote_travel *t);
 enum remote_way remote_goto_end(struct remote_travel *t);
 enum remote_way remote_goto_event(struct remote_travel *t, uint64_t event);
+/* goto-thread.c: to where that thread begins an event, or without MPI an operation. It has one of
+   that number. */
+enum remote_way remote_goto_thread(struct remote_travel *t, const char *name, bool calls,
+				   uint64_t number);
 /* Forward to the next of these, or until it is told to stop; copies are kept on the way. */
 enum remote_way remote_goto_run(struct remote_travel *t, const struct remote_points *points);
 /* Where the slot of the rank is in its memory, or 0. */

@@ -97,9 +97,8 @@ enum replay_halt_unit replay_halt_unit(const struct trace_run *run)
 	return unit;
 }
 
-/* How many there are of the thread; -1: there is no such thread. Calls are not recorded. */
-static int64_t events_of(const struct trace_run_rank *rank, const char *thread,
-			 enum replay_halt_unit unit)
+int64_t replay_halt_counted(const struct trace_run_rank *rank, const char *thread,
+			    enum replay_halt_unit unit)
 {
 	int64_t found = -1;
 
@@ -132,7 +131,7 @@ static int check_position(const struct replay_halt_place *h, const struct trace_
 		       run->ranks - 1);
 		return RP_EXIT_BAD_INPUT;
 	}
-	n = events_of(&run->rank[h->rank], h->thread, unit);
+	n = replay_halt_counted(&run->rank[h->rank], h->thread, unit);
 	if (n < 0) {
 		rp_say("rank %u has no thread %s", h->rank, h->thread);
 		return RP_EXIT_BAD_INPUT;

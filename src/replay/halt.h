@@ -69,6 +69,11 @@ enum replay_halt_unit {
 };
 enum replay_halt_unit replay_halt_unit(const struct trace_run *run);
 
+/* How many of these the thread has; -1: there is no such thread. Calls are not recorded: any
+ * number. */
+int64_t replay_halt_counted(const struct trace_run_rank *rank, const char *thread,
+			    enum replay_halt_unit unit);
+
 /* What is looked at mostly: the crash if there was one, else the start. */
 enum replay_halt_kind replay_halt_usual(const struct trace_run *run);
 

@@ -96,7 +96,7 @@ enum replay_state {
 #define REPLAY_LOOK 0x52504c4b
 
 #define REPLAY_SYNC_UNIT 256
-#define REPLAY_COMMS 51 /* so that a slot is whole cache lines */
+#define REPLAY_COMMS 47 /* so that a slot is whole cache lines */
 #define REPLAY_KINDS 64 /* of messages, see below: a power of two */
 #define REPLAY_WANTS 4
 #define REPLAY_ANY (-1) /* source, tag */
@@ -134,6 +134,9 @@ struct replay_threads {
 	uint32_t handle; /* 8 bytes: its pthread_t */
 	/* what tells how far it has come in its recording */
 	uint32_t come[3], come_bytes[3];
+	/* 8 bytes each: events that it has begun; operations that it has done; and what is written
+	   as it begins one more of these (where it is called from) */
+	uint32_t events, ops, begun;
 };
 
 #define REPLAY_NAME_BYTES 64

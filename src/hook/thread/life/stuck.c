@@ -67,6 +67,9 @@ static void show_list(void)
 					       offsetof(struct hook_thread_replay, order_reader),
 				       sizeof(first->replay.input_reader),
 				       sizeof(first->replay.sync_reader)},
+			.events = offsetof(struct hook_thread, replay.events),
+			.ops = offsetof(struct hook_thread, replay.sync_reader.ops),
+			.begun = offsetof(struct hook_thread, wait.at),
 		};
 }
 

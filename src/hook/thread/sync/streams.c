@@ -188,7 +188,10 @@ static void account(struct hook_thread *t, const struct hook_sync_call *c, uint6
 	errno = saved;
 }
 
-/* Up to where nobody has to look at what was recorded, or wants to know how far the thread is. */
+/*
+ * Up to where nobody has to look at what was recorded, or wants to know how far the thread is. A
+ * debugger that lets threads take turns sees each operation begin.
+ */
 static void foresee(struct hook_thread *t)
 {
 	uint64_t ops = t->replay.sync_reader.ops, calm = trace_sync_calm(&t->replay.sync_reader);
@@ -197,6 +200,8 @@ static void foresee(struct hook_thread *t)
 	t->replay.quick_until = ops + (calm < unit ? calm : unit);
 	if (t->replay.halt_op > ops && t->replay.halt_op <= t->replay.quick_until)
 		t->replay.quick_until = t->replay.halt_op - 1;
+	if (hook_halt_in_turns())
+		t->replay.quick_until = ops;
 }
 
 void hook_sync_done(struct hook_thread *t, const struct hook_sync_call *c, uint64_t id,
