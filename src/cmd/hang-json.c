@@ -71,10 +71,12 @@ static json_t *stray_json(const struct graph_stray *s)
 
 static json_t *thread_json(const struct replay_seen *s)
 {
-	return json_pack("{s:I, s:s, s:o, s:o, s:o, s:o}", "rank", (json_int_t)s->rank, "thread",
-			 s->thread, "call", s->call ? cmd_show_json(s->call) : json_null(), "place",
+	return json_pack("{s:I, s:s, s:o, s:o, s:o, s:o, s:o}", "rank", (json_int_t)s->rank,
+			 "thread", s->thread, "call",
+			 s->call ? cmd_show_json(s->call) : json_null(), "place",
 			 cmd_show_json(s->place), "waits_for", text_json(cmd_hang_object(s)),
-			 "held_by", s->holder ? cmd_show_json(s->holder) : json_null());
+			 "held_by", s->holder ? cmd_show_json(s->holder) : json_null(), "partner",
+			 s->partner ? cmd_show_json(s->partner) : json_null());
 }
 
 static json_t *thread_cycles_json(const struct cmd_hang *h)

@@ -2,7 +2,8 @@
 /*
  * Processes that hang now. Ranks are found below their launcher by what it tells them in their
  * environment; their threads are stopped for a moment each. What a rank wants of which other one is
- * not to be seen from outside; locks are, by the word that the kernel is asked to wait on.
+ * to be seen from outside only where the compiler has noted the arguments of its call; locks are,
+ * by the word that the kernel is asked to wait on.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -111,13 +112,27 @@ static void find_object(struct replay_seen *s, int pid, int tid)
 		s->holder = rp_format("%d", other);
 }
 
+/* In the numbers of its communicator, which nobody has told us. What is less than 0 has a meaning
+   of its own, which is another one in each MPI. */
+static char *partner_of(const struct symbol_standing *s)
+{
+	char *tag, *text;
+
+	if (!s->has_peer || s->peer < 0)
+		return NULL;
+	tag = s->has_tag && s->tag >= 0 ? rp_format(", tag %" PRId32, s->tag) : rp_strdup("");
+	text = rp_format("rank %" PRId32 " of its communicator%s", s->peer, tag);
+	free(tag);
+	return text;
+}
+
 static void add_thread(struct cmd_hang *h, struct symbol_process *p, unsigned rank, int pid,
 		       int tid)
 {
 	struct replay_seen seen = {.rank = rank};
 	struct symbol_standing s;
 
-	if (symbol_process_look(p, tid, &s) != 0)
+	if (symbol_process_look_closely(p, tid, &s) != 0)
 		return;
 	/* MPI has threads of its own. */
 	if (tid != pid && !s.place[0]) {
@@ -128,6 +143,7 @@ static void add_thread(struct cmd_hang *h, struct symbol_process *p, unsigned ra
 	seen.thread = rp_format("%d", tid);
 	seen.call = s.call;
 	seen.place = s.place;
+	seen.partner = partner_of(&s);
 	if (seen.call) {
 		find_object(&seen, pid, tid);
 		seen.variable = replay_look_variable(pid, &seen);

@@ -251,6 +251,16 @@ static char *stack_text(struct cmd_hang *h, const struct graph_stuck_op *op)
 	return text;
 }
 
+static char *standing_text(const struct replay_seen *s)
+{
+	const char *with = s->call && strstr(s->call, "end") ? " to " : " from ";
+
+	if (!s->call)
+		return rp_format("runs%s", s->place);
+	return rp_format("%s%s%s%s", s->call, s->place, s->partner ? with : "",
+			 s->partner ? s->partner : "");
+}
+
 static void gather(struct cmd_hang *h, struct group **group, size_t *groups)
 {
 	for (size_t i = 0; i < h->stuck.ops; i++) {
@@ -267,10 +277,7 @@ static void gather(struct cmd_hang *h, struct group **group, size_t *groups)
 
 		if (main && h->messages && h->stuck.standing[s->rank] != GRAPH_RUNS)
 			continue;
-		add_to_group(group, groups,
-			     s->call ? rp_format("%s%s", s->call, s->place)
-				     : rp_format("runs%s", s->place),
-			     s->rank, main ? NULL : s->thread);
+		add_to_group(group, groups, standing_text(s), s->rank, main ? NULL : s->thread);
 	}
 }
 
@@ -295,11 +302,23 @@ static void print_groups(struct cmd_hang *h)
 	free(group);
 }
 
+/* Nothing is guessed of living ranks. */
+static void print_limit(const struct cmd_hang *h)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < h->look.n; i++)
+		any |= h->look.seen[i].call && strncmp(h->look.seen[i].call, "MPI_", 4) == 0;
+	if (any)
+		puts("Who waits for whom in MPI is known of recorded runs: 'reprise hang TRACE'.");
+}
+
 void cmd_hang_print(struct cmd_hang *h)
 {
 	if (h->live) {
 		print_threads(h);
 		print_groups(h);
+		print_limit(h);
 		return;
 	}
 	if (!cmd_hang_is_one(h)) {

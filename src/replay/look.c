@@ -163,6 +163,7 @@ void replay_look_free(struct replay_look *look)
 		free(look->seen[i].thread);
 		free(look->seen[i].call);
 		free(look->seen[i].place);
+		free(look->seen[i].partner);
 		free(look->seen[i].holder);
 		free(look->seen[i].variable);
 	}

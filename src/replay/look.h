@@ -15,6 +15,7 @@ struct replay_seen {
 	char *place;  /* " at file.c:12 (function)", or "" */
 	uint64_t object, cond;
 	char *variable; /* the name of the one that is waited for, or NULL */
+	char *partner;  /* "rank 1 of its communicator, tag 7", of a living process; or NULL */
 	char *holder;   /* the thread that has the mutex, or that is joined, or NULL */
 };
 

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 
 #include "base/mem.h"
+#include "symbol/argument.h"
 #include "symbol/symbol.h"
 
 #define MAX_FRAMES 512
@@ -52,6 +53,7 @@ struct walk {
 	const struct symbol_process *process;
 	struct symbol_standing *out;
 	size_t frames;
+	bool partners; /* are wanted */
 };
 
 /* Second names of MPI's and libc's functions. */
@@ -60,6 +62,24 @@ static const char *usual_name(const char *name)
 	if (strncmp(name, "PMPI_", 5) == 0 || strncmp(name, "pmpi_", 5) == 0)
 		return name + 1;
 	return name + (strncmp(name, "__", 2) == 0 ? 2 : 0);
+}
+
+/* Blocking calls for one message, and which arguments are the partner and the tag. */
+static void find_partner(Dwfl_Module *module, Dwfl_Frame *frame, struct symbol_standing *s)
+{
+	static const struct {
+		const char *call;
+		unsigned peer, tag;
+	} calls[] = {{"MPI_Recv", 3, 4},  {"MPI_Send", 3, 4},  {"MPI_Ssend", 3, 4},
+		     {"MPI_Bsend", 3, 4}, {"MPI_Rsend", 3, 4}, {"MPI_Probe", 0, 1},
+		     {"MPI_Mprobe", 0, 1}};
+
+	for (size_t i = 0; s->call && i < sizeof(calls) / sizeof(calls[0]); i++) {
+		if (strcmp(calls[i].call, s->call) != 0)
+			continue;
+		s->has_peer = symbol_argument(module, frame, s->call, calls[i].peer, &s->peer);
+		s->has_tag = symbol_argument(module, frame, s->call, calls[i].tag, &s->tag);
+	}
 }
 
 static int look_at_frame(Dwfl_Frame *frame, void *data)
@@ -83,6 +103,8 @@ static int look_at_frame(Dwfl_Frame *frame, void *data)
 
 		w->out->place = symbol_text(where);
 		w->out->pc = pc;
+		if (w->partners)
+			find_partner(module, frame, w->out);
 		free(where);
 		return DWARF_CB_ABORT;
 	}
@@ -168,10 +190,10 @@ static bool hold(int tid, int *sig)
 	return true;
 }
 
-int symbol_process_look(struct symbol_process *p, int tid, struct symbol_standing *out)
+static int look(struct symbol_process *p, int tid, bool partners, struct symbol_standing *out)
 {
 	struct symbol_standing standing = {0};
-	struct walk w = {p, &standing, 0};
+	struct walk w = {p, &standing, 0, partners};
 	int sig = 0;
 
 	if (!hold(tid, &sig))
@@ -186,6 +208,16 @@ int symbol_process_look(struct symbol_process *p, int tid, struct symbol_standin
 		standing.place = rp_strdup("");
 	*out = standing;
 	return 0;
+}
+
+int symbol_process_look(struct symbol_process *p, int tid, struct symbol_standing *out)
+{
+	return look(p, tid, false, out);
+}
+
+int symbol_process_look_closely(struct symbol_process *p, int tid, struct symbol_standing *out)
+{
+	return look(p, tid, true, out);
 }
 
 /* Data of a file lies behind its first page; old programs are linked to a fixed address. */

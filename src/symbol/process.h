@@ -16,6 +16,8 @@ struct symbol_standing {
 	char *call;  /* of a library, that the program is in; NULL if it is in none */
 	bool sure;   /* that is its name, and not that of a function behind it */
 	uint64_t pc; /* of that frame: */
+	int32_t peer, tag; /* of a blocking call of MPI for one message, if they could be read: */
+	bool has_peer, has_tag;
 	char *place; /* " at file.c:12 (function)": the innermost frame of the program's; or "" */
 };
 
@@ -25,6 +27,10 @@ void symbol_process_close(struct symbol_process *p);
 
 /* 0 or -errno; the caller frees both strings. */
 int symbol_process_look(struct symbol_process *p, int tid, struct symbol_standing *out)
+	__attribute__((warn_unused_result));
+
+/* The same; and what the debug information of the program tells of the partner of a call of MPI. */
+int symbol_process_look_closely(struct symbol_process *p, int tid, struct symbol_standing *out)
 	__attribute__((warn_unused_result));
 
 /* Memory of a process; false if not all of it is there. */

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a function was called with, in a frame that is not the innermost. The registers of arguments
+ * are long used for something else; but optimising compilers note how the caller had made them, if
+ * they can still be made. Nothing is known where they did not.
+ */
+#ifndef SYMBOL_ARGUMENT_H
+#define SYMBOL_ARGUMENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <elfutils/libdwfl.h>
+
+#define SYMBOL_ARGUMENTS 6 /* in registers */
+
+/* The frame has called the function of that name and waits for it: the n-th argument from 0 on, an
+   int. False: it is not known. */
+bool symbol_argument(Dwfl_Module *module, Dwfl_Frame *frame, const char *function, unsigned n,
+		     int32_t *value);
+
+#endif
