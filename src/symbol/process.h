@@ -13,9 +13,9 @@
 struct symbol_process;
 
 struct symbol_standing {
-	char *call;  /* of a library, that the program is in; NULL if it is in none */
-	bool sure;   /* that is its name, and not that of a function behind it */
-	uint64_t pc; /* of that frame: */
+	char *call;        /* of a library, that the program is in; NULL if it is in none */
+	bool sure;         /* that is its name, and not that of a function behind it */
+	uint64_t pc;       /* of that frame: */
 	int32_t peer, tag; /* of a blocking call of MPI for one message, if they could be read: */
 	bool has_peer, has_tag;
 	char *place; /* " at file.c:12 (function)": the innermost frame of the program's; or "" */
