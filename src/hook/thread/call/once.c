@@ -9,6 +9,7 @@
 #include "hook/thread/call/once.h"
 #include "hook/thread/call/real.h"
 #include "hook/thread/life/stuck.h"
+#include "hook/thread/race/race.h"
 
 #define ONCE_DONE 2 /* bit of a pthread_once_t */
 #define YIELDS 100
@@ -54,6 +55,8 @@ static void run_routine(void)
 	hook_depth = f->t->passive;
 	f->routine();
 	hook_depth = 1;
+	/* Once pthread_once returns, others may go on. */
+	hook_race_release(f->c->object);
 }
 
 static bool run(struct hook_thread *t, const struct hook_sync_call *c, bool recording)

@@ -158,9 +158,8 @@ static void race_once(struct hook_thread *t, const struct hook_sync_call *c)
 	once = &o;
 	below->once(t, c);
 	once = o.outer;
-	if (o.ran)
-		hook_race->release(c->object);
-	else
+	/* The routine's end is told where it is (call/once.c). */
+	if (!o.ran)
 		hook_race->acquire(c->object);
 }
 
