@@ -205,7 +205,8 @@ static unsigned long used(pid_t pid, unsigned depth)
 
 void group_gdb_doubt(struct group_gdb *g, double seconds)
 {
-	double busy = (double)used(g->pid, DEPTH);
+	/* The process that it is attached to is no child of its, and may run a function for it. */
+	double busy = (double)used(g->pid, DEPTH) + (double)used(g->process, 0);
 	struct timespec ts;
 	double now;
 

@@ -82,8 +82,8 @@ bool group_gdb_send(struct group_gdb *g, const char *command);
 bool group_gdb_ask(struct group_gdb *g, const char *command);
 
 /*
- * Has it, with all that it has started, done nothing for so many seconds while an answer is
- * awaited? Then it is given up. To be asked now and then.
+ * Has it, with its process and all that it has started, done nothing for so many seconds while an
+ * answer is awaited? Then it is given up. To be asked now and then.
  */
 void group_gdb_doubt(struct group_gdb *g, double seconds);
 

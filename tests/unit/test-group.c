@@ -2,11 +2,16 @@
 /* Sets of ranks as they are written, what gdb says in its machine interface, and whose answer it
  * is. */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -145,6 +150,64 @@ static void who_runs_has_no_old_answer(void **state)
 	free(g.said);
 }
 
+static pid_t start_child(bool busy)
+{
+	volatile bool goes_on = true;
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (!pid)
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (!pid && goes_on) {
+		if (!busy)
+			pause();
+	}
+	return pid;
+}
+
+/* Until it has used so many seconds of processor time more. */
+static void await_work(pid_t pid, double seconds)
+{
+	struct timespec now, nap = {0, 1000000};
+	clockid_t clock;
+	double end = 0, at;
+
+	assert_int_equal(clock_getcpuclockid(pid, &clock), 0);
+	do {
+		assert_int_equal(clock_gettime(clock, &now), 0);
+		at = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+		end = end > 0 ? end : at + seconds;
+		nanosleep(&nap, NULL);
+	} while (at < end);
+}
+
+/* gdb is attached to a process that runs a function for it: both have to do nothing. */
+static void who_works_is_not_given_up(void **state)
+{
+	struct group_gdb g = {.state = GROUP_GDB_STOPPED,
+			      .waits = true,
+			      .pid = start_child(false),
+			      .process = start_child(true)};
+	int status;
+
+	(void)state;
+	group_gdb_doubt(&g, 0);
+	await_work(g.process, 0.05); /* some ticks */
+	group_gdb_doubt(&g, 0);
+	assert_int_equal(g.state, GROUP_GDB_STOPPED);
+	kill(g.process, SIGSTOP);
+	assert_int_equal(waitpid(g.process, &status, WUNTRACED), g.process);
+	group_gdb_doubt(&g, 0);
+	group_gdb_doubt(&g, 0);
+	assert_int_equal(g.state, GROUP_GDB_GONE);
+	assert_false(g.waits);
+	free(g.gone);
+	kill(g.process, SIGKILL);
+	waitpid(g.process, &status, 0);
+	kill(g.pid, SIGKILL);
+	waitpid(g.pid, &status, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -154,6 +217,7 @@ int main(void)
 		cmocka_unit_test(other_lines_are_lines),
 		cmocka_unit_test(words_are_quoted),
 		cmocka_unit_test(who_runs_has_no_old_answer),
+		cmocka_unit_test(who_works_is_not_given_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
