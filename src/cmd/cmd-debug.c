@@ -100,7 +100,7 @@ static const char *usual(const struct trace_run *trace)
 static int talk(const struct trace_run *trace, const struct wanted *w)
 {
 	struct cmd_debug d = {.run = trace, .json = w->format == CMD_FORMAT_JSON};
-	struct group_alone alone;
+	struct group_alone alone = {.patience = w->patience};
 	bool good = true;
 	int code;
 

@@ -142,6 +142,7 @@ static int open_run(struct cmd_dap *d, const struct cmd_dap_wanted *w, const cha
 	d->debug.group.env = environ;
 	d->debug.group.told = cmd_dap_is_told;
 	d->debug.group.context = d;
+	d->alone.patience = w->patience;
 	d->debug.forward = cmd_debug_alone(&d->alone, &run, w->force, d->output[1]);
 	d->debug.group.alone = d->debug.forward ? NULL : &d->alone;
 	group_set_init(&d->debug.focus, (unsigned)run.ranks, true);

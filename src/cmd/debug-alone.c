@@ -67,8 +67,10 @@ const char *cmd_debug_alone(struct group_alone *a, const struct trace_run *run, 
 	a->target = rp_alloc(run->ranks + 1, sizeof(*a->target));
 	a->program = rp_alloc(run->ranks + 1, sizeof(*a->program));
 	for (size_t i = 0; i < run->ranks; i++) {
-		struct remote_gdb how = {
-			.trace = run->dir.path, .rank = (unsigned)i, .force = force};
+		struct remote_gdb how = {.trace = run->dir.path,
+					 .rank = (unsigned)i,
+					 .force = force,
+					 .patience = a->patience};
 
 		a->target[i] = remote_gdb_target(&how, -1, print);
 		a->target[i][strlen(a->target[i]) - 1] = 0;

@@ -74,7 +74,7 @@ void cmd_debug_stop_at(struct cmd_debug *d, const struct group_set *set, const c
 bool cmd_debug_delete(struct cmd_debug *d, unsigned number);
 
 /* debug-alone.c: ranks that go both ways, if the trace has a log. What they print goes to that
-   descriptor. NULL, or why not. */
+   descriptor. Their patience is there already. NULL, or why not. */
 const char *cmd_debug_alone(struct group_alone *a, const struct trace_run *run, bool force,
 			    int print);
 

@@ -18,6 +18,7 @@ struct group_alone {
 	char **program;   /* by rank: its file */
 	const char *said; /* what gdb is told first */
 	int fd;           /* a file with that */
+	double patience;  /* seconds, of targets; set by the user */
 };
 
 struct group {
