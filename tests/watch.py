@@ -4,7 +4,8 @@
 
 Once a second it writes DIRECTORY/load, "TOTAL OTHERS STOLEN" in clock ticks since it began: what the processors
 could give, what processes that are no part of this tests/run took of it, and what the hypervisor took. Of others
-only what is there at two looks counts: what is missed makes them less, never more.
+only what is there at two looks counts: what is missed makes them less, never more. DIRECTORY/idle has the share of the
+last second, in percent, in which processors had nothing to do.
 
 A launcher whose ranks have all gone, and which stays for SECONDS (15), is noted in DIRECTORY/launcher.MARK, MARK being
 the test's: "for N s nothing was left but: ...".
@@ -20,9 +21,9 @@ AROUND = LAUNCHERS + ("reprise", "bash", "sh", "timeout", "sleep", "env", "setsi
 
 
 def machine():
-    """Total and stolen ticks of all processors."""
+    """Total, idle and stolen ticks of all processors."""
     fields = [int(f) for f in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]]
-    return sum(fields[:8]), fields[7]
+    return sum(fields[:8]), fields[3] + fields[4], fields[7]
 
 
 class Process:
@@ -101,10 +102,14 @@ class Alone:
 def main():
     runner, directory = int(sys.argv[1]), Path(sys.argv[2])
     seconds = float(sys.argv[3]) if len(sys.argv) > 3 else 15
-    first_total, first_stolen = machine()
+    first_total, _, first_stolen = machine()
+    last_total, last_idle = 0, 0
     processes, others, alone = look(runner, {}), 0, Alone(directory, seconds)
     while os.getppid() == runner and directory.exists():
-        total, stolen = machine()
+        total, idle, stolen = machine()
+        if last_total:
+            (directory / "idle").write_text(f"{100 * (idle - last_idle) // max(total - last_total, 1)}\n")
+        last_total, last_idle = total, idle
         now = look(runner, processes)
         others += foreign_ticks(processes, now)
         processes = now
