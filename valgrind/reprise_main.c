@@ -307,14 +307,13 @@ static IRExpr *is_new(IRSB *out, IRExpr *address, Int n, Bool writes)
 	IRExpr *bits = loaded(
 		out, Ity_I64,
 		op64(out, Iop_Add64, window, word(__builtin_offsetof(struct race_window, bits))));
-	IRExpr *at = op64(out, Iop_Add64, bits,
-			  op64(out, Iop_And64, op64(out, Iop_Shr64, address, byte(2)), word(~1ul)));
+	IRExpr *at = op64(out, Iop_Add64, bits, op64(out, Iop_Shr64, address, byte(3)));
 	IRExpr *missing;
 
 	missing = bound(out, Ity_I1, IRExpr_Binop(Iop_CmpNE64, loaded(out, Ity_I64, window), key));
-	at = bound(out, Ity_I64, IRExpr_ITE(missing, word((ULong)(Addr)nowhere), at));
 	if (writes)
-		at = op64(out, Iop_Add64, at, word(1));
+		at = op64(out, Iop_Add64, at, word(RACE_PAGE_CELLS));
+	at = bound(out, Ity_I64, IRExpr_ITE(missing, word((ULong)(Addr)nowhere), at));
 	addStmtToIRSB(out, IRStmt_Store(Iend_LE, at, with_bits(out, address, at, n)));
 	return missing;
 }

@@ -221,6 +221,7 @@ bool race_chunk_more_held(struct race_thread *t)
 		return false;
 	}
 	t->first = chunk * RACE_CHUNK_IDS;
+	t->alike.code = 0;
 	t->chunk = chunk;
 	t->ids = 0;
 	t->records = 0;

@@ -143,6 +143,11 @@ static uint32_t make(struct race_thread *t, uint32_t old, struct use u, bool *ra
 	return intern(t, n);
 }
 
+static struct use use_of(uint32_t code)
+{
+	return (struct use){(uint8_t)code, (uint8_t)(code >> 8)};
+}
+
 /* The same without looking, if this segment has done it before. Races are looked at each time. */
 static uint32_t next_of(struct race_thread *t, uint32_t old, uint32_t code, bool *racing)
 {
@@ -153,7 +158,7 @@ static uint32_t next_of(struct race_thread *t, uint32_t old, uint32_t code, bool
 	*racing = false;
 	if (m->old == old && m->code == code && m->first == t->first)
 		return m->now;
-	now = make(t, old, (struct use){(uint8_t)code, (uint8_t)(code >> 8)}, racing);
+	now = make(t, old, use_of(code), racing);
 	if (now && !*racing)
 		*m = (struct race_memo){old, code, t->first, now};
 	return now;
@@ -167,9 +172,10 @@ struct state {
 	__m128i code, cell[2], unused[2];
 };
 
-static struct state state_of(const uint32_t *cell, const uint64_t *code)
+static inline struct state state_of(const uint32_t *cell, uint64_t read, uint64_t wrote)
 {
-	struct state s = {.code = _mm_load_si128((const __m128i *)code)};
+	struct state s = {.code = _mm_unpacklo_epi8(_mm_cvtsi64_si128((long long)read),
+						    _mm_cvtsi64_si128((long long)wrote))};
 	__m128i unused = _mm_cmpeq_epi16(s.code, _mm_setzero_si128());
 
 	s.unused[0] = _mm_unpacklo_epi16(unused, unused);
@@ -212,9 +218,9 @@ static struct race_line *line_for(const struct race_thread *t, const struct stat
 	return &t->line[h >> 40 & (RACE_LINES - 1)];
 }
 
-static uint32_t code_of(const uint64_t *code, unsigned i)
+static uint32_t code_of(uint64_t read, uint64_t wrote, unsigned i)
 {
-	return (uint32_t)(code[i / 4] >> 16 * (i % 4)) & 0xffff;
+	return (uint32_t)(read >> 8 * i & 0xff) | (uint32_t)(wrote >> 8 * i & 0xff) << 8;
 }
 
 static void remember(struct race_line *l, const struct race_thread *t, const struct state *s,
@@ -237,9 +243,33 @@ static unsigned used_of(const struct state *s)
 			 (unsigned)_mm_movemask_ps(_mm_castsi128_ps(s->unused[1])) << 4);
 }
 
-/* What is done is taken out of the code: without room for all of the line some of it is. */
-static __attribute__((noinline)) bool add_each(struct race_thread *t, struct race_line *l,
-					       uintptr_t address, uint32_t *cell, uint64_t *code,
+/* Are all cells that are used of this history, and used like this? */
+static bool are_alike(const struct state *s, uint32_t old, uint32_t code)
+{
+	__m128i was = _mm_set1_epi32((int)old);
+	__m128i same = _mm_or_si128(_mm_cmpeq_epi16(s->code, _mm_set1_epi16((short)code)),
+				    _mm_cmpeq_epi16(s->code, _mm_setzero_si128()));
+
+	for (int i = 0; i < 2; i++)
+		same = _mm_and_si128(same,
+				     _mm_or_si128(_mm_cmpeq_epi32(s->cell[i], was), s->unused[i]));
+	return _mm_movemask_epi8(same) == 0xffff;
+}
+
+static void put_alike(uint32_t *cell, const struct state *s, uint32_t now)
+{
+	for (int i = 0; i < 2; i++) {
+		__m128i *at = (__m128i *)cell + i;
+		__m128i kept = _mm_and_si128(_mm_load_si128(at), s->unused[i]);
+		__m128i changed = _mm_andnot_si128(s->unused[i], _mm_set1_epi32((int)now));
+
+		_mm_store_si128(at, _mm_or_si128(kept, changed));
+	}
+}
+
+/* What is done is taken out of the words: without room for all of the line some of it is. */
+static __attribute__((noinline)) bool add_each(struct race_thread *t, uintptr_t address,
+					       uint32_t *cell, uint64_t *read, uint64_t *wrote,
 					       const struct state *s)
 {
 	uint32_t old = 0, last = 0, now = 0;
@@ -247,7 +277,7 @@ static __attribute__((noinline)) bool add_each(struct race_thread *t, struct rac
 
 	for (unsigned used = used_of(s); used; used &= used - 1) {
 		unsigned i = (unsigned)__builtin_ctz(used);
-		uint32_t c = code_of(code, i);
+		uint32_t c = code_of(*read, *wrote, i);
 		bool racing = false;
 
 		if (cell[i] != old || c != last) {
@@ -258,31 +288,82 @@ static __attribute__((noinline)) bool add_each(struct race_thread *t, struct rac
 				return false;
 		}
 		cell[i] = now;
-		code[i / 4] &= ~(0xffffull << 16 * (i % 4));
+		*read &= ~(0xffull << 8 * i);
+		*wrote &= ~(0xffull << 8 * i);
 		if (!racing)
 			continue;
 		any = true;
 		last = 0; /* the next one is looked at, too */
-		report(old, t, address + 8ul * i, (struct use){(uint8_t)c, (uint8_t)(c >> 8)});
+		report(old, t, address + 8ul * i, use_of(c));
 	}
-	if (!any)
-		remember(l, t, s, cell);
+	if (!any) {
+		t->last_line = line_for(t, s);
+		remember(t->last_line, t, s, cell);
+	}
 	return true;
 }
 
-bool race_history_add(struct race_thread *t, uintptr_t address, uint32_t *cell, uint64_t *code)
+/* All cells that are used are alike, as the first of them. */
+static bool add_alike(struct race_thread *t, uintptr_t address, uint32_t *cell, uint32_t old,
+		      uint32_t code, const struct state *s)
 {
-	struct state s = state_of(cell, code);
-	struct race_line *l = t->last_line;
+	bool racing;
+	uint32_t now = next_of(t, old, code, &racing);
 
-	if (!is_of(l, t, &s)) {
-		l = line_for(t, &s);
+	if (!now)
+		return false;
+	put_alike(cell, s, now);
+	if (!racing)
+		t->alike = (struct race_alike){old, code, now};
+	for (unsigned used = racing ? used_of(s) : 0; used; used &= used - 1)
+		report(old, t, address + 8ul * (unsigned)__builtin_ctz(used), use_of(code));
+	return true;
+}
+
+/* A line that is not as the last ones. */
+static __attribute__((noinline)) bool add_line(struct race_thread *t, uintptr_t address,
+					       uint32_t *cell, uint64_t *read, uint64_t *wrote,
+					       const struct state *s)
+{
+	unsigned i = (unsigned)__builtin_ctz(used_of(s));
+	uint32_t code = code_of(*read, *wrote, i);
+	struct race_line *l;
+
+	if (are_alike(s, cell[i], code)) {
+		if (!add_alike(t, address, cell, cell[i], code, s))
+			return false;
+	} else {
+		l = line_for(t, s);
+		if (!is_of(l, t, s))
+			return add_each(t, address, cell, read, wrote, s);
 		t->last_line = l;
-		if (!is_of(l, t, &s))
-			return add_each(t, l, address, cell, code, &s);
+		put(cell, l, s);
 	}
-	put(cell, l, &s);
-	_mm_store_si128((__m128i *)code, _mm_setzero_si128());
+	*read = *wrote = 0;
+	return true;
+}
+
+bool race_history_add(struct race_thread *t, struct race_lines *l)
+{
+	for (; l->line < l->end; l->line++) {
+		uint64_t *read = &l->read[l->line], *wrote = &l->wrote[l->line];
+		uint32_t *cell = l->cell + l->line * RACE_LINE;
+		struct state s;
+
+		if (!(*read | *wrote))
+			continue;
+		s = state_of(cell, *read, *wrote);
+		if (t->alike.code && are_alike(&s, t->alike.old, t->alike.code)) {
+			put_alike(cell, &s, t->alike.now);
+		} else if (is_of(t->last_line, t, &s)) {
+			put(cell, t->last_line, &s);
+		} else {
+			if (!add_line(t, l->address + 64ul * l->line, cell, read, wrote, &s))
+				return false;
+			continue;
+		}
+		*read = *wrote = 0;
+	}
 	return true;
 }
 

@@ -104,10 +104,15 @@ struct race_memo {
 	uint32_t old, code, first, now;
 };
 
-/* The same of a line of them, 0 where the segment did nothing. */
+/* The same of the last line whose cells, as far as they were used, were all alike. */
+struct race_alike {
+	uint32_t old, code, now; /* code 0: there was none in this segment */
+};
+
+/* The same of a line of different ones, 0 where the segment did nothing. */
 struct race_line {
 	uint32_t old[RACE_LINE] __attribute__((aligned(16))), now[RACE_LINE];
-	uint64_t code[2]; /* of a page */
+	uint16_t code[RACE_LINE];
 	uint32_t first;
 };
 
@@ -115,7 +120,6 @@ struct race_interned {
 	uint32_t hash, first, now;
 };
 
-#define RACE_PAGE_CELLS ((1u << RACE_PAGE_BITS) / 8)
 #define RACE_PAGE_LINES (RACE_PAGE_CELLS / RACE_LINE)
 #define RACE_MOST_PAGES 1024u
 #define RACE_PAGE_TABLE (2 * RACE_MOST_PAGES)
@@ -124,7 +128,8 @@ struct race_interned {
 struct race_page {
 	uintptr_t number;
 	bool open; /* among those that have to be looked at */
-	uint64_t code[RACE_PAGE_LINES][2] __attribute__((aligned(16)));
+	uint64_t read[RACE_PAGE_LINES] __attribute__((aligned(64))); /* a byte for each cell */
+	uint64_t wrote[RACE_PAGE_LINES];
 };
 
 struct race_thread {
@@ -144,6 +149,7 @@ struct race_thread {
 	struct race_memo *memo;
 	struct race_interned *intern;
 	struct race_line *line, *last_line;
+	struct race_alike alike;
 	struct race_page *page;
 	uint16_t *page_at, *open; /* by number, and one more; and those that are open */
 	uint32_t pages, opened;
@@ -216,12 +222,20 @@ static inline struct race_record *race_records_of(uint32_t id)
 	return &race_chunk[id / RACE_CHUNK_IDS].record[race_history_of(id)->at];
 }
 
+/* Lines that follow each other, and what was done to them: the words of a page, or copies. */
+struct race_lines {
+	uintptr_t address;
+	uint32_t *cell;
+	uint64_t *read, *wrote;
+	unsigned line, end; /* from where on they are not done, and up to where */
+};
+
 /*
- * What the thread did to the line's cells becomes part of their histories, and is taken out of the
- * code. Inside, or under race_world; nobody else looks at these cells or changes the code. False:
+ * What the thread did to the lines' cells becomes part of their histories, and is taken out of the
+ * words. Inside, or under race_world; nobody else looks at these cells or changes the words. False:
  * the thread's chunk has no room for all.
  */
-bool race_history_add(struct race_thread *t, uintptr_t address, uint32_t *cell, uint64_t *code);
+bool race_history_add(struct race_thread *t, struct race_lines *l);
 
 /* Under race_world. A chunk that nobody uses; 0: there is none. */
 uint32_t race_chunk_take(void);

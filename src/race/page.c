@@ -63,7 +63,7 @@ static struct race_page *find(const struct race_thread *t, uintptr_t number)
 
 static uintptr_t base_of(const struct race_page *p)
 {
-	return (uintptr_t)p->code - (p->number << RACE_PAGE_BITS) / 4;
+	return (uintptr_t)p->read - (p->number << RACE_PAGE_BITS) / 8;
 }
 
 /* Inside. The page of the thread, at hand from now on; NULL: it has too many. */
@@ -101,25 +101,24 @@ static int *lock_of(uintptr_t number)
 /* Lines [*line, end) of the page; false: the thread's chunk has no room, or there are no cells. */
 static bool add_lines(struct race_thread *t, struct race_page *p, unsigned *line, unsigned end)
 {
-	uintptr_t address = p->number << RACE_PAGE_BITS;
-	uint32_t *cell = race_arena_cell(address);
-	bool done = true;
+	struct race_lines l = {
+		.address = p->number << RACE_PAGE_BITS,
+		.cell = race_arena_cell(p->number << RACE_PAGE_BITS),
+		.read = p->read,
+		.wrote = p->wrote,
+		.line = *line,
+		.end = end,
+	};
+	bool done;
 
-	if (!cell) {
+	if (!l.cell) {
 		out_of_memory();
 		return false;
 	}
 	race_lock(lock_of(p->number));
-	for (; *line < end; ++*line) {
-		uint64_t *code = p->code[*line];
-
-		if (!(code[0] | code[1]))
-			continue;
-		done = race_history_add(t, address + 64ul * *line, cell + *line * RACE_LINE, code);
-		if (!done)
-			break;
-	}
+	done = race_history_add(t, &l);
 	race_unlock(lock_of(p->number));
+	*line = l.line;
 	return done;
 }
 
@@ -135,19 +134,27 @@ static void look_at(struct race_thread *t, struct race_page *p, unsigned line, u
 	}
 }
 
+static uint64_t taken(uint64_t *noted)
+{
+	return __atomic_load_n(noted, __ATOMIC_RELAXED)
+		       ? __atomic_exchange_n(noted, 0, __ATOMIC_ACQ_REL)
+		       : 0;
+}
+
 /* Of a line that its thread may go on noting in: nothing of that is lost. */
-static void add_taken(struct race_thread *t, uintptr_t address, uint32_t *cell, uint64_t *noted,
+static void add_taken(struct race_thread *t, struct race_page *p, unsigned line, uint32_t *cell,
 		      bool stopped)
 {
-	uint64_t code[2] __attribute__((aligned(16)));
+	uint64_t read = taken(&p->read[line]), wrote = taken(&p->wrote[line]);
+	struct race_lines l = {
+		.address = (p->number << RACE_PAGE_BITS) + 64ul * line,
+		.cell = cell + line * RACE_LINE,
+		.read = &read,
+		.wrote = &wrote,
+		.end = 1,
+	};
 
-	for (int i = 0; i < 2; i++)
-		code[i] = __atomic_load_n(&noted[i], __ATOMIC_RELAXED)
-				  ? __atomic_exchange_n(&noted[i], 0, __ATOMIC_ACQ_REL)
-				  : 0;
-	while ((code[0] | code[1]) && !race_why) {
-		if (race_history_add(t, address, cell, code))
-			continue;
+	while (!race_why && !race_history_add(t, &l)) {
 		if (stopped)
 			(void)race_chunk_renew_held(t);
 		else
@@ -162,8 +169,7 @@ static void add_taken(struct race_thread *t, uintptr_t address, uint32_t *cell, 
 static bool take(struct race_thread *t, struct race_page *p, unsigned line, unsigned end,
 		 bool stopped)
 {
-	uintptr_t address = p->number << RACE_PAGE_BITS;
-	uint32_t *cell = race_arena_cell(address);
+	uint32_t *cell = race_arena_cell(p->number << RACE_PAGE_BITS);
 
 	if (!cell) {
 		out_of_memory();
@@ -172,8 +178,7 @@ static bool take(struct race_thread *t, struct race_page *p, unsigned line, unsi
 	if (!race_try_lock(lock_of(p->number)))
 		return false;
 	for (; line < end && !race_why; line++)
-		add_taken(t, address + 64ul * line, cell + line * RACE_LINE, p->code[line],
-			  stopped);
+		add_taken(t, p, line, cell, stopped);
 	race_unlock(lock_of(p->number));
 	return true;
 }
@@ -294,7 +299,7 @@ static void has_some(struct race_thread *t, struct race_page *p, unsigned line, 
 {
 	(void)t;
 	for (; line < end; line++)
-		*(bool *)arg |= (p->code[line][0] | p->code[line][1]) != 0;
+		*(bool *)arg |= (p->read[line] | p->wrote[line]) != 0;
 }
 
 void race_settle(struct race_thread *t, uintptr_t address, size_t n)
@@ -369,12 +374,12 @@ void race_reset(struct race_thread *t, uintptr_t address, size_t n)
 /* Bytes [from, to) of the page. */
 static void note(struct race_page *p, unsigned from, unsigned to, bool write)
 {
-	uint8_t *bits = (uint8_t *)p->code + write;
+	uint8_t *bits = (uint8_t *)(write ? p->wrote : p->read);
 
 	while (from < to) {
 		unsigned skip = from % 8, length = 8 - skip < to - from ? 8 - skip : to - from;
 
-		bits[from / 8 * 2] |= (uint8_t)(((1u << length) - 1) << skip);
+		bits[from / 8] |= (uint8_t)(((1u << length) - 1) << skip);
 		from += length;
 	}
 }

@@ -40,11 +40,13 @@ void race_thread_drop_memory(struct race_thread *t)
 	memset(t->memo, 0, RACE_MEMO * sizeof(*t->memo));
 	memset(t->intern, 0, RACE_INTERN * sizeof(*t->intern));
 	memset(t->line, 0, RACE_LINES * sizeof(*t->line));
+	t->alike.code = 0;
 }
 
 static void numbers_begin(struct race_thread *t)
 {
 	t->first = t->chunk * RACE_CHUNK_IDS + t->ids;
+	t->alike.code = 0;
 	t->own = 0;
 	t->mask = RACE_LEAST_MASK;
 }

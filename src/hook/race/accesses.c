@@ -59,13 +59,11 @@ SIZES(2)
 SIZES(4)
 SIZES(8)
 
-/* Two cells. If one of them is noted and the other is not, it does no harm that both are again. */
 #define SIXTEEN(name, kind, writes)                                                                \
 	QUICK void __tsan_##name##16(void *p);                                                     \
 	void __tsan_##name##16(void *p)                                                            \
 	{                                                                                          \
-		if (!race_note(runtime_self, (uintptr_t)p, 8, writes) ||                           \
-		    !race_note(runtime_self, (uintptr_t)p + 8, 8, writes))                         \
+		if (!race_note16(runtime_self, (uintptr_t)p, writes))                              \
 			unknown_##kind##16(p);                                                     \
 	}
 
