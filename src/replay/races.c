@@ -121,8 +121,12 @@ static int left(const struct replay_front *f, int code)
 {
 	struct replay_race_logs *logs = second ? &at_work->seen : &at_work->found;
 
-	if (code != RP_EXIT_DIVERGED)
+	if (code != RP_EXIT_DIVERGED) {
+		/* A rank that finds no room cannot say so either. */
+		if (check_room(f) != 0)
+			rp_say("there is no space left for what it finds");
 		return code;
+	}
 	replay_race_logs_read(f, logs);
 	if (!second && !count_races(logs))
 		return code;
