@@ -151,6 +151,14 @@ bool cmd_debug_delete(struct cmd_debug *d, unsigned number)
 	return found;
 }
 
+static void free_places(struct replay_halt *halt, const struct trace_run *run)
+{
+	for (size_t i = 0; halt->places && i < run->ranks; i++)
+		free(halt->places[i]);
+	free(halt->places);
+	free(halt->thread);
+}
+
 static int start_at(struct cmd_debug *d, const char *at)
 {
 	struct replay_halt halt = {0};
@@ -161,7 +169,15 @@ static int start_at(struct cmd_debug *d, const char *at)
 		code = replay_halt_read(&halt, position);
 	if (!code)
 		code = replay_halt_plan(&halt, d->run);
+	if (!code && d->group.alone && halt.kind == REPLAY_TO_POSITION &&
+	    replay_halt_unit(d->run) == REPLAY_UNIT_CALL) {
+		rp_say("without MPI and threads, 'reprise debug' goes to start, crash and end; "
+		       "'reprise gdb %u --at %s' begins at an event",
+		       halt.rank, position);
+		code = RP_EXIT_BAD_INPUT;
+	}
 	if (code) {
+		free_places(&halt, d->run);
 		free(position);
 		return code;
 	}
@@ -174,10 +190,7 @@ static int start_at(struct cmd_debug *d, const char *at)
 		code = group_start(&d->group, &halt);
 		d->there = !code;
 	}
-	for (size_t i = 0; halt.places && i < d->run->ranks; i++)
-		free(halt.places[i]);
-	free(halt.places);
-	free(halt.thread);
+	free_places(&halt, d->run);
 	free(position);
 	return code;
 }

@@ -152,10 +152,20 @@ static char *place_of(const struct group *g, const struct replay_halt *halt, uns
 	}
 }
 
+/* What remote/monitor.c says of a rank that is where it was sent. */
+static bool is_there(const char *said)
+{
+	unsigned rank;
+	int n = 0;
+
+	return (sscanf(said, "rank %u is %n", &rank, &n) == 1 && n) ||
+	       (sscanf(said, "rank %u has run for %n", &rank, &n) == 1 && n);
+}
+
 /* Who has not come there says so when it is asked where it is. */
 static void note_lost(struct group_gdb *gdb, const char *said)
 {
-	if (said && (strncmp(said, "it did not", 10) == 0 || strncmp(said, "interrupted", 11) == 0))
+	if (said && *said && !is_there(said))
 		gdb->refused = rp_format("%.*s", (int)strcspn(said, "\n"), said);
 }
 

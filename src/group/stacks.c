@@ -289,6 +289,9 @@ static char *call_text(const struct group_gdb *gdb)
 	/* Of two versions of a function, ours has a name of its own. */
 	if (strncmp(func, "hook_cond_", 10) == 0)
 		return rp_format(" in pthread_%s", func + 5);
+	/* And some of ours jump to what the mode has for them. */
+	if (strcmp(func, "replay_lock") == 0 || strcmp(func, "replay_unlock") == 0)
+		return rp_format(" in pthread_mutex_%s", func + strlen("replay_"));
 	return rp_format(" in %s", func);
 }
 

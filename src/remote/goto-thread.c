@@ -66,6 +66,10 @@ static enum remote_way go_before(struct remote_travel *t, const struct goal *goa
 		return REMOTE_WAY_DONE;
 	while (at > 1 && !is_before(t, &t->stay[at - 1].copy.process, goal))
 		at--;
+	/* The history may begin behind it. */
+	if (at <= 1 && t->front->alone && (!t->is_whole || t->lost > 0) &&
+	    !is_before(t, &t->stay[0].copy.process, goal))
+		return remote_far_begin(t);
 	while (t->stays > at)
 		remote_stay_remove(t, t->stays - 1);
 	return remote_stay_take_up(t, at - 1) == 0 ? REMOTE_WAY_DONE : REMOTE_WAY_LOST;
@@ -114,10 +118,11 @@ enum remote_way remote_goto_thread(struct remote_travel *t, const char *name, bo
 				   uint64_t number)
 {
 	struct goal goal = {.name = name, .calls = calls, .number = number};
-	enum remote_way way = t->stays ? go_before(t, &goal) : REMOTE_WAY_LOST;
+	enum remote_way way;
 	bool passed = false;
 
 	t->silent = true;
+	way = t->stays ? go_before(t, &goal) : REMOTE_WAY_LOST;
 	if (way == REMOTE_WAY_DONE)
 		way = go_on(t, &goal, &passed);
 	/* One that is done in line begins without a sign: then it stops behind the one before. */

@@ -20,7 +20,7 @@ guide_commands() {
 
 # It stands still: two looks at it are the same, and nobody is at work.
 is_hung() {
-	reprise hang --pid "$JOB" >look.now 2>/dev/null && ! grep -q ' runs' look.now && cmp -s look.now look.before && return 0
+	reprise hang --pid "$JOB" >look.now 2>/dev/null && ! grep -q '\] runs' look.now && cmp -s look.now look.before && return 0
 	cp look.now look.before
 	return 1
 }
