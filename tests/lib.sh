@@ -19,8 +19,12 @@ RANKS=4
 export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_mpi_yield_when_idle=1
 export OMPI_MCA_pml=ob1 OMPI_MCA_btl=vader,self
 # Its launcher sleeps between SIGTERM and SIGKILL, a second or two for each run that ends badly.
-# Only tests of what happens to killed ranks wait for that.
-[[ $0 == */fault/* ]] || export OMPI_MCA_odls_base_sigkill_timeout=0
+# Only tests of what happens to killed ranks wait for that. All else here concerns the start, too: no look for
+# GPUs and PCI devices, no file for what ranks tell each other, no look for networks. Tests of faults start as usual.
+if [[ $0 != */fault/* ]]; then
+	export OMPI_MCA_odls_base_sigkill_timeout=0 PMIX_MCA_gds=hash UCX_TLS=self,sm
+	export HWLOC_PLUGINS_BLACKLIST=hwloc_gl.so,hwloc_opencl.so,hwloc_pci.so,hwloc_xml_libxml.so
+fi
 if [[ $(id -u) == 0 ]]; then
 	export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 fi
@@ -160,6 +164,11 @@ launcher() {
 	LAUNCH=("mpirun.$FLAVOUR" -n "$1")
 	if [[ $FLAVOUR == openmpi ]]; then
 		LAUNCH+=(--oversubscribe)
+	else
+		# Not even a lock, if it is there: the build may be somebody else's.
+		[[ $BUILD/tests/yield.so -nt $TESTS/yield.c ]] ||
+			compile_once "$BUILD/tests/yield.so" "$TESTS/yield.c" -- gcc -O2 -shared -fPIC "$TESTS/yield.c"
+		LAUNCH+=(-genv LD_PRELOAD "$BUILD/tests/yield.so${LD_PRELOAD:+:$LD_PRELOAD}")
 	fi
 }
 
@@ -313,13 +322,18 @@ refused() {
 
 # wait_until SECONDS COMMAND...: until it is true
 wait_until() {
-	local end=$((SECONDS + $1))
+	local seconds=$1 end=$((SECONDS + $1))
 	shift
 
 	until "$@"; do
-		[[ $SECONDS -lt $end ]] || fail "waited in vain for: $*"
+		[[ $SECONDS -lt $end ]] || fail "not done after $seconds s: waited in vain for: $*"
 		sleep 0.05
 	done
+}
+
+# within LIMIT WHAT: SECONDS, set to 0 when it began. In these words tests/run knows who ran out of time.
+within() {
+	((SECONDS < $1)) || fail "$2: not done after $1 s, but after $SECONDS"
 }
 
 # varies TIMES COMMAND...: two of at most TIMES runs differ, so equal replays mean something
@@ -355,7 +369,7 @@ exact() {
 	program=$(compile "$1")
 	shift
 	launcher "$RANKS"
-	varies 12 "${LAUNCH[@]}" "$program" "$@"
+	varies 40 "${LAUNCH[@]}" "$program" "$@"
 	record --noise -- "${LAUNCH[@]}" "$program" "$@"
 	status_is recorded 0
 	[[ -s recorded.out ]] || fail "the recorded run printed nothing"
@@ -372,7 +386,7 @@ exact_alone() {
 
 	program=$(compile "$1" plain)
 	shift
-	varies 12 "$program" "$@"
+	varies 40 "$program" "$@"
 	record --noise -- "$program" "$@"
 	status_is recorded 0
 	[[ -s recorded.out ]] || fail "the recorded run printed nothing"

@@ -21,11 +21,14 @@
 #include "pub_tool_tooliface.h"
 #include "valgrind.h"
 
+#include <linux/futex.h>
 #include <link.h>
 
 #include "calls.h"
+#include "libvex_guest_amd64.h"
 #include "hook/race/runtime.h"
 #include "race/inner.h"
+#include "race/sys.h"
 
 #define THREADS 2048 /* of Valgrind's numbers */
 #define FRAMES 32
@@ -74,15 +77,34 @@ static void start(const UWord *arg, UWord *result)
 	at_work = *result == 0;
 }
 
-/* What the last thread on this stack did there is over; its handle, on top of it, is joined yet. */
+/* Where the thread's own variables end, which lie on top of its stack. */
+static Addr own_end(void)
+{
+	Addr end = 0;
+
+	VG_(get_shadow_regs_area)
+	(running, (UChar *)&end, 0, __builtin_offsetof(VexGuestAMD64State, guest_FS_CONST),
+	 sizeof(end));
+	return end;
+}
+
+#define MOST_OWN (1ul << 24)
+
+/*
+ * What the last thread on this stack did there is over; its handle, on top of it, is joined yet.
+ * Valgrind takes the page in which the thread begins for the last one of its stack.
+ */
 static void begin(void *child)
 {
-	Addr end = VG_(thread_get_stack_max)(running);
+	Addr end = VG_(thread_get_stack_max)(running), own = own_end();
 	SizeT n = VG_(thread_get_stack_size)(running);
 
 	reprise_race.begin(child);
-	if (end && n && n < end)
-		reprise_race.reset_data((const void *)(end - n), n);
+	if (!end || !n || n >= end)
+		return;
+	reprise_race.reset_data((const void *)(end - n), n);
+	if (own > end && own - end < MOST_OWN)
+		reprise_race.reset_data((const void *)end, own - end);
 }
 
 static void module(const UWord *arg)
@@ -120,6 +142,108 @@ static const void *caller(void)
 	while (k < n && is_left_out(ips[k]))
 		k++;
 	return k < n ? (const void *)(ips[k] + 1) : NULL;
+}
+
+/*
+ * Variables that functions make once (C++): compilers look at the first byte of a guard by a plain
+ * load, which acquires it. Invariant: whoever finds it made loads it after its guard is in here.
+ */
+#define GUARDS 65536u
+
+static Addr guard_at[GUARDS];
+static UInt guards;
+static UChar guard_near[GUARDS]; /* not 0: there may be one of this place */
+
+static UInt guard_place(Addr a)
+{
+	return (UInt)(a >> 3) % GUARDS;
+}
+
+static Bool is_guard(Addr a)
+{
+	for (UInt i = guard_place(a); guard_at[i]; i = (i + 1) % GUARDS) {
+		if (guard_at[i] == a)
+			return True;
+	}
+	return False;
+}
+
+/* What was noted of it before was that a thread found it not made. */
+static void add_guard(Addr a)
+{
+	UInt i = guard_place(a);
+
+	if (is_guard(a) || guards == GUARDS / 2)
+		return;
+	while (guard_at[i])
+		i = (i + 1) % GUARDS;
+	guard_at[i] = a;
+	guard_near[guard_place(a)] = 1;
+	guards++;
+	reprise_race.reset_data((const void *)a, 8);
+}
+
+/* Something else is there now. */
+static void forget_guards(Addr from, SizeT n)
+{
+	static Addr kept[GUARDS / 2];
+	UInt left = 0, all = guards;
+
+	for (UInt i = 0; i < GUARDS && all; i++) {
+		if (guard_at[i] && guard_at[i] - from >= n)
+			kept[left++] = guard_at[i];
+	}
+	if (left == all)
+		return;
+	VG_(memset)(guard_at, 0, sizeof(guard_at));
+	VG_(memset)(guard_near, 0, sizeof(guard_near));
+	guards = left;
+	while (left) {
+		Addr a = kept[--left];
+		UInt i = guard_place(a);
+
+		while (guard_at[i])
+			i = (i + 1) % GUARDS;
+		guard_at[i] = a;
+		guard_near[guard_place(a)] = 1;
+	}
+}
+
+/* Is a library of C++ there, without which nobody asks for guards? */
+static Bool has_guards(void)
+{
+	static UInt epoch;
+	static Bool found;
+	const DebugInfo *di = NULL;
+
+	if (found || epoch == VG_(current_DiEpoch)().n)
+		return found;
+	epoch = VG_(current_DiEpoch)().n;
+	while (!found && (di = VG_(next_DebugInfo)(di)))
+		found = VG_(strstr)(VG_(DebugInfo_get_filename)(di), "/libstdc++") ||
+			VG_(strstr)(VG_(DebugInfo_get_filename)(di), "/libc++abi");
+	return found;
+}
+
+/*
+ * Who is woken cannot run before the calling thread does not, and would be put to sleep once more
+ * if it came too early. It is woken where the thread that runs ends to run, whatever the reason.
+ */
+static const int *to_wake;
+
+static void wake(void)
+{
+	if (to_wake)
+		rp_raw_call(SYS_futex, (long)to_wake, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0);
+	to_wake = NULL;
+}
+
+static void stop_client(ThreadId tid, ULong blocks)
+{
+	(void)tid;
+	(void)blocks;
+	if (to_wake)
+		wake();
 }
 
 static Bool request(ThreadId tid, UWord *arg, UWord *result)
@@ -173,6 +297,9 @@ static Bool request(ThreadId tid, UWord *arg, UWord *result)
 	case HOOK_RACE_REQUEST_RESET:
 		runtime_block(object, arg[2], caller());
 		break;
+	case HOOK_RACE_REQUEST_RESET_DATA:
+		reprise_race.reset_data(object, arg[2]);
+		break;
 	case HOOK_RACE_REQUEST_ATOMIC:
 		reprise_race.atomic(object, (int)arg[2], (int)arg[3]);
 		break;
@@ -184,6 +311,17 @@ static Bool request(ThreadId tid, UWord *arg, UWord *result)
 		break;
 	case HOOK_RACE_REQUEST_COUNTS:
 		reprise_race.counts(object, (const uint64_t *)arg[2]);
+		break;
+	case HOOK_RACE_REQUEST_GUARD:
+		add_guard((Addr)object);
+		break;
+	case HOOK_RACE_REQUEST_FORBIDDEN:
+		reprise_race.forbidden();
+		break;
+	case HOOK_RACE_REQUEST_WAKE:
+		wake();
+		to_wake = object;
+		*result = 1;
 		break;
 	default:
 		break;
@@ -199,6 +337,7 @@ static void mapped(Addr a, SizeT n, Bool r, Bool w, Bool x, ULong handle)
 	(void)x;
 	(void)handle;
 	calls_forget();
+	forget_guards(a, n);
 	if (at_work)
 		reprise_race.reset((const void *)a, n);
 }
@@ -211,7 +350,6 @@ static void mapped(Addr a, SizeT n, Bool r, Bool w, Bool x, ULong handle)
 		race_access(runtime_self, a, n, writes, (const void *)site);                       \
 	}
 
-ACCESS(read, 1, false)
 ACCESS(read, 2, false)
 ACCESS(read, 4, false)
 ACCESS(read, 8, false)
@@ -219,6 +357,16 @@ ACCESS(write, 1, true)
 ACCESS(write, 2, true)
 ACCESS(write, 4, true)
 ACCESS(write, 8, true)
+
+static VG_REGPARM(2) void read1(Addr a, Addr site)
+{
+	if (!at_work)
+		return;
+	if (guard_near[guard_place(a)] && is_guard(a))
+		reprise_race.acquire((const void *)a);
+	else
+		race_access(runtime_self, a, 1, false, (const void *)site);
+}
 
 static VG_REGPARM(3) void read_some(Addr a, SizeT n, Addr site)
 {
@@ -292,6 +440,19 @@ static IRExpr *with_bits(IRSB *out, IRExpr *address, IRExpr *at, Int n)
 	return bound(out, Ity_I8, IRExpr_Binop(Iop_Or8, loaded(out, Ity_I8, at), bits));
 }
 
+/* What may be a load of a guard is for the function, too. */
+static IRExpr *or_guard(IRSB *out, IRExpr *missing, IRExpr *address)
+{
+	IRExpr *place =
+		op64(out, Iop_And64, op64(out, Iop_Shr64, address, byte(3)), word(GUARDS - 1));
+	IRExpr *near =
+		loaded(out, Ity_I8, op64(out, Iop_Add64, place, word((ULong)(Addr)guard_near)));
+	IRExpr *any = op64(out, Iop_Or64, bound(out, Ity_I64, IRExpr_Unop(Iop_8Uto64, near)),
+			   bound(out, Ity_I64, IRExpr_Unop(Iop_1Uto64, missing)));
+
+	return bound(out, Ity_I1, IRExpr_Binop(Iop_CmpNE64, any, word(0)));
+}
+
 /*
  * race_access() of race/access.h, in line. 1 if the function has to be called instead: the page is
  * not at hand, or the address no multiple of n.
@@ -311,6 +472,8 @@ static IRExpr *is_new(IRSB *out, IRExpr *address, Int n, Bool writes)
 	IRExpr *missing;
 
 	missing = bound(out, Ity_I1, IRExpr_Binop(Iop_CmpNE64, loaded(out, Ity_I64, window), key));
+	if (n == 1 && !writes && has_guards())
+		missing = or_guard(out, missing, address);
 	if (writes)
 		at = op64(out, Iop_Add64, at, word(RACE_PAGE_CELLS));
 	at = bound(out, Ity_I64, IRExpr_ITE(missing, word((ULong)(Addr)nowhere), at));
@@ -492,6 +655,7 @@ static void before_options(void)
 	VG_(basic_tool_funcs)(after_options, instrument, finish);
 	VG_(needs_client_requests)(request);
 	VG_(track_start_client_code)(start_client);
+	VG_(track_stop_client_code)(stop_client);
 	VG_(track_new_mem_mmap)(mapped);
 	nobody = runtime_self;
 }

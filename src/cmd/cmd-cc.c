@@ -168,6 +168,8 @@ static bool compile_checked(const struct compile_line *line, size_t source, cons
 	/* gcc would put its calls in when it links, if at all. */
 	compile_words_add(&w, clang && runtimes->in_line ? "-flto" : "-fno-lto");
 	if (runtimes->header && !clang) {
+		/* As in the program: else variables of functions would be looked at by a load. */
+		compile_words_add(&w, "-fno-inline-atomics");
 		compile_words_add(&w, "-include");
 		compile_words_add(&w, runtimes->header);
 	}

@@ -60,15 +60,18 @@ const struct cmd_verb cmd_hang = {
 	.name = "hang",
 	.takes = CMD_TAKES_TRACE,
 	.summary = "Says why a recorded run hung",
-	.about = "For a run that was killed or interrupted because it did not go on: which ranks "
-		 "waited for each other, or for a rank that had ended, or computed; which have "
-		 "not entered a collective operation; which messages nobody received; and which "
-		 "threads waited for each other's locks. At the end, where all of them are; those "
-		 "in the same place share a line.\n\n"
-		 "The trace is evaluated first if needed. If it has threads, or ranks that were "
-		 "in no call, it is replayed once more to look at them.\n\n"
-		 "--pid looks at living processes: where their threads are, and who has the locks "
-		 "they wait for. What ranks want of each other is known of recorded runs only.\n",
+	.about =
+		"For a run that was killed or interrupted because it did not go on: which ranks "
+		"waited for each other, or for a rank that had ended, or computed; which have "
+		"not entered a collective operation; which messages nobody received; and which "
+		"threads waited for each other's locks. At the end, where all of them are; those "
+		"in the same place share a line.\n\n"
+		"The trace is evaluated first if needed. If it has threads, or ranks that were "
+		"in no call, it is replayed once more to look at them.\n\n"
+		"--pid looks at living processes: where their threads are, and who has the locks "
+		"they wait for. Ranks that wait for each other are named if that is certain, which "
+		"takes some seconds. What else they want of each other is known of recorded runs "
+		"only.\n",
 	.options = options,
 	.notes = "Without TRACE, the newest trace is used. The exit status is 0 if something "
 		 "hung, 1 if nothing did, 2 if the trace cannot be read, 120 if its replay "

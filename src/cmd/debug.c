@@ -159,7 +159,34 @@ static void free_places(struct replay_halt *halt, const struct trace_run *run)
 	free(halt->thread);
 }
 
-static int start_at(struct cmd_debug *d, const char *at)
+/* Ranks alone jump by themselves, as long as all of them are there. */
+static bool jumps(const struct cmd_debug *d)
+{
+	for (unsigned i = 0; d->there && i < d->group.ranks; i++) {
+		if (d->group.gdb[i].state == GROUP_GDB_GONE)
+			return false;
+	}
+	return d->there && d->group.alone;
+}
+
+/* Who was lost on the way has not come there: then all begin anew. */
+static bool say_lost(const struct cmd_debug *d)
+{
+	bool lost = false;
+
+	for (unsigned i = 0; i < d->group.ranks; i++) {
+		const struct group_gdb *gdb = &d->group.gdb[i];
+
+		if (gdb->state != GROUP_GDB_GONE)
+			continue;
+		rp_say("rank %u: %s; all ranks are started anew", i, gdb->gone);
+		lost = true;
+	}
+	return lost;
+}
+
+/* *fresh: with new gdbs, which know no breakpoints. */
+static int start_at(struct cmd_debug *d, const char *at, bool *fresh)
 {
 	struct replay_halt halt = {0};
 	char *position = NULL;
@@ -169,21 +196,17 @@ static int start_at(struct cmd_debug *d, const char *at)
 		code = replay_halt_read(&halt, position);
 	if (!code)
 		code = replay_halt_plan(&halt, d->run);
-	if (!code && d->group.alone && halt.kind == REPLAY_TO_POSITION &&
-	    replay_halt_unit(d->run) == REPLAY_UNIT_CALL) {
-		rp_say("without MPI and threads, 'reprise debug' goes to start, crash and end; "
-		       "'reprise gdb %u --at %s' begins at an event",
-		       halt.rank, position);
-		code = RP_EXIT_BAD_INPUT;
-	}
 	if (code) {
 		free_places(&halt, d->run);
 		free(position);
 		return code;
 	}
-	if (d->there && d->group.alone) {
+	*fresh = !jumps(d);
+	if (!*fresh) {
 		code = group_alone_goto(&d->group, &halt);
-	} else {
+		*fresh = !code && say_lost(d);
+	}
+	if (*fresh) {
 		if (d->there)
 			group_stop(&d->group);
 		d->there = false;
@@ -212,8 +235,8 @@ static void free_move(struct cmd_debug_move *m)
 
 int cmd_debug_goto(struct cmd_debug *d, const char *at)
 {
-	bool fresh = !d->there || !d->group.alone;
-	int code = start_at(d, at);
+	bool fresh;
+	int code = start_at(d, at, &fresh);
 
 	if (!code && fresh)
 		insert_some(d, 1, d->last_number);
@@ -310,6 +333,7 @@ static void insert_as_of(struct cmd_debug *d, size_t move)
 bool cmd_debug_back(struct cmd_debug *d)
 {
 	size_t jump, last = d->moves;
+	bool fresh;
 
 	/* To choose a thread is no move of its own. */
 	while (last > 0 && d->move[last - 1].thread)
@@ -324,7 +348,7 @@ bool cmd_debug_back(struct cmd_debug *d)
 	}
 	for (jump = d->moves; jump-- > 0 && !d->move[jump].at;)
 		;
-	if (start_at(d, d->move[jump].at))
+	if (start_at(d, d->move[jump].at, &fresh))
 		return false;
 	for (size_t i = jump + 1; i < d->moves; i++) {
 		insert_as_of(d, i);

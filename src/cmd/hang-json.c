@@ -45,19 +45,37 @@ static json_t *wish_json(struct cmd_hang *h, const struct graph_stuck_op *op,
 	return wish;
 }
 
-static json_t *op_json(struct cmd_hang *h, const struct graph_stuck_op *op)
+static json_t *needs_json(struct cmd_hang *h, const struct graph_stuck_op *op)
 {
-	char **frame = cmd_graph_stack(&h->graph, op->rank, op->thread, op->site);
-	json_t *needs = json_array(), *value;
+	json_t *needs = json_array();
 
 	for (size_t i = 0; i < op->wishes; i++)
 		json_array_append_new(needs, wish_json(h, op, &op->wish[i]));
+	return needs;
+}
+
+/* Of a living rank; its threads are listed anyway. */
+static json_t *live_op_json(struct cmd_hang *h, const struct graph_stuck_op *op)
+{
+	return json_pack("{s:I, s:b, s:o, s:o}", "rank", (json_int_t)op->rank, "stuck",
+			 (int)op->stuck, "needs", needs_json(h, op), "text",
+			 text_json(cmd_hang_op_text(h, op)));
+}
+
+static json_t *op_json(struct cmd_hang *h, const struct graph_stuck_op *op)
+{
+	char **frame;
+	json_t *value;
+
+	if (h->live)
+		return live_op_json(h, op);
+	frame = cmd_graph_stack(&h->graph, op->rank, op->thread, op->site);
 	value = json_pack(
 		"{s:I, s:s, s:I, s:s, s:b, s:b, s:o, s:o, s:o}", "rank", (json_int_t)op->rank,
 		"thread", h->graph.source.thread(h->graph.source.context, op->rank, op->thread),
 		"event", (json_int_t)op->number, "call", trace_call_name(op->call), "stuck",
 		(int)op->stuck, "one_of", (int)op->one_of, "stack", cmd_show_json_list(frame),
-		"needs", needs, "text", text_json(cmd_hang_op_text(h, op)));
+		"needs", needs_json(h, op), "text", text_json(cmd_hang_op_text(h, op)));
 	rp_strings_free(frame);
 	return value;
 }
@@ -110,8 +128,11 @@ static json_t *standings_json(const struct cmd_hang *h)
 	};
 	json_t *list = json_array();
 
+	/* Of living ranks only those that are here are seen. */
 	for (unsigned i = 0; i < h->stuck.ranks; i++)
-		json_array_append_new(list, json_string(words[h->stuck.standing[i]]));
+		json_array_append_new(list, h->live && !cmd_hang_main(h, i)
+						    ? json_null()
+						    : json_string(words[h->stuck.standing[i]]));
 	return list;
 }
 

@@ -144,20 +144,11 @@ static void print_behind(struct cmd_hang *h)
 	}
 }
 
-static const struct replay_seen *main_of(const struct cmd_hang *h, unsigned rank)
-{
-	for (size_t i = 0; i < h->look.n; i++) {
-		if (h->look.seen[i].rank == rank)
-			return &h->look.seen[i];
-	}
-	return NULL;
-}
-
 /* Ranks that were in no call of MPI, and those who wait for them. */
 static void print_running(struct cmd_hang *h)
 {
 	for (unsigned q = 0; q < h->stuck.ranks; q++) {
-		const struct replay_seen *seen = main_of(h, q);
+		const struct replay_seen *seen = cmd_hang_main(h, q);
 
 		if (h->stuck.standing[q] != GRAPH_RUNS)
 			continue;
@@ -251,19 +242,22 @@ static char *stack_text(struct cmd_hang *h, const struct graph_stuck_op *op)
 	return text;
 }
 
-static char *standing_text(const struct replay_seen *s)
+/* Whom a rank waits for is not said again. */
+static char *standing_text(const struct cmd_hang *h, const struct replay_seen *s)
 {
 	const char *with = s->call && strstr(s->call, "end") ? " to " : " from ";
+	bool said = s->rank < h->stuck.ranks && h->stuck.standing[s->rank] == GRAPH_STUCK;
 
 	if (!s->call)
 		return rp_format("runs%s", s->place);
-	return rp_format("%s%s%s%s", s->call, s->place, s->partner ? with : "",
-			 s->partner ? s->partner : "");
+	if (!s->partner || said)
+		return rp_format("%s%s", s->call, s->place);
+	return rp_format("%s%s%s%s", s->call, s->place, with, s->partner);
 }
 
 static void gather(struct cmd_hang *h, struct group **group, size_t *groups)
 {
-	for (size_t i = 0; i < h->stuck.ops; i++) {
+	for (size_t i = 0; i < h->stuck.ops && !h->live; i++) {
 		const struct graph_stuck_op *op = &h->stuck.op[i];
 		const char *thread =
 			h->graph.source.thread(h->graph.source.context, op->rank, op->thread);
@@ -277,7 +271,7 @@ static void gather(struct cmd_hang *h, struct group **group, size_t *groups)
 
 		if (main && h->messages && h->stuck.standing[s->rank] != GRAPH_RUNS)
 			continue;
-		add_to_group(group, groups, standing_text(s), s->rank, main ? NULL : s->thread);
+		add_to_group(group, groups, standing_text(h, s), s->rank, main ? NULL : s->thread);
 	}
 }
 
@@ -307,8 +301,20 @@ static void print_limit(const struct cmd_hang *h)
 {
 	bool any = false;
 
-	for (size_t i = 0; i < h->look.n; i++)
-		any |= h->look.seen[i].call && strncmp(h->look.seen[i].call, "MPI_", 4) == 0;
+	for (size_t i = 0; i < h->look.n; i++) {
+		const struct replay_seen *s = &h->look.seen[i];
+
+		any |= cmd_hang_is_in_mpi(s) &&
+		       (s->rank >= h->stuck.ranks || h->stuck.standing[s->rank] != GRAPH_STUCK);
+	}
+	if (h->unwatched)
+		printf("Whether they do so for ever cannot be watched here (perf_event_open: "
+		       "%s).\n",
+		       strerror(-h->unwatched));
+	if (h->gave_up)
+		puts("Whether they do so for ever was not found out: for as much memory as they "
+		     "have, they get "
+		     "too little of the processor.");
 	if (any)
 		puts("Who waits for whom in MPI is known of recorded runs: 'reprise hang TRACE'.");
 }
@@ -316,6 +322,8 @@ static void print_limit(const struct cmd_hang *h)
 void cmd_hang_print(struct cmd_hang *h)
 {
 	if (h->live) {
+		print_cycles(h);
+		print_behind(h);
 		print_threads(h);
 		print_groups(h);
 		print_limit(h);
@@ -327,6 +335,7 @@ void cmd_hang_print(struct cmd_hang *h)
 
 		put("", rp_format("Nothing hangs in %s (rank 0: %s).", h->run.dir.show, end));
 		free(end);
+		print_groups(h);
 		return;
 	}
 	print_cycles(h);

@@ -21,17 +21,18 @@ static bool is_wait_for_condition(const char *call)
 	return strstr(call, "cond_") || begins(call, "cnd_");
 }
 
-/* Calls in which a thread waits for other threads of the process. */
+/* Calls in which a thread waits for other threads of the process, for as long as it takes. */
 static bool waits_for_threads(const struct replay_seen *s)
 {
-	static const char *const calls[] = {"pthread_mutex_",   "mtx_",    "pthread_rwlock_",
-					    "pthread_spin_",    "sem_",    "pthread_barrier_",
-					    "pthread_cond_",    "cnd_",    "pthread_join",
-					    "thrd_join",        "omp_set", "pthread_timedjoin",
-					    "pthread_clockjoin"};
+	static const char *const calls[] = {
+		"pthread_mutex_lock",    "mtx_lock",          "pthread_rwlock_rdlock",
+		"pthread_rwlock_wrlock", "pthread_spin_lock", "sem_wait",
+		"pthread_barrier_wait",  "pthread_cond_wait", "cnd_wait",
+		"pthread_join",          "thrd_join",         "omp_set_lock",
+		"omp_set_nest_lock"};
 
 	for (size_t i = 0; s->call && i < sizeof(calls) / sizeof(calls[0]); i++) {
-		if (begins(s->call, calls[i]))
+		if (strcmp(s->call, calls[i]) == 0)
 			return true;
 	}
 	return false;
@@ -60,7 +61,7 @@ static bool comes_back(const struct cmd_hang *h, const struct replay_seen *first
 	return false;
 }
 
-struct cmd_hang_thread *cmd_hang_threads(const struct cmd_hang *h, unsigned rank, size_t *n)
+struct cmd_hang_thread *cmd_hang_waits(const struct cmd_hang *h, unsigned rank, size_t *n)
 {
 	struct cmd_hang_thread *list = NULL;
 	size_t all = 0, waiting = 0, cycle = 0;
@@ -81,7 +82,23 @@ struct cmd_hang_thread *cmd_hang_threads(const struct cmd_hang *h, unsigned rank
 						    .in_cycle = comes_back(h, s)};
 		cycle += list[(*n)++].in_cycle;
 	}
+	for (size_t i = 0; i < *n; i++)
+		list[i].counts = list[i].in_cycle || !cycle;
 	if (waiting && (waiting == all || cycle))
+		return list;
+	free(list);
+	*n = 0;
+	return NULL;
+}
+
+struct cmd_hang_thread *cmd_hang_threads(const struct cmd_hang *h, unsigned rank, size_t *n)
+{
+	struct cmd_hang_thread *list = cmd_hang_waits(h, rank, n);
+	bool sure = true;
+
+	for (size_t i = 0; i < *n && h->live; i++)
+		sure &= !list[i].counts || cmd_hang_was_still(h, list[i].seen);
+	if (sure)
 		return list;
 	free(list);
 	*n = 0;

@@ -94,7 +94,7 @@ int cmd_hang_open(struct cmd_hang *h, const char *trace, double patience)
 
 void cmd_hang_close(struct cmd_hang *h)
 {
-	graph_stuck_free(&h->stuck);
+	cmd_hang_doubt(h);
 	if (h->messages)
 		cmd_graph_close(&h->graph);
 	replay_look_free(&h->look);
@@ -117,15 +117,25 @@ bool cmd_hang_is_one(const struct cmd_hang *h)
 			return true;
 	}
 	for (size_t i = 0; h->live && i < h->look.n; i++) {
-		if (h->look.seen[i].call && strncmp(h->look.seen[i].call, "MPI_", 4) == 0)
+		if (cmd_hang_is_in_mpi(&h->look.seen[i]))
 			return true;
 	}
 	return false;
 }
 
+const struct replay_seen *cmd_hang_main(const struct cmd_hang *h, unsigned rank)
+{
+	for (size_t i = 0; i < h->look.n; i++) {
+		if (h->look.seen[i].rank == rank)
+			return &h->look.seen[i];
+	}
+	return NULL;
+}
+
 char *cmd_hang_who(const struct cmd_hang *h, unsigned rank, uint32_t thread)
 {
-	const char *name = h->graph.source.thread(h->graph.source.context, rank, thread);
+	const char *name =
+		h->live ? "0" : h->graph.source.thread(h->graph.source.context, rank, thread);
 
 	if (strcmp(name, "0") == 0)
 		return rp_format("rank %u", rank);
@@ -142,12 +152,33 @@ static char *tag_text(int32_t tag)
 	return tag == TRACE_ANY ? rp_strdup("any tag") : rp_format("tag %" PRId32, tag);
 }
 
+/* All are in as many operations, but not in the same ones. */
+static char *differs_text(struct cmd_hang *h, unsigned rank, const struct graph_wish *w)
+{
+	const struct graph_entry *mine = &w->mine, *its = &w->its;
+	char *place = rp_strdup(cmd_graph_place(&h->graph, w->other, its->thread, its->site));
+	char *text;
+
+	if (mine->nth == w->nth)
+		text = rp_format("but rank %u has entered %s at %s in its place", w->other,
+				 trace_call_name(its->call), place);
+	else
+		text = rp_format("but before, it entered %s at %s, and rank %u %s at %s",
+				 trace_call_name(mine->call),
+				 cmd_graph_place(&h->graph, rank, mine->thread, mine->site),
+				 w->other, trace_call_name(its->call), place);
+	free(place);
+	return text;
+}
+
 char *cmd_hang_wish_text(struct cmd_hang *h, const struct graph_stuck_op *op,
 			 const struct graph_wish *w)
 {
 	char *peer = peer_text(w->peer), *tag = tag_text(w->tag);
 	char *whom = cmd_show_ranks(w->whom, w->whoms);
 	char *comm = w->comm ? rp_format(", communicator %" PRIu32, w->comm) : rp_strdup("");
+	char *differs =
+		w->differs ? differs_text(h, op->rank, w) : rp_strdup("all have entered it");
 	char *begun = rp_strdup(""), *text;
 
 	if (w->number != op->number) {
@@ -163,7 +194,8 @@ char *cmd_hang_wish_text(struct cmd_hang *h, const struct graph_stuck_op *op,
 		text = rp_format("rank%s %s to enter it%s%s", w->whoms > 1 ? "s" : "", whom, comm,
 				 begun);
 	else
-		text = rp_format("its end; all have entered it%s%s", comm, begun);
+		text = rp_format("its end%s%s; %s", comm, begun, differs);
+	free(differs);
 	free(peer);
 	free(tag);
 	free(whom);
@@ -181,6 +213,17 @@ static char *append(char *text, const char *between, char *more)
 	return both;
 }
 
+/* "MPI_Recv at file.c:12 (function)" */
+static char *call_text(struct cmd_hang *h, const struct graph_stuck_op *op)
+{
+	const struct replay_seen *seen = h->live ? cmd_hang_main(h, op->rank) : NULL;
+
+	if (seen)
+		return rp_format("%s%s", seen->call, seen->place);
+	return rp_format("%s at %s", trace_call_name(op->call),
+			 cmd_graph_place(&h->graph, op->rank, op->thread, op->site));
+}
+
 /* A send beside something else that is missing may well have gone. */
 static bool says_something(const struct graph_stuck_op *op, const struct graph_wish *w)
 {
@@ -193,17 +236,17 @@ static bool says_something(const struct graph_stuck_op *op, const struct graph_w
 
 char *cmd_hang_op_text(struct cmd_hang *h, const struct graph_stuck_op *op)
 {
-	char *who = cmd_hang_who(h, op->rank, op->thread), *needs = rp_strdup(""), *text;
+	char *who = cmd_hang_who(h, op->rank, op->thread), *call = call_text(h, op);
+	char *needs = rp_strdup(""), *text;
 	const char *between = op->one_of ? ", or for " : ", and for ";
 
 	for (size_t i = 0; i < op->wishes; i++) {
 		if ((op->wish[i].stuck || !op->stuck) && says_something(op, &op->wish[i]))
 			needs = append(needs, between, cmd_hang_wish_text(h, op, &op->wish[i]));
 	}
-	text = rp_format("%s waits in %s at %s%s%s", who, trace_call_name(op->call),
-			 cmd_graph_place(&h->graph, op->rank, op->thread, op->site),
-			 *needs ? " for " : "", needs);
+	text = rp_format("%s waits in %s%s%s", who, call, *needs ? " for " : "", needs);
 	free(who);
+	free(call);
 	free(needs);
 	return text;
 }

@@ -36,6 +36,7 @@ struct process {
 	struct rp_map comms;   /* its numbers: those of all + 1 */
 	struct rp_map open;    /* by id */
 	struct rp_map entered; /* by communicator: how many, + 1 */
+	struct rp_map order;   /* and which */
 	bool finished;         /* it has left MPI */
 };
 
@@ -61,6 +62,7 @@ static void add_comm(struct finding *f, struct process *p, const struct trace_ev
 		rp_map_put(&f->names, e->id, 0, (void *)(f->names.used + 1));
 	rp_map_put(&p->comms, e->comm, 0, rp_map_get(&f->names, e->id, 0));
 	rp_map_put(&p->entered, comm_of(p, e), 0, (void *)1);
+	free(rp_map_remove(&p->order, comm_of(p, e), 0));
 }
 
 static struct channel *channel_of(struct finding *f, uint32_t comm, int32_t tag, unsigned sender,
@@ -203,11 +205,20 @@ static void choose(struct finding *f, unsigned rank, uint32_t thread, struct pro
 		add_wish(f, rank, thread, e, &o->wish);
 }
 
-static void begin_coll(struct process *p, const struct trace_event *e)
+static void begin_coll(struct process *p, uint32_t thread, const struct trace_event *e)
 {
 	uint32_t comm = comm_of(p, e);
+	struct graph_order *order = rp_map_get(&p->order, comm, 0);
+	struct graph_entry entry = {entered(p, comm) + 1, thread, e->site, e->call};
 
 	rp_map_put(&p->entered, comm, 0, (void *)(entered(p, comm) + 2));
+	if (!order) {
+		order = rp_alloc(1, sizeof(*order));
+		rp_map_put(&p->order, comm, 0, order);
+	}
+	/* Others may start theirs in another way. */
+	if (strncmp(trace_call_name(e->call), "MPI_Start", 9) != 0)
+		graph_order_add(order, &entry);
 	if (!(e->flags & TRACE_EVENT_INSIDE) && e->kind == TRACE_EVENT_COLL)
 		p->finished = strcmp(trace_call_name(e->call), "MPI_Finalize") == 0;
 }
@@ -238,7 +249,7 @@ static void read_event(struct finding *f, unsigned rank, uint32_t thread,
 		break;
 	case TRACE_EVENT_COLL:
 	case TRACE_EVENT_ICOLL:
-		begin_coll(p, e);
+		begin_coll(p, thread, e);
 		keep_open(p, e, false);
 		break;
 	case TRACE_EVENT_DONE:
@@ -332,6 +343,19 @@ static void need(struct graph_wish *w, unsigned rank)
 	w->whom[w->whoms++] = rank;
 }
 
+/* They have not entered the same one. */
+static void find_other(const struct finding *f, unsigned rank, struct graph_wish *w)
+{
+	const struct graph_order *mine = rp_map_get(&f->process[rank].order, w->comm, 0);
+
+	for (unsigned q = 0; q < f->s->ranks && mine && !w->differs; q++) {
+		const struct graph_order *its = rp_map_get(&f->process[q].order, w->comm, 0);
+
+		w->other = q;
+		w->differs = its && graph_order_differ(mine, its, w->nth, &w->mine, &w->its);
+	}
+}
+
 /* All who have not entered; of those who only wait for the root, it. */
 static void need_members(const struct finding *f, struct graph_wish *w)
 {
@@ -352,6 +376,8 @@ static void find_needs(const struct finding *f, unsigned rank, struct graph_wish
 	switch (w->need) {
 	case GRAPH_NEED_ALL:
 		need_members(f, w);
+		if (!w->whoms)
+			find_other(f, rank, w);
 		return;
 	case GRAPH_NEED_MESSAGE:
 		w->on_its_way = is_sent(f, rank, w);
@@ -402,10 +428,13 @@ static void find_strays(struct finding *f)
 
 static void free_process(struct process *p)
 {
-	struct open *o;
+	void *o;
 
 	for (size_t i = 0; (o = rp_map_next(&p->open, &i));)
 		free(o);
+	for (size_t i = 0; (o = rp_map_next(&p->order, &i));)
+		free(o);
+	rp_map_free(&p->order);
 	rp_map_free(&p->open);
 	rp_map_free(&p->comms);
 	rp_map_free(&p->entered);
@@ -442,13 +471,17 @@ int graph_stuck_find(struct graph_stuck *s, const struct graph_source *source, c
 	return rc;
 }
 
+void graph_stuck_op_free(struct graph_stuck_op *op)
+{
+	for (size_t k = 0; k < op->wishes; k++)
+		free(op->wish[k].whom);
+	free(op->wish);
+}
+
 void graph_stuck_free(struct graph_stuck *s)
 {
-	for (size_t i = 0; i < s->ops; i++) {
-		for (size_t k = 0; k < s->op[i].wishes; k++)
-			free(s->op[i].wish[k].whom);
-		free(s->op[i].wish);
-	}
+	for (size_t i = 0; i < s->ops; i++)
+		graph_stuck_op_free(&s->op[i]);
 	for (size_t i = 0; i < s->cycles; i++)
 		free(s->cycle[i].rank);
 	free(s->cycle);

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "graph/source.h"
+#include "graph/stuck-order.h"
 
 enum graph_need {
 	GRAPH_NEED_MESSAGE, /* that the peer sends */
@@ -34,6 +35,10 @@ struct graph_wish {
 	unsigned *whom; /* ranks that it needs: all of them, or one if the peer is TRACE_ANY */
 	size_t whoms;
 	bool on_its_way, stuck;
+	/* of a collective operation that all have entered: one that was another in rank `other` */
+	bool differs;
+	unsigned other;
+	struct graph_entry mine, its;
 };
 
 /* An operation that did not end. */
@@ -87,6 +92,8 @@ struct graph_stuck {
 int graph_stuck_find(struct graph_stuck *s, const struct graph_source *source, const bool ended[])
 	__attribute__((warn_unused_result));
 void graph_stuck_free(struct graph_stuck *s);
+/* What is in it. */
+void graph_stuck_op_free(struct graph_stuck_op *op);
 
 /* A part of that: who has ended is known, and what each operation needs (stuck-judge.c). */
 void graph_stuck_judge(struct graph_stuck *s);

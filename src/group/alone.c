@@ -77,6 +77,8 @@ int group_alone_start(struct group *g)
 	char **command = rp_alloc(g->ranks + 1, sizeof(*command)), *file;
 	int rc = 0, code = 0;
 
+	if (g->alone->fd > 0)
+		close(g->alone->fd);
 	g->alone->fd = memfd_create("reprise", 0);
 	rc = g->alone->fd < 0 || write(g->alone->fd, g->alone->said, strlen(g->alone->said)) !=
 					 (ssize_t)strlen(g->alone->said)

@@ -228,10 +228,13 @@ static void take_stop(struct group_gdb *g, json_t *results)
 	g->stop = json_incref(results);
 	forget_thread(g);
 	g->stopped++;
-	if (reason && strncmp(reason, "exited", 6) == 0)
+	if (reason && strncmp(reason, "exited", 6) == 0) {
+		free(g->gone);
+		g->gone = NULL;
 		is_gone(g, rp_strdup("it has ended"));
-	else if (g->state != GROUP_GDB_GONE)
+	} else if (g->state != GROUP_GDB_GONE) {
 		g->state = GROUP_GDB_STOPPED;
+	}
 }
 
 static void runs(struct group_gdb *g)
@@ -274,6 +277,9 @@ static void take(struct group_gdb *g, const char *text)
 		take_stop(g, mi.results);
 	} else if (mi.kind == '*' && strcmp(mi.name, "running") == 0) {
 		runs(g);
+	} else if (mi.kind == '=' && strcmp(mi.name, "thread-group-exited") == 0) {
+		/* Of a process that ends, the reason follows; of a target that does, no word. */
+		is_gone(g, rp_strdup("its process is gone"));
 	} else if ((mi.kind == '~' || mi.kind == '@') && g->said) {
 		char *both = rp_format("%s%s", g->said, mi.text);
 
@@ -345,5 +351,7 @@ void group_gdb_end(struct group_gdb *g)
 	json_decref(g->answer);
 	json_decref(g->stop);
 	json_decref(g->frames);
+	json_decref(g->read);
+	free(g->unread);
 	*g = (struct group_gdb){.in = -1, .out = -1};
 }

@@ -57,7 +57,9 @@ struct group_gdb {
 	/* since it stopped: the innermost frame of the program, and all frames; see stacks.h */
 	bool looked;
 	bool our_symbols; /* have been read, */
-	bool all_symbols; /* or all */
+	bool all_symbols; /* or all, */
+	json_t *read;     /* or those of these libraries besides */
+	char *unread;     /* the library that the frames cannot be told without, or NULL */
 	int level;
 	json_t *frames;
 };

@@ -19,10 +19,12 @@
 
 struct area {
 	unsigned long start, end;
+	char *path;
+	bool own; /* the program's */
 };
 
-/* Code of the program's own files. An address in none of them may not even be one. */
-static size_t own_areas(int pid, struct area **out)
+/* Code of files. An address in none of them may not even be one. */
+static size_t find_areas(int pid, struct area **out)
 {
 	char *path = rp_format("/proc/%d/maps", pid), *line = NULL, mode[8];
 	FILE *maps = fopen(path, "re");
@@ -34,9 +36,11 @@ static size_t own_areas(int pid, struct area **out)
 	while (maps && getline(&line, &room, maps) > 0) {
 		line[strcspn(line, "\n")] = 0;
 		if (sscanf(line, "%lx-%lx %7s %*s %*s %*s %n", &a.start, &a.end, mode, &at) < 3 ||
-		    !strchr(mode, 'x') || line[at] != '/' || symbol_is_foreign(line + at))
+		    !strchr(mode, 'x') || line[at] != '/')
 			continue;
 		area = rp_widen(area, n, n + 1, sizeof(*area));
+		a.path = rp_strdup(line + at);
+		a.own = !symbol_is_foreign(a.path);
 		area[n++] = a;
 	}
 	if (maps)
@@ -55,7 +59,7 @@ static char *library_name(const char *path)
 	if (!end)
 		return NULL;
 	for (const char *c = name + 1; c < end; c++) {
-		if (!isalnum((unsigned char)*c) && *c != '-' && *c != '_' && *c != '+')
+		if (!isalnum((unsigned char)*c) && !strchr("-_+.", *c))
 			return NULL;
 	}
 	text = rp_format("%.*s", (int)(end - name - 1), name + 1);
@@ -69,7 +73,8 @@ static bool is_basic(const char *path)
 {
 	const char *name = strrchr(path, '/');
 
-	return strncmp(name, "/libc.so", 8) == 0 || strncmp(name, "/libstdc++.so", 13) == 0;
+	return strncmp(name, "/libc.so", 8) == 0 || strncmp(name, "/libstdc++.so", 13) == 0 ||
+	       strncmp(name, "/libgomp.so", 11) == 0;
 }
 
 /* What we know of our own takes gdb longer to read than all of the above. */
@@ -135,39 +140,62 @@ bool group_read_symbols(struct group *g)
 	return answered;
 }
 
-static bool is_own(const struct area *area, size_t n, const json_t *frame)
+/* The file whose code a frame is in, or NULL. */
+static const struct area *area_of(const struct area *area, size_t n, const json_t *frame)
 {
 	const char *text = group_mi_string(frame, "addr");
 	unsigned long address = text ? strtoul(text, NULL, 16) : 0;
 
 	for (size_t i = 0; i < n; i++) {
 		if (address >= area[i].start && address < area[i].end)
-			return true;
+			return &area[i];
 	}
-	return false;
+	return NULL;
+}
+
+/*
+ * Without what is known of a library, gdb guesses at what is outside of its frames: words of the
+ * stack that are addresses of code, but not of calls. So it is read, whatever follows.
+ */
+static bool is_unread(const struct group_gdb *gdb, const struct area *area, const json_t *frame)
+{
+	const char *func = group_mi_string(frame, "func"), *name;
+
+	if (!area || gdb->all_symbols || !func || strcmp(func, "??") != 0)
+		return false;
+	name = strrchr(area->path, '/');
+	return strstr(name, ".so") && !json_object_get(gdb->read, area->path) &&
+	       !(gdb->our_symbols && is_ours(name));
 }
 
 /* Marks the frames that are not the program's, and finds the first that is. */
 static void judge(struct group_gdb *gdb)
 {
-	struct area *area;
-	size_t n = own_areas(gdb->process, &area), i;
+	struct area *areas;
+	size_t n = find_areas(gdb->process, &areas), i;
 	json_t *frame;
 
 	json_decref(gdb->frames);
 	gdb->frames = json_incref(json_object_get(gdb->answer, "stack"));
 	gdb->level = -1;
+	free(gdb->unread);
+	gdb->unread = NULL;
 	json_array_foreach(gdb->frames, i, frame)
 	{
 		const char *func = group_mi_string(frame, "func");
+		const struct area *area = area_of(areas, n, frame);
 
-		if (!is_own(area, n, frame) || (func && strcmp(func, "_start") == 0))
+		if (!gdb->unread && is_unread(gdb, area, frame))
+			gdb->unread = rp_strdup(area->path);
+		if (!area || !area->own || (func && strcmp(func, "_start") == 0))
 			json_object_set_new(frame, "foreign", json_true());
 		else if (gdb->level < 0)
 			gdb->level = (int)i;
 	}
 	gdb->looked = true;
-	free(area);
+	while (n)
+		free(areas[--n].path);
+	free(areas);
 }
 
 /* Stacks that do not come to the program: the symbols of what they are in are missing. */
@@ -175,17 +203,6 @@ static bool is_lost(const struct group_gdb *gdb)
 {
 	return gdb->state == GROUP_GDB_STOPPED && gdb->looked && gdb->level < 0 &&
 	       !gdb->all_symbols;
-}
-
-/* The call that the program is in has no name: it may be one of ours. */
-static bool is_nameless(const struct group_gdb *gdb)
-{
-	const json_t *inner = gdb->looked && gdb->level > 0
-				      ? json_array_get(gdb->frames, (size_t)gdb->level - 1)
-				      : NULL;
-	const char *func = group_mi_string(inner, "func");
-
-	return func && strcmp(func, "??") == 0;
 }
 
 void group_read_ours(struct group *g, const bool *wanted)
@@ -202,6 +219,25 @@ void group_read_ours(struct group *g, const bool *wanted)
 	free(command);
 }
 
+/* The command that reads the library that the stack cannot be told without. */
+static char *read_missing(struct group_gdb *gdb)
+{
+	char *name = library_name(gdb->unread), *text;
+
+	if (!gdb->read)
+		gdb->read = json_object();
+	/* Whatever letters it has. */
+	json_object_set_new_nocheck(gdb->read, gdb->unread, json_true());
+	gdb->our_symbols |= is_ours(gdb->unread);
+	gdb->all_symbols |= !name;
+	text = rp_format("-interpreter-exec console \"sharedlibrary %s\"", name ? name : "");
+	free(name);
+	/* If that is of no use, nothing more is asked for. */
+	free(gdb->unread);
+	gdb->unread = NULL;
+	return text;
+}
+
 static void ask_frames(struct group *g, const bool *fresh, char **command)
 {
 	for (unsigned i = 0; i < g->ranks; i++)
@@ -213,6 +249,28 @@ static void ask_frames(struct group *g, const bool *fresh, char **command)
 	}
 }
 
+/* Reads what is missing, the innermost first, until no stack is guessed any more, or somebody
+   interrupts it. */
+static void read_all_missing(struct group *g, const bool *fresh, char **command)
+{
+	bool *again = rp_alloc(g->ranks + 1, sizeof(*again)), any = true;
+
+	while (any) {
+		any = false;
+		for (unsigned i = 0; i < g->ranks; i++) {
+			struct group_gdb *gdb = &g->gdb[i];
+
+			again[i] = fresh[i] && gdb->state == GROUP_GDB_STOPPED && gdb->unread;
+			command[i] = again[i] ? read_missing(gdb) : NULL;
+			any |= again[i];
+		}
+		any = group_ask_each(g, command) && any;
+		if (any)
+			ask_frames(g, again, command);
+	}
+	free(again);
+}
+
 void group_look(struct group *g, const struct group_set *set)
 {
 	char **command = rp_alloc(g->ranks + 1, sizeof(*command));
@@ -222,11 +280,7 @@ void group_look(struct group *g, const struct group_set *set)
 	for (unsigned i = 0; i < g->ranks; i++)
 		fresh[i] = set->has[i] && g->gdb[i].state == GROUP_GDB_STOPPED && !g->gdb[i].looked;
 	ask_frames(g, fresh, command);
-	for (unsigned i = 0; i < g->ranks; i++)
-		lost[i] = fresh[i] && (is_lost(&g->gdb[i]) || is_nameless(&g->gdb[i])) &&
-			  !g->gdb[i].our_symbols;
-	group_read_ours(g, lost);
-	ask_frames(g, lost, command);
+	read_all_missing(g, fresh, command);
 	for (unsigned i = 0; i < g->ranks; i++) {
 		lost[i] = fresh[i] && is_lost(&g->gdb[i]);
 		g->gdb[i].all_symbols |= lost[i];
@@ -278,6 +332,12 @@ static char *frame_text(const json_t *frame)
 /* The function of a library that the program has called: the frame inside of its own. */
 static char *call_text(const struct group_gdb *gdb)
 {
+	static const struct {
+		const char *to, *from;
+	} jumps[] = {{"replay_lock", "pthread_mutex_lock"},
+		     {"replay_unlock", "pthread_mutex_unlock"},
+		     {"other_MPI_", "MPI_"},
+		     {"quick_replay_", "MPI_"}};
 	const json_t *inner =
 		gdb->level > 0 ? json_array_get(gdb->frames, (size_t)gdb->level - 1) : NULL;
 	const char *func = inner ? group_mi_string(inner, "func") : NULL;
@@ -289,9 +349,12 @@ static char *call_text(const struct group_gdb *gdb)
 	/* Of two versions of a function, ours has a name of its own. */
 	if (strncmp(func, "hook_cond_", 10) == 0)
 		return rp_format(" in pthread_%s", func + 5);
-	/* And some of ours jump to what the mode has for them. */
-	if (strcmp(func, "replay_lock") == 0 || strcmp(func, "replay_unlock") == 0)
-		return rp_format(" in pthread_mutex_%s", func + strlen("replay_"));
+	/* And some of ours jump to what the mode has for them: no frame is left of the function
+	 * itself. */
+	for (size_t i = 0; i < sizeof(jumps) / sizeof(jumps[0]); i++) {
+		if (strncmp(func, jumps[i].to, strlen(jumps[i].to)) == 0)
+			return rp_format(" in %s%s", jumps[i].from, func + strlen(jumps[i].to));
+	}
 	return rp_format(" in %s", func);
 }
 

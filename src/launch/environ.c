@@ -154,6 +154,19 @@ int launch_environ_preload(const char *library)
 	return 0;
 }
 
+/* The loader takes it up before the program's own libraries, which are not even read. */
+int launch_environ_audit(const char *library)
+{
+	if (strchr(library, ':')) {
+		rp_say("the path %s has a colon in it, which the dynamic loader cannot take; move "
+		       "Reprise",
+		       library);
+		return RP_EXIT_FAILURE;
+	}
+	setenv("LD_AUDIT", library, 1);
+	return 0;
+}
+
 static uint64_t strings_size(char *const *list, uint64_t *pointers)
 {
 	uint64_t size = 0;

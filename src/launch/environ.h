@@ -21,6 +21,9 @@ bool launch_environ_is_inside(void);
 /* Puts the hook library before whatever is preloaded. 0, or the exit code after saying why not. */
 int launch_environ_preload(const char *library) __attribute__((warn_unused_result));
 
+/* The same for a library that never lets the program begin. */
+int launch_environ_audit(const char *library) __attribute__((warn_unused_result));
+
 /*
  * Adds a variable of such a length that arguments and environment take `size` bytes of the
  * initial stack, whatever else is in them: without ASLR, the stack of the program is then at the

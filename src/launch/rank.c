@@ -13,7 +13,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/personality.h>
+#include <sys/sendfile.h>
 #include <unistd.h>
 
 #include "base/limit.h"
@@ -28,6 +30,8 @@
 #include "launch/valgrind.h"
 #include "trace/dir.h"
 #include "trace/meta.h"
+
+#define REFUSAL_BYTES 65536
 
 static void fix_addresses(unsigned rank)
 {
@@ -115,7 +119,7 @@ static int set_variables(const struct launch_rank *how, const char *dir, const c
 	set_format("REPRISE_SNAPSHOT", "%020" PRIu64, how->snapshot);
 	setenv("REPRISE_HEAP", system_heap ? "system" : "own", 1);
 	free(session);
-	return launch_environ_preload(hook);
+	return how->restore ? launch_environ_audit(hook) : launch_environ_preload(hook);
 }
 
 static char *absolute(const char *path)
@@ -341,24 +345,34 @@ static int replay(const struct launch_rank *how)
 	return how->valgrind ? become_watched(how->argv) : become(path, how->argv);
 }
 
-/*
- * A launcher may let the other ranks wait for one that does not start, and may not pass on what it
- * said. So the sentence goes to the front, once: S/refused is linked when it is complete.
- */
-static int replay_or_refuse(const struct launch_rank *how)
+/* S/refused is linked when it is complete; the first one counts. */
+static void tell_refusal(const struct launch_rank *how, int said)
 {
 	char *draft = rp_format("%s/refusal-%u", how->session, how->rank);
 	char *path = rp_format("%s/refused", how->session);
 	int fd = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	int code;
+	off_t from = 0;
 
-	if (fd >= 0)
-		rp_say_to(fd);
-	code = replay(how);
-	if (fd >= 0 && link(draft, path) != 0)
+	if (fd >= 0 && (sendfile(fd, said, &from, REFUSAL_BYTES) < 0 || link(draft, path) != 0))
 		errno = 0;
 	free(draft);
 	free(path);
+}
+
+/*
+ * A launcher may let the other ranks wait for one that does not start, and may not pass on what it
+ * said. So the sentence goes to the front.
+ */
+static int replay_or_refuse(const struct launch_rank *how)
+{
+	int said = memfd_create("refusal", MFD_CLOEXEC);
+	int code;
+
+	if (said >= 0)
+		rp_say_to(said);
+	code = replay(how);
+	if (said >= 0)
+		tell_refusal(how, said);
 	return code;
 }
 

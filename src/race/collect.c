@@ -10,7 +10,7 @@
 
 #include "race/inner.h"
 
-#define LEAST_CHUNKS 512u
+#define LEAST_CHUNKS 64u
 #define TABLE (1u << 20)
 #define MOST_PROBES 64
 
@@ -25,6 +25,7 @@ static uint32_t low[RACE_MOST_THREADS];
 static struct kept {
 	uint32_t hash, id;
 } * table;
+static uint32_t mask; /* how much of the table is in use */
 
 /* The chunk they go to. */
 static struct {
@@ -103,7 +104,7 @@ static uint32_t keep(unsigned n)
 		hash = (hash ^ ((const uint8_t *)draft)[k]) * 16777619u;
 	i = hash;
 	for (int probes = 0;; i++, probes++) {
-		e = &table[i % TABLE];
+		e = &table[i & mask];
 		if (!e->id || probes == MOST_PROBES)
 			break;
 		if (e->hash == hash && race_history_of(e->id)->records == n &&
@@ -194,7 +195,12 @@ static void collect(void)
 	}
 	for (uint32_t i = 0; i < race_thread_count; i++)
 		pin(&race_threads[i]);
-	memset(table, 0, TABLE * sizeof(*table));
+	/* No more are kept than there were. */
+	mask = RACE_CHUNK_IDS;
+	while (mask < TABLE && mask / 2 < race_done.chunks * RACE_CHUNK_IDS)
+		mask *= 2;
+	mask--;
+	memset(table, 0, (mask + 1ul) * sizeof(*table));
 	memset(&to, 0, sizeof(to));
 	find_low();
 	look_at_all();
@@ -206,7 +212,7 @@ static void collect(void)
 		race_done.chunks--;
 	}
 	for (uint32_t i = 0; i < race_thread_count; i++)
-		race_thread_drop_memory(&race_threads[i]);
+		race_thread_forget(&race_threads[i]);
 	race_done.collections++;
 	limit = next_limit();
 	race_guard_let_go();
@@ -220,8 +226,6 @@ bool race_chunk_more_held(struct race_thread *t)
 		race_why = RACE_STOP_MEMORY;
 		return false;
 	}
-	t->first = chunk * RACE_CHUNK_IDS;
-	t->alike.code = 0;
 	t->chunk = chunk;
 	t->ids = 0;
 	t->records = 0;

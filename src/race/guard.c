@@ -2,7 +2,8 @@
 /*
  * Who is inside. A thread says so by a plain store, and then looks whether all are asked to stay
  * out; who asks has the kernel order these two in every thread that runs (membarrier), and waits
- * for those that are inside. Where the kernel does not do that, each entry has a fence of its own.
+ * for those that are inside. Where the kernel does not do that, or the program is about to forbid
+ * it, each entry has a fence of its own.
  */
 #include "race/inner.h"
 
@@ -11,6 +12,7 @@
 bool race_fences;
 int race_holds;
 
+static bool opened;
 static int stops; /* under race_world: how often all were stopped */
 
 static long membarrier(int command)
@@ -22,7 +24,28 @@ void race_guard_open(void)
 {
 	race_holds = 0;
 	stops = 0;
+	opened = true;
+	if (race_fences)
+		return;
 	race_fences = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) != 0;
+}
+
+/*
+ * Who has not seen yet that it has to order itself has said before that it is inside: the kernel
+ * makes all others see that, for the last time.
+ */
+void race_forbidden(void)
+{
+	if (!opened) {
+		race_fences = true;
+		return;
+	}
+	race_lock(&race_world);
+	if (!race_fences) {
+		__atomic_store_n(&race_fences, true, __ATOMIC_SEQ_CST);
+		membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+	}
+	race_unlock(&race_world);
 }
 
 void race_guard_wait(struct race_thread *t)

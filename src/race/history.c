@@ -7,10 +7,7 @@
  * are known to a later one: whoever races with a forgotten access races with the one it was
  * forgotten for, too. A history never changes.
  */
-#include <emmintrin.h>
-#include <string.h>
-
-#include "race/inner.h"
+#include "race/line.h"
 
 #define MOST_PROBES 16
 
@@ -59,18 +56,47 @@ static void report(uint32_t old, const struct race_thread *t, uintptr_t address,
 	}
 }
 
+/*
+ * A record is read and written as one word. What was stored in parts cannot be loaded as a whole
+ * before all earlier stores are done: those to cells, which another processor may have. (What is
+ * not called by its builtin name here is a function of libc.)
+ */
+static uint64_t word_of(const struct race_record *r)
+{
+	uint64_t word;
+
+	_Static_assert(sizeof(*r) == sizeof(word), "a record is a word");
+	__builtin_memcpy(&word, r, sizeof(word));
+	return word;
+}
+
+static void put(struct race_record *r, uint32_t clock, uint32_t slot, uint8_t bytes, uint8_t write)
+{
+	uint64_t word =
+		clock | (uint64_t)slot << 32 | (uint64_t)bytes << 48 | (uint64_t)write << 56;
+
+	__builtin_memcpy(r, &word, sizeof(word));
+}
+
 static uint32_t hash_of(const struct race_record *r, unsigned n)
 {
 	uint64_t h = n;
 
 	for (unsigned i = 0; i < n; i++) {
-		uint64_t word;
-
-		memcpy(&word, &r[i], sizeof(word));
-		h = (h ^ word) * 0x9e3779b97f4a7c15ull;
+		h = (h ^ word_of(&r[i])) * 0x9e3779b97f4a7c15ull;
 		h ^= h >> 29;
 	}
 	return (uint32_t)(h >> 32 ^ h);
+}
+
+static bool is_same(const struct race_record *a, const struct race_record *b, unsigned n)
+{
+	while (n && word_of(a) == word_of(b)) {
+		a++;
+		b++;
+		n--;
+	}
+	return !n;
 }
 
 /* The draft is behind the records of the thread's chunk already. */
@@ -83,16 +109,16 @@ static uint32_t intern(struct race_thread *t, unsigned n)
 
 	for (int probes = 0;; i++, probes++) {
 		e = &t->intern[i & t->mask];
-		if (e->first != t->first || probes == MOST_PROBES)
+		if (e->stamp != t->stamp || probes == MOST_PROBES)
 			break;
 		if (e->hash == hash && race_history_of(e->now)->records == n &&
-		    !memcmp(race_records_of(e->now), draft, n * sizeof(*draft)))
+		    is_same(race_records_of(e->now), draft, n))
 			return e->now;
 	}
 	chunk->history[t->ids] =
 		(struct race_history){.records = (uint16_t)n, .at = (uint16_t)t->records};
 	*e = (struct race_interned){
-		.hash = hash, .first = t->first, .now = t->chunk * RACE_CHUNK_IDS + t->ids};
+		.hash = hash, .stamp = t->stamp, .now = t->chunk * RACE_CHUNK_IDS + t->ids};
 	t->ids++;
 	t->records += n;
 	t->made++;
@@ -132,14 +158,13 @@ static uint32_t make(struct race_thread *t, uint32_t old, struct use u, bool *ra
 			kept &= (uint8_t) ~(u.wrote | (r->write ? 0 : u.read));
 		if (!kept)
 			continue;
-		draft[n] = *r;
-		draft[n++].bytes = kept;
+		put(&draft[n++], r->clock, r->slot, kept, r->write);
 	}
 	read &= (uint8_t)~wrote;
 	if (read)
-		draft[n++] = (struct race_record){t->now, (uint16_t)t->slot, read, 0};
+		put(&draft[n++], t->now, t->slot, read, 0);
 	if (wrote)
-		draft[n++] = (struct race_record){t->now, (uint16_t)t->slot, wrote, 1};
+		put(&draft[n++], t->now, t->slot, wrote, 1);
 	return intern(t, n);
 }
 
@@ -156,59 +181,15 @@ static uint32_t next_of(struct race_thread *t, uint32_t old, uint32_t code, bool
 	uint32_t now;
 
 	*racing = false;
-	if (m->old == old && m->code == code && m->first == t->first)
+	if (m->old == old && m->code == code && m->stamp == t->stamp)
 		return m->now;
 	now = make(t, old, use_of(code), racing);
 	if (now && !*racing)
-		*m = (struct race_memo){old, code, t->first, now};
+		*m = (struct race_memo){old, code, t->stamp, now};
 	return now;
 }
 
-/*
- * A line, and what is done to it, as two words of four cells. Those that are not used do not count:
- * they are 0.
- */
-struct state {
-	__m128i code, cell[2], unused[2];
-};
-
-static inline struct state state_of(const uint32_t *cell, uint64_t read, uint64_t wrote)
-{
-	struct state s = {.code = _mm_unpacklo_epi8(_mm_cvtsi64_si128((long long)read),
-						    _mm_cvtsi64_si128((long long)wrote))};
-	__m128i unused = _mm_cmpeq_epi16(s.code, _mm_setzero_si128());
-
-	s.unused[0] = _mm_unpacklo_epi16(unused, unused);
-	s.unused[1] = _mm_unpackhi_epi16(unused, unused);
-	for (int i = 0; i < 2; i++)
-		s.cell[i] =
-			_mm_andnot_si128(s.unused[i], _mm_load_si128((const __m128i *)cell + i));
-	return s;
-}
-
-static bool is_of(const struct race_line *l, const struct race_thread *t, const struct state *s)
-{
-	const __m128i *old = (const __m128i *)l->old;
-	__m128i same = _mm_cmpeq_epi32(s->code, _mm_load_si128((const __m128i *)l->code));
-
-	for (int i = 0; i < 2; i++)
-		same = _mm_and_si128(same, _mm_cmpeq_epi32(s->cell[i], _mm_load_si128(old + i)));
-	return _mm_movemask_epi8(same) == 0xffff && l->first == t->first;
-}
-
-static void put(uint32_t *cell, const struct race_line *l, const struct state *s)
-{
-	const __m128i *now = (const __m128i *)l->now;
-
-	for (int i = 0; i < 2; i++) {
-		__m128i *at = (__m128i *)cell + i;
-
-		_mm_store_si128(at, _mm_or_si128(_mm_and_si128(_mm_load_si128(at), s->unused[i]),
-						 _mm_load_si128(now + i)));
-	}
-}
-
-static struct race_line *line_for(const struct race_thread *t, const struct state *s)
+static struct race_line *line_for(const struct race_thread *t, const struct race_line_state *s)
 {
 	__m128i x = _mm_xor_si128(_mm_add_epi32(s->cell[0], _mm_slli_epi32(s->cell[1], 5)),
 				  _mm_slli_epi32(s->code, 1));
@@ -223,8 +204,8 @@ static uint32_t code_of(uint64_t read, uint64_t wrote, unsigned i)
 	return (uint32_t)(read >> 8 * i & 0xff) | (uint32_t)(wrote >> 8 * i & 0xff) << 8;
 }
 
-static void remember(struct race_line *l, const struct race_thread *t, const struct state *s,
-		     const uint32_t *cell)
+static void remember(struct race_line *l, const struct race_thread *t,
+		     const struct race_line_state *s, const uint32_t *cell)
 {
 	_mm_store_si128((__m128i *)l->code, s->code);
 	for (int i = 0; i < 2; i++) {
@@ -233,18 +214,18 @@ static void remember(struct race_line *l, const struct race_thread *t, const str
 		_mm_store_si128((__m128i *)l->old + i, s->cell[i]);
 		_mm_store_si128((__m128i *)l->now + i, _mm_andnot_si128(s->unused[i], now));
 	}
-	l->first = t->first;
+	l->stamp = t->stamp;
 }
 
 /* A bit for each cell that is used. */
-static unsigned used_of(const struct state *s)
+static unsigned used_of(const struct race_line_state *s)
 {
 	return 0xffu & ~((unsigned)_mm_movemask_ps(_mm_castsi128_ps(s->unused[0])) |
 			 (unsigned)_mm_movemask_ps(_mm_castsi128_ps(s->unused[1])) << 4);
 }
 
 /* Are all cells that are used of this history, and used like this? */
-static bool are_alike(const struct state *s, uint32_t old, uint32_t code)
+static bool are_alike(const struct race_line_state *s, uint32_t old, uint32_t code)
 {
 	__m128i was = _mm_set1_epi32((int)old);
 	__m128i same = _mm_or_si128(_mm_cmpeq_epi16(s->code, _mm_set1_epi16((short)code)),
@@ -256,7 +237,7 @@ static bool are_alike(const struct state *s, uint32_t old, uint32_t code)
 	return _mm_movemask_epi8(same) == 0xffff;
 }
 
-static void put_alike(uint32_t *cell, const struct state *s, uint32_t now)
+static void put_same(uint32_t *cell, const struct race_line_state *s, uint32_t now)
 {
 	for (int i = 0; i < 2; i++) {
 		__m128i *at = (__m128i *)cell + i;
@@ -270,7 +251,7 @@ static void put_alike(uint32_t *cell, const struct state *s, uint32_t now)
 /* What is done is taken out of the words: without room for all of the line some of it is. */
 static __attribute__((noinline)) bool add_each(struct race_thread *t, uintptr_t address,
 					       uint32_t *cell, uint64_t *read, uint64_t *wrote,
-					       const struct state *s)
+					       const struct race_line_state *s)
 {
 	uint32_t old = 0, last = 0, now = 0;
 	bool any = false;
@@ -305,14 +286,14 @@ static __attribute__((noinline)) bool add_each(struct race_thread *t, uintptr_t 
 
 /* All cells that are used are alike, as the first of them. */
 static bool add_alike(struct race_thread *t, uintptr_t address, uint32_t *cell, uint32_t old,
-		      uint32_t code, const struct state *s)
+		      uint32_t code, const struct race_line_state *s)
 {
 	bool racing;
 	uint32_t now = next_of(t, old, code, &racing);
 
 	if (!now)
 		return false;
-	put_alike(cell, s, now);
+	put_same(cell, s, now);
 	if (!racing)
 		t->alike = (struct race_alike){old, code, now};
 	for (unsigned used = racing ? used_of(s) : 0; used; used &= used - 1)
@@ -323,7 +304,7 @@ static bool add_alike(struct race_thread *t, uintptr_t address, uint32_t *cell, 
 /* A line that is not as the last ones. */
 static __attribute__((noinline)) bool add_line(struct race_thread *t, uintptr_t address,
 					       uint32_t *cell, uint64_t *read, uint64_t *wrote,
-					       const struct state *s)
+					       const struct race_line_state *s)
 {
 	unsigned i = (unsigned)__builtin_ctz(used_of(s));
 	uint32_t code = code_of(*read, *wrote, i);
@@ -334,36 +315,69 @@ static __attribute__((noinline)) bool add_line(struct race_thread *t, uintptr_t 
 			return false;
 	} else {
 		l = line_for(t, s);
-		if (!is_of(l, t, s))
+		if (!race_line_is(l, t, s))
 			return add_each(t, address, cell, read, wrote, s);
 		t->last_line = l;
-		put(cell, l, s);
+		race_line_put(cell, l, s);
 	}
 	*read = *wrote = 0;
 	return true;
 }
 
+/* Of lines [i, i + 4): all ones where nothing was done. */
+static inline __m128i unused4(const struct race_lines *l, unsigned i)
+{
+	__m128 word[2], low, high;
+
+	for (unsigned k = 0; k < 2; k++) {
+		const __m128i *read = (const __m128i *)&l->read[i + 2 * k];
+		const __m128i *wrote = (const __m128i *)&l->wrote[i + 2 * k];
+
+		word[k] = _mm_castsi128_ps(
+			_mm_or_si128(_mm_loadu_si128(read), _mm_loadu_si128(wrote)));
+	}
+	low = _mm_shuffle_ps(word[0], word[1], _MM_SHUFFLE(2, 0, 2, 0));
+	high = _mm_shuffle_ps(word[0], word[1], _MM_SHUFFLE(3, 1, 3, 1));
+	return _mm_cmpeq_epi32(_mm_castps_si128(_mm_or_ps(low, high)), _mm_setzero_si128());
+}
+
+/* A bit for each line in which something was done. */
+static uint64_t used_lines(const struct race_lines *l)
+{
+	uint64_t used = 0;
+
+	if (l->line || l->end != RACE_PAGE_LINES) {
+		for (unsigned i = l->line; i < l->end; i++)
+			used |= (uint64_t)((l->read[i] | l->wrote[i]) != 0) << i;
+		return used;
+	}
+	for (unsigned i = 0; i < RACE_PAGE_LINES; i += 16) {
+		__m128i first = _mm_packs_epi32(unused4(l, i), unused4(l, i + 4));
+		__m128i last = _mm_packs_epi32(unused4(l, i + 8), unused4(l, i + 12));
+
+		used |= (uint64_t)(_mm_movemask_epi8(_mm_packs_epi16(first, last)) ^ 0xffff) << i;
+	}
+	return used;
+}
+
+_Static_assert(RACE_PAGE_LINES == 64, "a word has a bit for each line of a page");
+
 bool race_history_add(struct race_thread *t, struct race_lines *l)
 {
-	for (; l->line < l->end; l->line++) {
-		uint64_t *read = &l->read[l->line], *wrote = &l->wrote[l->line];
-		uint32_t *cell = l->cell + l->line * RACE_LINE;
-		struct state s;
+	for (uint64_t used = used_lines(l); used; used &= used - 1) {
+		struct race_line_words w;
+		struct race_line_state s;
 
-		if (!(*read | *wrote))
-			continue;
-		s = state_of(cell, *read, *wrote);
-		if (t->alike.code && are_alike(&s, t->alike.old, t->alike.code)) {
-			put_alike(cell, &s, t->alike.now);
-		} else if (is_of(t->last_line, t, &s)) {
-			put(cell, t->last_line, &s);
-		} else {
-			if (!add_line(t, l->address + 64ul * l->line, cell, read, wrote, &s))
-				return false;
-			continue;
-		}
-		*read = *wrote = 0;
+		used = race_line_put_as_last(t, l, used);
+		if (!used)
+			break;
+		l->line = (unsigned)__builtin_ctzll(used);
+		w = race_line_words(l, l->line);
+		s = race_line_state(w.cell, *w.read, *w.wrote);
+		if (!add_line(t, l->address + 64ul * l->line, w.cell, w.read, w.wrote, &s))
+			return false;
 	}
+	l->line = l->end;
 	return true;
 }
 

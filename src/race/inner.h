@@ -99,9 +99,9 @@ void race_clock_open(void);
 #define RACE_LINES 64u
 #define RACE_LINE 8u /* cells */
 
-/* What a segment made of a history; `first` says which segment. */
+/* What a segment made of a history; `stamp` says which segment. */
 struct race_memo {
-	uint32_t old, code, first, now;
+	uint32_t old, code, stamp, now;
 };
 
 /* The same of the last line whose cells, as far as they were used, were all alike. */
@@ -113,11 +113,11 @@ struct race_alike {
 struct race_line {
 	uint32_t old[RACE_LINE] __attribute__((aligned(16))), now[RACE_LINE];
 	uint16_t code[RACE_LINE];
-	uint32_t first;
+	uint32_t stamp;
 };
 
 struct race_interned {
-	uint32_t hash, first, now;
+	uint32_t hash, stamp, now;
 };
 
 #define RACE_PAGE_LINES (RACE_PAGE_CELLS / RACE_LINE)
@@ -140,7 +140,7 @@ struct race_thread {
 	bool used;      /* the segment has made an access */
 	uint32_t slot, now;
 	uint32_t chunk, ids, records; /* where its histories go; chunk 0: none */
-	uint32_t first;               /* no number below is of this segment */
+	uint32_t stamp;               /* of what it remembers; what has another one is forgotten */
 	uint32_t own, mask;           /* histories of it, and how much of the tables is in use */
 	uint64_t made, lost;          /* race_figures */
 	struct race_clock clock;
@@ -164,8 +164,8 @@ extern void (*race_report)(const struct race_found *);
 /* The thread's next history is of another segment than those before it. */
 void race_segment_next(struct race_thread *t);
 
-/* Forgets what it knows of numbers: they may become others. */
-void race_thread_drop_memory(struct race_thread *t);
+/* Forgets what it knows of numbers: the segment is another one, or they may become others. */
+void race_thread_forget(struct race_thread *t);
 
 /* --- what threads have done and nobody has looked at yet (page.c) --- */
 
@@ -177,7 +177,7 @@ void race_pages_look(struct race_thread *t);
 
 /* --- who is inside (guard.c) --- */
 
-extern bool race_fences; /* the kernel cannot do it for all threads at once */
+extern bool race_fences; /* the kernel cannot, or must not, order all threads at once */
 extern int race_holds;   /* somebody waits until nobody is inside */
 
 void race_guard_open(void);
@@ -194,9 +194,9 @@ static inline bool race_guard_enter(struct race_thread *t)
 	if (__builtin_expect(t->busy, 0))
 		return false;
 	t->busy = 1;
-	if (__builtin_expect(race_fences, 0))
-		__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (__builtin_expect(__atomic_load_n(&race_fences, __ATOMIC_RELAXED), 0))
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (__builtin_expect(__atomic_load_n(&race_holds, __ATOMIC_ACQUIRE), 0))
 		race_guard_wait(t);
 	return true;
@@ -236,6 +236,9 @@ struct race_lines {
  * the thread's chunk has no room for all.
  */
 bool race_history_add(struct race_thread *t, struct race_lines *l);
+
+/* Once (last.c). `narrow`: by what every processor has. */
+void race_line_open(bool narrow);
 
 /* Under race_world. A chunk that nobody uses; 0: there is none. */
 uint32_t race_chunk_take(void);

@@ -129,6 +129,9 @@ void race_settle(struct race_thread *t, uintptr_t address, size_t n);
 /* The memory is used for something else from now on: what was done to it is forgotten. */
 void race_reset(struct race_thread *t, uintptr_t address, size_t n);
 
+/* The program is about to forbid that the kernel orders its threads (membarrier). */
+void race_forbidden(void);
+
 /* What the engine did, and what it has. */
 struct race_figures {
 	uint64_t made;        /* histories */
@@ -146,5 +149,8 @@ void race_figures(struct race_figures *out);
  * many histories; 0 is the normal number.
  */
 void race_collect_early(uint32_t chunks, uint32_t ids);
+
+/* The same: as on a processor that has nothing special. */
+void race_narrow(bool narrow);
 
 #endif

@@ -49,10 +49,17 @@ void race_sync_open(void)
 	unused_meetings = NULL;
 }
 
+/* Objects side by side have buckets side by side: an array of them needs few lines of the cache. */
 static uint32_t bucket_of(const void *address)
 {
-	return (uint32_t)(((uintptr_t)address >> LINE_BITS) * 0x9e3779b97f4a7c15ull >> 48) %
-	       BUCKETS;
+	uintptr_t line = (uintptr_t)address >> LINE_BITS;
+
+	return (uint32_t)(line + ((line >> 16) * 0x9e3779b97f4a7c15ull >> 40)) % BUCKETS;
+}
+
+static int *stripe_of(uint32_t bucket)
+{
+	return &stripe[(bucket ^ bucket >> 8) % STRIPES];
 }
 
 static uint32_t *region_of(uintptr_t address)
@@ -112,7 +119,7 @@ static bool begin(struct race_thread *t, const void *address, bool wanted, struc
 	if (race_why || !race_guard_enter(t))
 		return false;
 	w->bucket = bucket_of(address);
-	race_lock(&stripe[w->bucket % STRIPES]);
+	race_lock(stripe_of(w->bucket));
 	w->object = find(w->bucket, address, wanted);
 	if (!w->object && wanted)
 		out_of_memory();
@@ -121,7 +128,7 @@ static bool begin(struct race_thread *t, const void *address, bool wanted, struc
 
 static void end(struct race_thread *t, const struct at_work *w)
 {
-	race_unlock(&stripe[w->bucket % STRIPES]);
+	race_unlock(stripe_of(w->bucket));
 	race_guard_leave(t);
 }
 
@@ -333,7 +340,7 @@ void race_keep(const void *address)
 
 	if (race_why)
 		return;
-	race_lock(&stripe[bucket % STRIPES]);
+	race_lock(stripe_of(bucket));
 	o = find(bucket, address, false);
 	race_lock(&lists);
 	if (o && !o->kept) {
@@ -344,7 +351,7 @@ void race_keep(const void *address)
 		all_kept = o;
 	}
 	race_unlock(&lists);
-	race_unlock(&stripe[bucket % STRIPES]);
+	race_unlock(stripe_of(bucket));
 }
 
 uint32_t race_kept_least(uint32_t slot)
@@ -370,7 +377,7 @@ static void drop(uint32_t bucket, uintptr_t from, uintptr_t to)
 	/* Mostly it is empty; who puts something there now is not ordered with us. */
 	if (!__atomic_load_n(&buckets[bucket], __ATOMIC_RELAXED))
 		return;
-	race_lock(&stripe[bucket % STRIPES]);
+	race_lock(stripe_of(bucket));
 	for (o = &buckets[bucket]; *o;) {
 		struct object *here = *o;
 
@@ -386,7 +393,7 @@ static void drop(uint32_t bucket, uintptr_t from, uintptr_t to)
 		gone = here;
 		last = last ? last : here;
 	}
-	race_unlock(&stripe[bucket % STRIPES]);
+	race_unlock(stripe_of(bucket));
 	if (!gone)
 		return;
 	race_lock(&lists);

@@ -35,20 +35,17 @@ uint32_t race_thread_clock(const struct race_thread *t)
 	return t->now;
 }
 
-void race_thread_drop_memory(struct race_thread *t)
+void race_thread_forget(struct race_thread *t)
 {
-	memset(t->memo, 0, RACE_MEMO * sizeof(*t->memo));
-	memset(t->intern, 0, RACE_INTERN * sizeof(*t->intern));
-	memset(t->line, 0, RACE_LINES * sizeof(*t->line));
-	t->alike.code = 0;
-}
-
-static void numbers_begin(struct race_thread *t)
-{
-	t->first = t->chunk * RACE_CHUNK_IDS + t->ids;
 	t->alike.code = 0;
 	t->own = 0;
 	t->mask = RACE_LEAST_MASK;
+	if (++t->stamp)
+		return;
+	t->stamp = 1;
+	memset(t->memo, 0, RACE_MEMO * sizeof(*t->memo));
+	memset(t->intern, 0, RACE_INTERN * sizeof(*t->intern));
+	memset(t->line, 0, RACE_LINES * sizeof(*t->line));
 }
 
 void race_segment_next(struct race_thread *t)
@@ -56,7 +53,7 @@ void race_segment_next(struct race_thread *t)
 	t->used = false;
 	if (!race_clock_set(&t->clock, t->slot, ++t->now))
 		stop(RACE_STOP_MEMORY);
-	numbers_begin(t);
+	race_thread_forget(t);
 }
 
 /* The last segment in which it can have made an access. */
@@ -202,6 +199,13 @@ void race_thread_detach(struct race_thread *t)
 	race_unlock(&race_world);
 }
 
+static bool is_narrow;
+
+void race_narrow(bool narrow)
+{
+	is_narrow = narrow;
+}
+
 int race_start(void (*found)(const struct race_found *))
 {
 	int rc;
@@ -218,6 +222,7 @@ int race_start(void (*found)(const struct race_found *))
 	race_clock_open();
 	race_guard_open();
 	race_sync_open();
+	race_line_open(is_narrow);
 	race_collect_open();
 	return 0;
 }

@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "base/log.h"
+#include "remote/process-inner.h"
 #include "remote/travel.h"
 
 #define NEAR 0.0001    /* seconds of processor time that need not be divided */
@@ -96,17 +97,23 @@ static bool is_asleep(struct remote_travel *t)
 	return t->awake.not_any_more;
 }
 
+/* Its word is there to be read a moment before it is at its end, where the goal may be. */
+static bool is_at_end(const struct remote_travel *t)
+{
+	return __atomic_load_n(&t->slot->state, __ATOMIC_ACQUIRE) == REPLAY_AT_END;
+}
+
 /* Somebody interrupts it, or it has come to its end, far behind the goal, or nowhere. */
 bool remote_find_wakes(void *context)
 {
 	struct remote_travel *t = context;
 
-	return t->wake(t->context) || remote_travel_at_end(t) || is_asleep(t);
+	return t->wake(t->context) || is_at_end(t) || is_asleep(t);
 }
 
 enum remote_way remote_find_told(struct remote_travel *t)
 {
-	if (remote_travel_at_end(t))
+	if (is_at_end(t))
 		return REMOTE_WAY_LOST;
 	if (!t->awake.not_any_more)
 		return REMOTE_WAY_STOPPED;
@@ -187,11 +194,13 @@ static enum remote_way run_on(struct remote_travel *t, const struct remote_point
 		if (how.cpu <= 0)
 			return REMOTE_WAY_LOST;
 		remote_process_run(&t->live, &how, &stop);
-		if (++rounds % 256 == 0 && remote_find_wakes(t))
+		if (++rounds % 256 == 0 && !is_at_end(t) && remote_find_wakes(t))
 			return remote_find_told(t);
 		switch (stop.kind) {
 		case REMOTE_TOLD:
-			return remote_find_told(t);
+			/* It may have been stopped just where it was about to stop. */
+			return is_at_end(t) && is_only_goal(t) ? REMOTE_WAY_DONE
+							       : remote_find_told(t);
 		case REMOTE_TURN:
 			return at_turn && is_only_goal(t) ? REMOTE_WAY_DONE : REMOTE_WAY_LOST;
 		case REMOTE_MARK:
@@ -228,6 +237,12 @@ hit:
 	return REMOTE_WAY_LOST;
 }
 
+/* Somebody has ended it, perhaps for want of memory: nothing is like it any more. */
+static bool is_ended(const struct remote_process *p)
+{
+	return remote_process_state(p->pid, p->pid) == 'Z';
+}
+
 static enum remote_way pass(struct remote_travel *t, const struct remote_points *points, int signal,
 			    uint64_t most_hits, uint64_t most_passed, uint64_t *hits,
 			    struct remote_stop *last, uint64_t *passed)
@@ -236,6 +251,10 @@ static enum remote_way pass(struct remote_travel *t, const struct remote_points 
 	enum remote_way way;
 	unsigned tries = 0;
 
+	if (is_ended(&t->stay[t->stays - 1].copy.process)) {
+		lost(t, "a copy of the process was ended");
+		return REMOTE_WAY_STOPPED;
+	}
 	do {
 		alike.again = false;
 		if (remote_stay_take_up(t, t->stays - 2) != 0)

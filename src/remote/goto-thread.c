@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Places of the recording that a thread counts: events of MPI, or without MPI operations of
- * threads. Each thread counts in its own memory, so its word is watched; and until the thread is
- * there, the list of threads is.
+ * Places of the recording that a thread counts: events of MPI, without MPI operations of threads,
+ * and without these calls that the hooks stand in for. Each thread counts in its own memory, so its
+ * word is watched; and until the thread is there, the list of threads is. Calls are counted by the
+ * only thread, which is in no list.
  */
 #include <stddef.h>
 #include <string.h>
@@ -13,10 +14,16 @@
 
 struct goal {
 	const char *name; /* of the thread */
-	bool calls;       /* events, and not operations */
+	enum replay_halt_unit unit;
 	uint64_t number;
 	bool behind; /* the operation before it has just been done */
 };
+
+/* What the counter is when the goal begins: operations are counted when they are done. */
+static uint64_t value_at(const struct goal *goal)
+{
+	return goal->number - (goal->unit == REPLAY_UNIT_OPERATION);
+}
 
 /* Where the hooks have that thread in their list, or 0. */
 static uint64_t find(const struct remote_travel *t, const struct remote_process *p,
@@ -38,14 +45,25 @@ static uint64_t find(const struct remote_travel *t, const struct remote_process 
 	return 0;
 }
 
+/* The word in which it counts, or 0. */
+static uint64_t counter(const struct remote_travel *t, const struct remote_process *p,
+			const struct goal *goal)
+{
+	const struct replay_threads *list = &t->slot->threads;
+	uint64_t at;
+
+	if (goal->unit == REPLAY_UNIT_CALL)
+		return t->slot->copy.calls;
+	at = find(t, p, goal->name);
+	return !at ? 0 : at + (goal->unit == REPLAY_UNIT_MPI ? list->events : list->ops);
+}
+
 static bool count(const struct remote_travel *t, const struct remote_process *p,
 		  const struct goal *goal, uint64_t *n)
 {
-	const struct replay_threads *list = &t->slot->threads;
-	uint64_t at = find(t, p, goal->name);
+	uint64_t at = counter(t, p, goal);
 
-	return at && remote_process_read(p, at + (goal->calls ? list->events : list->ops), n,
-					 sizeof(*n)) == sizeof(*n);
+	return at && remote_process_read(p, at, n, sizeof(*n)) == sizeof(*n);
 }
 
 /* Is the thread there, and has it yet to come to the goal? */
@@ -54,7 +72,7 @@ static bool is_before(const struct remote_travel *t, const struct remote_process
 {
 	uint64_t n;
 
-	return count(t, p, goal, &n) && n + (goal->calls ? 0 : 1) < goal->number;
+	return count(t, p, goal, &n) && n < value_at(goal);
 }
 
 /* From where it can go on to the goal. Who is not there may have been. */
@@ -67,7 +85,7 @@ static enum remote_way go_before(struct remote_travel *t, const struct goal *goa
 	while (at > 1 && !is_before(t, &t->stay[at - 1].copy.process, goal))
 		at--;
 	/* The history may begin behind it. */
-	if (at <= 1 && t->front->alone && (!t->is_whole || t->lost > 0) &&
+	if (at <= 1 && remote_far_may(t) && (!t->is_whole || t->lost > 0) &&
 	    !is_before(t, &t->stay[0].copy.process, goal))
 		return remote_far_begin(t);
 	while (t->stays > at)
@@ -79,11 +97,13 @@ static enum remote_way go_before(struct remote_travel *t, const struct goal *goa
 static uint64_t watched(const struct remote_travel *t, const struct goal *goal, bool *is_there)
 {
 	const struct replay_threads *list = &t->slot->threads;
-	uint64_t at = find(t, &t->live, goal->name);
+	uint64_t at = counter(t, &t->live, goal);
 
 	*is_there = at != 0;
 	if (at)
-		return at + (goal->calls ? list->events : goal->behind ? list->ops : list->begun);
+		return goal->unit == REPLAY_UNIT_OPERATION && !goal->behind
+			       ? at - list->ops + list->begun
+			       : at;
 	if (list->first)
 		return list->first;
 	at = remote_goto_slot(t);
@@ -93,7 +113,7 @@ static uint64_t watched(const struct remote_travel *t, const struct goal *goal, 
 /* *passed: it has done more than that. */
 static enum remote_way go_on(struct remote_travel *t, const struct goal *goal, bool *passed)
 {
-	uint64_t there = goal->number - (goal->calls ? 0 : 1), n = 0;
+	uint64_t there = value_at(goal), n = 0;
 	struct remote_points points = {0};
 	bool is_there, arrived = false;
 
@@ -114,19 +134,23 @@ static enum remote_way go_on(struct remote_travel *t, const struct goal *goal, b
 	return REMOTE_WAY_DONE;
 }
 
-enum remote_way remote_goto_thread(struct remote_travel *t, const char *name, bool calls,
-				   uint64_t number)
+enum remote_way remote_goto_thread(struct remote_travel *t, const char *name,
+				   enum replay_halt_unit unit, uint64_t number)
 {
-	struct goal goal = {.name = name, .calls = calls, .number = number};
-	enum remote_way way;
-	bool passed = false;
+	struct goal goal = {.name = name, .unit = unit, .number = number};
+	enum remote_way way = t->stays ? REMOTE_WAY_DONE : REMOTE_WAY_LOST;
+	bool passed = false, gone;
 
+	/* The first stay behind an image may be an event later than the image. */
+	if (way == REMOTE_WAY_DONE && unit == REPLAY_UNIT_CALL)
+		way = remote_far_go(t, number - 1, &gone);
 	t->silent = true;
-	way = t->stays ? go_before(t, &goal) : REMOTE_WAY_LOST;
+	if (way == REMOTE_WAY_DONE)
+		way = go_before(t, &goal);
 	if (way == REMOTE_WAY_DONE)
 		way = go_on(t, &goal, &passed);
 	/* One that is done in line begins without a sign: then it stops behind the one before. */
-	if (way == REMOTE_WAY_DONE && passed && !calls) {
+	if (way == REMOTE_WAY_DONE && passed && unit == REPLAY_UNIT_OPERATION) {
 		goal.behind = true;
 		way = go_before(t, &goal);
 		if (way == REMOTE_WAY_DONE)
@@ -134,4 +158,49 @@ enum remote_way remote_goto_thread(struct remote_travel *t, const char *name, bo
 	}
 	t->silent = false;
 	return way == REMOTE_WAY_DONE && passed ? REMOTE_WAY_LOST : way;
+}
+
+/* What to watch for it. False: the thread is not there. */
+static bool look(const struct remote_travel *t, const struct goal *goal, struct remote_watch *watch)
+{
+	const struct replay_threads *list = &t->slot->threads;
+	uint64_t at = counter(t, &t->live, goal), thread;
+
+	*watch = (struct remote_watch){.kind = REMOTE_WATCH_WRITE,
+				       .address = at,
+				       .length = 8,
+				       .only = true,
+				       .counter = at,
+				       .value = value_at(goal)};
+	if (!at || goal->unit == REPLAY_UNIT_CALL)
+		return at;
+	thread = at - (goal->unit == REPLAY_UNIT_MPI ? list->events : list->ops);
+	if (goal->unit == REPLAY_UNIT_OPERATION)
+		watch->address = thread + list->begun;
+	watch->owner = thread + list->name;
+	memcpy(watch->name, goal->name, strnlen(goal->name, sizeof(watch->name)));
+	return true;
+}
+
+/* A thread that is not there yet, or not any more, counts where it did when it was. */
+enum remote_way remote_goto_watch(struct remote_travel *t, const char *name,
+				  enum replay_halt_unit unit, uint64_t number,
+				  struct remote_watch *watch)
+{
+	const struct goal goal = {.name = name, .unit = unit, .number = number};
+	struct remote_stay here = {.printed = t->printed};
+	double age = remote_travel_age(t);
+	unsigned part = t->part;
+	enum remote_way way;
+
+	if (look(t, &goal, watch))
+		return REMOTE_WAY_DONE;
+	if (remote_copy_keep(&t->live, &t->slot->copy, &here.copy) != 0)
+		return REMOTE_WAY_BEGIN;
+	t->looks_only = true;
+	way = remote_goto_thread(t, name, unit, 1);
+	t->looks_only = false;
+	if (way == REMOTE_WAY_LOST || (way == REMOTE_WAY_DONE && !look(t, &goal, watch)))
+		way = REMOTE_WAY_BEGIN;
+	return remote_goto_return(t, &here, age, part) == REMOTE_WAY_DONE ? way : REMOTE_WAY_LOST;
 }

@@ -41,7 +41,7 @@ enum remote_way remote_goto_run(struct remote_travel *t, const struct remote_poi
 
 	t->awake.pid = 0;
 	for (;;) {
-		how.cpu = t->no_copy ? 0 : APART;
+		how.cpu = t->no_copy || t->looks_only ? 0 : APART;
 		remote_process_run(&t->live, &how, &stop);
 		t->steps = -1;
 		remote_travel_drain(t);
@@ -155,8 +155,9 @@ void remote_goto_remember(struct remote_travel *t)
 /* What is known belongs to another process: all that is left is where it was. */
 static enum remote_way begin_there(struct remote_travel *t, struct remote_stay *to, double at)
 {
-	while (t->stays)
-		remote_stay_remove(t, t->stays - 1);
+	int rc;
+
+	remote_far_drop(t);
 	to->since = 0;
 	to->steps = -1;
 	remote_stay_insert(t, 0, to);
@@ -165,30 +166,40 @@ static enum remote_way begin_there(struct remote_travel *t, struct remote_stay *
 	t->lost = at;
 	t->part++;
 	t->silent = false;
-	return remote_stay_take_up(t, 0) == 0 ? REMOTE_WAY_DONE : REMOTE_WAY_LOST;
+	rc = remote_stay_take_up(t, 0);
+	remote_travel_find_state(t);
+	return rc == 0 ? REMOTE_WAY_DONE : REMOTE_WAY_LOST;
+}
+
+enum remote_way remote_goto_return(struct remote_travel *t, struct remote_stay *to, double age,
+				   unsigned part)
+{
+	bool lost;
+
+	t->silent = true;
+	if (part != t->part)
+		return begin_there(t, to, age);
+	while (t->stays > 1 && length(t) > age)
+		remote_stay_remove(t, t->stays - 1);
+	lost = remote_stay_go_to(t, to) != 0;
+	t->silent = false;
+	remote_copy_drop(&to->copy);
+	if (lost)
+		return REMOTE_WAY_LOST;
+	t->base -= age - length(t);
+	t->steps = -1;
+	return REMOTE_WAY_DONE;
 }
 
 enum remote_way remote_goto_back(struct remote_travel *t)
 {
 	struct remote_stay to = t->before;
 	double at = t->before_at;
-	bool elsewhere = t->before_part != t->part, lost;
+	unsigned part = t->before_part;
 
 	if (at <= 0)
 		return REMOTE_WAY_BEGIN;
 	t->before_at = 0;
 	remote_goto_remember(t);
-	t->silent = true;
-	if (elsewhere)
-		return begin_there(t, &to, at);
-	while (t->stays > 1 && length(t) > at)
-		remote_stay_remove(t, t->stays - 1);
-	lost = remote_stay_go_to(t, &to) != 0;
-	t->silent = false;
-	remote_copy_drop(&to.copy);
-	if (lost)
-		return REMOTE_WAY_LOST;
-	t->base -= at - length(t);
-	t->steps = -1;
-	return REMOTE_WAY_DONE;
+	return remote_goto_return(t, &to, at, part);
 }

@@ -105,17 +105,18 @@ static char *read_event(const struct remote_server *s, const char *words, struct
 	event->number = *end == '@' ? strtoull(end + 1, &end, 10) : 0;
 	if (*end || !event->number)
 		return not_a_point(s, words);
-	if (event->unit == REPLAY_UNIT_CALL)
-		return rp_format("without MPI and threads, 'monitor goto' knows start, crash and "
-				 "end; 'reprise gdb %u --at %s' begins at an event\n",
-				 rank->rank, words);
 	if (number != rank->rank)
 		return rp_format("this is rank %u; 'reprise gdb %lu' looks at rank %lu\n",
 				 rank->rank, number, number);
 	all = replay_halt_counted(rank, event->thread, event->unit);
 	if (all < 0)
 		return rp_format("rank %u has no thread %s\n", rank->rank, event->thread);
-	what = event->unit == REPLAY_UNIT_MPI ? "event" : "operation";
+	/* The program that comes later counts from the beginning. */
+	if (event->unit == REPLAY_UNIT_CALL && rank->processes > 1)
+		return rp_format("rank %u becomes another program on its way, and places of both "
+				 "have the same numbers: begin 'reprise gdb' with --at %s\n",
+				 rank->rank, words);
+	what = event->unit == REPLAY_UNIT_OPERATION ? "operation" : "event";
 	if (event->number > (uint64_t)all)
 		return rp_format("rank %u never came to %s %" PRIu64 ": it has %" PRId64
 				 " of them\n",
@@ -123,8 +124,8 @@ static char *read_event(const struct remote_server *s, const char *words, struct
 	return NULL;
 }
 
-/* The target watches where the main thread counts its events; other threads may not be there. */
-static bool is_watchable(const struct event *event)
+/* Events of MPI of the main thread are counted in the slot of the rank. */
+static bool is_in_slot(const struct event *event)
 {
 	return event->unit == REPLAY_UNIT_MPI && strcmp(event->thread, "0") == 0;
 }
@@ -137,37 +138,48 @@ static char *go_to_event(struct remote_server *s, const char *words)
 	if (why)
 		return why;
 	remote_goto_remember(&s->travel);
-	return result(s, is_watchable(&event)
-				 ? remote_goto_event(&s->travel, event.number)
-				 : remote_goto_thread(&s->travel, event.thread,
-						      event.unit == REPLAY_UNIT_MPI, event.number));
+	return result(s, is_in_slot(&event) ? remote_goto_event(&s->travel, event.number)
+					    : remote_goto_thread(&s->travel, event.thread,
+								 event.unit, event.number));
+}
+
+static struct remote_watch *free_watch(struct remote_server *s)
+{
+	for (unsigned i = 0; i < REMOTE_WATCHES; i++) {
+		if (!s->travel.points.watch[i].kind)
+			return &s->travel.points.watch[i];
+	}
+	return NULL;
 }
 
 /* It takes one of the processor's three registers for watching. */
 static char *stop_at(struct remote_server *s, const char *words)
 {
-	uint64_t slot = remote_goto_slot(&s->travel);
-	struct event event;
+	uint64_t slot = remote_goto_slot(&s->travel),
+		 at = slot + offsetof(struct replay_slot, events);
 	struct remote_watch watch = {.kind = REMOTE_WATCH_WRITE,
-				     .address = slot + offsetof(struct replay_slot, events),
+				     .address = at,
 				     .length = 8,
-				     .only = true};
+				     .only = true,
+				     .counter = at},
+			    *place = free_watch(s);
+	struct event event;
 	char *why = read_event(s, words, &event);
+	enum remote_way way = slot ? REMOTE_WAY_DONE : REMOTE_WAY_BEGIN;
 
 	if (why)
 		return why;
-	if (!is_watchable(&event))
-		return rp_strdup(
-			"it stops only at events of MPI of the main thread; 'monitor goto' "
-			"goes to others\n");
+	if (!place)
+		return rp_strdup("no more can be watched at the same time\n");
 	watch.value = event.number << 1 | 1;
-	for (unsigned i = 0; slot && i < REMOTE_WATCHES; i++) {
-		if (s->travel.points.watch[i].kind)
-			continue;
-		s->travel.points.watch[i] = watch;
-		return rp_format("stops at %s\n", words);
-	}
-	return rp_strdup("no more can be watched at the same time\n");
+	if (!is_in_slot(&event))
+		way = remote_goto_watch(&s->travel, event.thread, event.unit, event.number, &watch);
+	if (way == REMOTE_WAY_BEGIN)
+		return rp_format("where %s counts was not found\n", words);
+	if (way != REMOTE_WAY_DONE)
+		return result(s, way);
+	*place = watch;
+	return rp_format("stops at %s\n", words);
 }
 
 static char *delete_all(struct remote_server *s)
@@ -257,6 +269,7 @@ char *remote_monitor(struct remote_server *s, const char *words)
 		"monitor events         what is recorded about here\n"
 		"monitor msg            the message that the rank got last, and what it held\n"
 		"monitor race           which receive could have got another message, and which\n"
-		"monitor break POINT    stops at RANK@EVENT, in both directions\n"
+		"monitor break POINT    stops at RANK@EVENT or RANK.THREAD@EVENT, in both "
+		"directions\n"
 		"monitor delete         and does not any more\n");
 }

@@ -13,6 +13,8 @@
 #include <sys/types.h>
 #include <sys/user.h>
 
+#include "replay/session.h"
+
 #define REMOTE_WATCHES 3 /* of four debug registers; the last one is for marks */
 #define REMOTE_BREAKS 512
 
@@ -27,8 +29,10 @@ struct remote_watch {
 	enum remote_watch_kind kind;
 	uint64_t address;
 	unsigned length; /* 1, 2, 4 or 8 */
-	bool only;       /* eight bytes, when they become: */
-	uint64_t value;
+	bool only;       /* when the eight bytes at `counter` are that: */
+	uint64_t counter, value;
+	uint64_t owner; /* where the name of whoever counts there is, or 0 */
+	char name[REPLAY_NAME_BYTES];
 };
 
 /* What the debugger has asked for, whatever process it is looking at. */

@@ -292,19 +292,26 @@ static bool is_quiet(const struct remote_run *how, int signal)
 	return how->quiet && signal > 0 && signal < 64 && *how->quiet >> signal & 1;
 }
 
+static bool is_counted(const struct remote_process *p, const struct remote_watch *w)
+{
+	char name[REPLAY_NAME_BYTES] = "";
+	uint64_t now = 0;
+
+	return remote_process_read(p, w->counter, &now, sizeof(now)) == sizeof(now) &&
+	       now == w->value &&
+	       (!w->owner || (remote_process_read(p, w->owner, name, sizeof(name)) > 0 &&
+			      strncmp(name, w->name, sizeof(name)) == 0));
+}
+
 /* Several may watch the same word for different values. */
 static bool is_wanted(const struct remote_process *p, const struct remote_points *points, int hit)
 {
-	uint64_t now = 0, at = points->watch[hit].address;
-
 	if (!points->watch[hit].only)
 		return true;
-	if (remote_process_read(p, at, &now, sizeof(now)) != sizeof(now))
-		return false;
 	for (unsigned i = 0; i < REMOTE_WATCHES; i++) {
 		const struct remote_watch *w = &points->watch[i];
 
-		if (w->only && w->address == at && w->value == now)
+		if (w->only && w->address == points->watch[hit].address && is_counted(p, w))
 			return true;
 	}
 	return false;

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "launch/front.h"
 #include "replay/alone.h"
+#include "replay/from.h"
 
 #define LIST_MOST 100000 /* a list that is longer is none */
 
@@ -164,8 +165,7 @@ static void take_turns(struct remote_travel *t)
 	t->live.turns = true;
 }
 
-/* They run again, and need to find what the program has written for them. */
-static bool has_children(const struct remote_travel *t)
+bool remote_start_has_children(const struct remote_travel *t)
 {
 	const struct trace_run_rank *rank = &t->front->run->rank[t->one];
 
@@ -181,7 +181,7 @@ int remote_start_first(struct remote_travel *t)
 	int code;
 
 	t->slot->halt = REPLAY_HALT_START | REPLAY_HALT_END;
-	if (!has_children(t))
+	if (!remote_start_has_children(t))
 		t->slot->halt |= REPLAY_HALT_PRIVATE;
 	if (t->front->run->rank[t->one].threads != 1)
 		t->slot->halt |= REPLAY_HALT_TURNS;
@@ -227,6 +227,7 @@ int remote_start(struct remote_travel *t)
 	if (code)
 		return code;
 	t->slot = &f->state->slot[t->one];
+	t->rereads = replay_from_rereads(f->run, t->one);
 	if (pipe2(output, O_CLOEXEC) != 0 || fcntl(output[0], F_SETFL, O_NONBLOCK) != 0) {
 		rp_say("cannot make a pipe: %s", strerror(errno));
 		return RP_EXIT_FAILURE;

@@ -17,6 +17,9 @@ int remote_start_first(struct remote_travel *t) __attribute__((warn_unused_resul
 int remote_start_process(struct remote_travel *t) __attribute__((warn_unused_result));
 void remote_start_close(struct remote_travel *t);
 
+/* Has it started other processes? They run again, and need to find what it has written for them. */
+bool remote_start_has_children(const struct remote_travel *t);
+
 /* For struct remote_run: it is at its end, or somebody wants it to stop. */
 bool remote_start_is_over(void *context);
 /* It did not come where it should: says so, and returns the exit code. */

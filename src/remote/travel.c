@@ -55,11 +55,16 @@ void remote_travel_keep(struct remote_travel *t)
 		remote_stay_thin(t);
 }
 
-void remote_travel_open(struct remote_travel *t)
+void remote_travel_find_state(struct remote_travel *t)
 {
 	uint64_t slot = remote_goto_slot(t);
 
 	t->state = slot ? slot + offsetof(struct replay_slot, state) : 0;
+}
+
+void remote_travel_open(struct remote_travel *t)
+{
+	remote_travel_find_state(t);
 	t->base = remote_process_cpu(&t->live);
 	t->lost = 0;
 	remote_travel_keep(t);
@@ -71,6 +76,8 @@ void remote_travel_close(struct remote_travel *t)
 		remote_stay_remove(t, t->stays - 1);
 	if (t->before_at > 0)
 		remote_copy_drop(&t->before.copy);
+	if (t->has_start)
+		remote_copy_drop(&t->start.copy);
 	remote_process_kill(&t->live);
 	free(t->stay);
 	if (t->output >= 0) {
@@ -83,6 +90,10 @@ void remote_travel_doubt(struct remote_travel *t)
 {
 	if (!t->live.unsure)
 		return;
+	if (t->looks_only) {
+		t->live.unsure = 0;
+		return;
+	}
 	rp_say("threads waited for something that nobody but time decides: there is no way back "
 	       "beyond this");
 	t->lost = remote_travel_age(t);

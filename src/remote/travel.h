@@ -14,6 +14,7 @@
 
 #include "remote/copy.h"
 #include "replay/front.h"
+#include "replay/halt.h"
 
 /* A copy, and how far it is from the one before. */
 struct remote_stay {
@@ -45,9 +46,13 @@ struct remote_travel {
 	double before_at;          /* processor time since the first stay, 0: nowhere */
 	unsigned before_part;
 
-	bool is_whole; /* the first stay is where the history begins */
-	bool is_event; /* or where an event does */
-	double lost;   /* processor time before the first stay, of which nothing is kept; or 0 */
+	bool is_whole;  /* the first stay is where the history begins */
+	bool is_event;  /* or where an event does */
+	double lost;    /* processor time before the first stay, of which nothing is kept; or 0 */
+	bool rereads;   /* it may read files that the run has written */
+	bool has_start; /* the stay where the history begins is put aside (far.c): */
+	struct remote_stay start;
+	struct replay_copy start_how;
 	bool across;   /* processes from different images are compared */
 	unsigned part; /* counts the processes that were started */
 
@@ -56,6 +61,7 @@ struct remote_travel {
 	uint64_t printed; /* bytes by now */
 	uint64_t shown;   /* the most that was shown of it */
 	bool silent;      /* it is only to be found again */
+	bool looks_only;  /* it comes back here, whatever it meets on the way */
 	struct {
 		int pid;
 		double cpu, at;
@@ -83,6 +89,8 @@ enum remote_same {
 
 /* The process stands where its history begins. */
 void remote_travel_open(struct remote_travel *t);
+/* The process is another one: where it says that it is at its end. */
+void remote_travel_find_state(struct remote_travel *t);
 /* A while has passed: keeps a copy, if that can be. */
 void remote_travel_keep(struct remote_travel *t);
 void remote_travel_close(struct remote_travel *t);
@@ -105,10 +113,15 @@ enum remote_way remote_travel_back_to_signal(struct remote_travel *t, int signal
 enum remote_way remote_goto_begin(struct remote_travel *t);
 enum remote_way remote_goto_end(struct remote_travel *t);
 enum remote_way remote_goto_event(struct remote_travel *t, uint64_t event);
-/* goto-thread.c: to where that thread begins an event, or without MPI an operation. It has one of
-   that number. */
-enum remote_way remote_goto_thread(struct remote_travel *t, const char *name, bool calls,
-				   uint64_t number);
+/* goto-thread.c: to where that thread begins an event, or without MPI an operation, or a call. It
+   has one of that number. */
+enum remote_way remote_goto_thread(struct remote_travel *t, const char *name,
+				   enum replay_halt_unit unit, uint64_t number);
+/* What is to be watched so that the process stops there. It stays where it is, but if that is
+   REMOTE_WAY_LOST. REMOTE_WAY_BEGIN: where it counts was not found. */
+enum remote_way remote_goto_watch(struct remote_travel *t, const char *name,
+				  enum replay_halt_unit unit, uint64_t number,
+				  struct remote_watch *watch);
 /* Forward to the next of these, or until it is told to stop; copies are kept on the way. */
 enum remote_way remote_goto_run(struct remote_travel *t, const struct remote_points *points);
 /* Where the slot of the rank is in its memory, or 0. */
@@ -116,6 +129,14 @@ uint64_t remote_goto_slot(const struct remote_travel *t);
 /* Remembers where it is, and goes there again. */
 void remote_goto_remember(struct remote_travel *t);
 enum remote_way remote_goto_back(struct remote_travel *t);
+/* To that copy, which was so old, and is used up. `part`: what that was then. */
+enum remote_way remote_goto_return(struct remote_travel *t, struct remote_stay *to, double age,
+				   unsigned part);
+
+/* far.c: can images be used at all? */
+bool remote_far_may(const struct remote_travel *t);
+/* No stay is left; where the history begins may be found again all the same. */
+void remote_far_drop(struct remote_travel *t);
 
 /*
  * far.c: goes to the last image before the event, if that is nearer than all that is known: it is

@@ -2,15 +2,22 @@
 /*
  * From one stay to the next on foot: instruction by instruction, but calls in which the goal cannot
  * be are run over. It can be in a call only if its stack is deeper and has the call's return
- * address in that place. The way is the same each time, so it is walked twice: once to learn how
- * long it is, and once to a place a few single instructions before the goal, where a copy is kept.
+ * address in that place. It is walked twice: once to learn how long the way is, and once to a place
+ * a few single instructions before the goal, where a copy is kept. Mostly the way is the same each
+ * time; but who asks for the time waits in the vDSO while the kernel changes it. Invariant: from a
+ * copy that is kept it has been walked to the goal.
  */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
 #include "base/log.h"
 #include "remote/registers.h"
 #include "remote/travel.h"
 
 #define LONGEST 15 /* bytes of an instruction */
 #define RECENT 64  /* steps of which it is known what they were */
+#define TRIES 20   /* walks of which each was as long as the one before it */
 
 static const uint64_t all_signals = ~0ull;
 
@@ -22,8 +29,24 @@ struct walk {
 	bool in_call;      /* the last step has made a call, in which the goal is not */
 	uint64_t back, sp; /* where that returns to, and the stack there */
 	int64_t steps;
-	bool over[RECENT]; /* which of the last ones went over a call */
+	enum { ALONE = 0, OVER_CALL, IN_VDSO } was[RECENT]; /* the last ones */
+	uint64_t vdso, vdso_end;
 };
+
+static void find_vdso(struct walk *w)
+{
+	char path[32], line[4400];
+	FILE *maps;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", w->travel->live.pid);
+	maps = fopen(path, "re");
+	while (maps && !w->vdso && fgets(line, sizeof(line), maps)) {
+		if (strstr(line, "[vdso]"))
+			(void)!sscanf(line, "%" SCNx64 "-%" SCNx64, &w->vdso, &w->vdso_end);
+	}
+	if (maps)
+		fclose(maps);
+}
 
 static int look(struct walk *w)
 {
@@ -81,7 +104,9 @@ static enum remote_way step(struct walk *w)
 		if (stop.kind == REMOTE_GONE || look(w) != 0)
 			return REMOTE_WAY_LOST;
 	} while (stop.kind == REMOTE_SIGNAL || (w->in_call && w->here.rsp != w->sp));
-	w->over[w->steps % RECENT] = w->in_call;
+	w->was[w->steps % RECENT] = w->in_call                                     ? OVER_CALL
+				    : before.rip - w->vdso < w->vdso_end - w->vdso ? IN_VDSO
+										   : ALONE;
 	w->steps++;
 	if (w->in_call)
 		w->in_call = false;
@@ -108,13 +133,17 @@ static enum remote_way walk(struct walk *w, int64_t most, bool to_goal)
 	return way;
 }
 
-/* A copy after so many steps of the way that is known. */
-static enum remote_way keep_at(struct walk *w, int64_t steps)
+/*
+ * A copy after so many steps of the way, which has been walked to the goal in `all` steps. *again:
+ * it was not the same way.
+ */
+static enum remote_way keep_at(struct walk *w, int64_t steps, int64_t all, bool *again)
 {
 	struct remote_travel *t = w->travel;
 	struct remote_stay stay = {.steps = -1};
 	enum remote_way way = walk(w, steps, false);
 
+	*again = way == REMOTE_WAY_LOST;
 	if (way != REMOTE_WAY_DONE)
 		return way;
 	remote_travel_drain(t);
@@ -122,8 +151,31 @@ static enum remote_way keep_at(struct walk *w, int64_t steps)
 	stay.since = remote_process_cpu(&t->live) - t->base;
 	if (remote_copy_keep(&t->live, &t->slot->copy, &stay.copy) != 0)
 		return REMOTE_WAY_LOST;
-	remote_stay_insert(t, t->stays - 1, &stay);
-	return REMOTE_WAY_DONE;
+	while (way == REMOTE_WAY_DONE && w->steps < all)
+		way = step(w);
+	if (way == REMOTE_WAY_DONE && !is_there(w))
+		way = REMOTE_WAY_LOST;
+	*again = way == REMOTE_WAY_LOST;
+	if (way == REMOTE_WAY_DONE)
+		remote_stay_insert(t, t->stays - 1, &stay);
+	else
+		remote_copy_drop(&stay.copy);
+	return way;
+}
+
+/* How many steps before the goal are such that they are the same each time. */
+static int64_t sure_steps(const struct walk *w)
+{
+	int64_t n = 0;
+
+	while (n < w->steps && n < RECENT) {
+		int was = w->was[(w->steps - n - 1) % RECENT];
+
+		if (was == OVER_CALL || (was == IN_VDSO && n > 0))
+			break;
+		n++;
+	}
+	return n;
 }
 
 enum remote_way remote_walk(struct remote_travel *t, int64_t most)
@@ -131,27 +183,26 @@ enum remote_way remote_walk(struct remote_travel *t, int64_t most)
 	struct walk w = {.travel = t};
 	const struct remote_thread *there =
 		remote_process_thread(&t->stay[t->stays - 1].copy.process, t->focus);
+	unsigned tries = 0;
 
 	if (!there || remote_process_registers(there, &w.there) != 0)
 		return REMOTE_WAY_LOST;
+	find_vdso(&w);
 	for (;;) {
 		enum remote_way way = walk(&w, most, true);
-		int64_t all = w.steps, single = 0;
+		int64_t all = w.steps, single = sure_steps(&w);
+		bool again = false;
 
 		if (way != REMOTE_WAY_DONE)
 			return way;
-		while (single < all && single < RECENT && !w.over[(all - single - 1) % RECENT])
-			single++;
-		if (single == all || single > 0) {
-			if (single < all)
-				way = keep_at(&w, all - single);
-			if (way == REMOTE_WAY_DONE)
-				t->stay[t->stays - 1].steps = single;
-			return way;
-		}
-		/* It came out of a call: its end is inside of that. */
-		way = keep_at(&w, all - 1);
-		if (way != REMOTE_WAY_DONE)
+		/* If it came out of a call, its end is inside of that. */
+		if (single < all)
+			way = keep_at(&w, all - (single ? single : 1), all, &again);
+		if (again && ++tries < TRIES)
+			continue;
+		if (way == REMOTE_WAY_DONE && (single || !all))
+			t->stay[t->stays - 1].steps = single;
+		if (way != REMOTE_WAY_DONE || single || !all)
 			return way;
 	}
 }

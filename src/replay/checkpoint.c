@@ -90,8 +90,6 @@ static int prepare(const struct replay_front *f)
 	return rc || !f->evaluates ? rc : replay_evaluate_ask(f);
 }
 
-static bool no_room; /* for the logs of the last pass */
-
 static int keep(const struct replay_front *f, uint64_t started)
 {
 	char *text = rp_format("checkpoints 1 check %" PRIx64 " made %" PRIu64 " seconds %.3f\n",
@@ -102,7 +100,6 @@ static int keep(const struct replay_front *f, uint64_t started)
 	unlinkat(f->session_fd, ROOM, 0);
 	rc = replay_log_finish(f);
 	if (rc) {
-		no_room = rc == -ENOSPC || rc == -EDQUOT;
 		free(text);
 		return RP_EXIT_FAILURE;
 	}
@@ -123,17 +120,6 @@ static int keep(const struct replay_front *f, uint64_t started)
 	return 0;
 }
 
-static int left(const struct replay_front *f, int code)
-{
-	for (size_t i = 0; i < f->ranks; i++) {
-		const char *text = f->word[i].text;
-
-		no_room = no_room || (text && (strstr(text, strerror(ENOSPC)) ||
-					       strstr(text, strerror(EDQUOT))));
-	}
-	return code;
-}
-
 static const struct replay_pass pass = {
 	.verb = "checkpoint",
 	.doing = "taking checkpoints of",
@@ -141,20 +127,18 @@ static const struct replay_pass pass = {
 	.exact = true,
 	.prepare = prepare,
 	.keep = keep,
-	.left = left,
 };
 
-/* Events may have taken the room that logs need: then it is done without them. */
+/* Events may have taken the room that logs need, or failed otherwise: it is done without them. */
 static int make_logs(const struct replay_front *f)
 {
 	struct replay_front with = *f, without = *f;
 	int code;
 
-	no_room = false;
 	code = replay_pass_run(&with, &pass);
-	if (code != RP_EXIT_FAILURE || !f->evaluates || !no_room)
+	if (code != RP_EXIT_FAILURE || !f->evaluates || with.elsewhere)
 		return code;
-	rp_say("once more, without evaluating it on the way: that takes less room");
+	rp_say("once more, without evaluating it on the way");
 	without.evaluates = false;
 	return replay_pass_run(&without, &pass);
 }

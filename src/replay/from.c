@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -55,10 +56,10 @@ static bool is_of_use(const char *path, const struct limit *limit)
 		ckpt_image_check_pages(&image);
 	}
 	if (image.changed) {
-		rp_say("%s has changed since images were taken: none of them can be restored; "
-		       "'reprise checkpoint --again' takes them anew",
-		       image.changed);
-		*limit->refused = true;
+		if (!__atomic_exchange_n(limit->refused, true, __ATOMIC_RELAXED))
+			rp_say("%s has changed since images were taken: none of them can be "
+			       "restored; 'reprise checkpoint --again' takes them anew",
+			       image.changed);
 	} else if (image.damage) {
 		rp_say("%s %s; an earlier one is taken", path, image.damage);
 	}
@@ -74,7 +75,9 @@ static char *last_before(const struct replay_front *f, size_t rank, const struct
 	size_t n;
 	uint32_t *list = ckpt_image_list(dir, &n);
 
-	for (size_t i = n; i > 0 && !found && !*limit->refused; i--) {
+	for (size_t i = n; i > 0 && !found; i--) {
+		if (__atomic_load_n(limit->refused, __ATOMIC_RELAXED))
+			break;
 		if (limit->number && list[i - 1] > limit->number)
 			continue;
 		found = ckpt_image_path(dir, list[i - 1]);
@@ -140,6 +143,7 @@ bool replay_from_last(const struct replay_front *f, size_t rank, uint64_t event,
 	if (!image.damage) {
 		found->event = image.head->event;
 		found->resume = image.head->resume;
+		found->elapsed = (double)image.head->elapsed / 1e9;
 		found->first = number && strtoul(number, NULL, 10) == image.head->number;
 	} else {
 		free(path);
@@ -270,6 +274,43 @@ static int say_no_first(const struct replay_front *f, size_t rank)
 	return said ? RP_EXIT_BAD_INPUT : say_none(f, rank);
 }
 
+/* To read all pages of an image takes its time: so as many ranks at once as there are processors.
+ */
+struct choice {
+	struct replay_front *f;
+	struct replay_from *from;
+	const bool *chosen;
+	size_t next; /* rank */
+};
+
+static void *choose_next(void *choice)
+{
+	struct choice *c = choice;
+	size_t i;
+
+	while ((i = __atomic_fetch_add(&c->next, 1, __ATOMIC_RELAXED)) < c->f->ranks) {
+		if (c->chosen[i])
+			c->f->image[i] = choose_image(c->f, c->from, i, 0);
+	}
+	return NULL;
+}
+
+static void choose_each(struct replay_front *f, struct replay_from *from, const bool chosen[])
+{
+	struct choice choice = {f, from, chosen, 0};
+	size_t n = 0, wanted = (size_t)sysconf(_SC_NPROCESSORS_ONLN);
+	pthread_t *other;
+
+	wanted = wanted < f->ranks ? wanted : f->ranks;
+	other = rp_alloc(wanted, sizeof(*other));
+	while (n + 1 < wanted && pthread_create(&other[n], NULL, choose_next, &choice) == 0)
+		n++;
+	choose_next(&choice);
+	while (n)
+		pthread_join(other[--n], NULL);
+	free(other);
+}
+
 /* All of those that are wanted, or none. */
 static int choose_images(struct replay_front *f, struct replay_from *from, const bool chosen[],
 			 bool all)
@@ -278,11 +319,9 @@ static int choose_images(struct replay_front *f, struct replay_from *from, const
 
 	f->alone = true;
 	f->image = rp_alloc(f->ranks, sizeof(*f->image));
+	choose_each(f, from, chosen);
 	for (size_t i = 0; i < f->ranks; i++) {
-		if (!chosen[i])
-			continue;
-		f->image[i] = choose_image(f, from, i, 0);
-		if (f->image[i])
+		if (!chosen[i] || f->image[i])
 			continue;
 		if (from->refused)
 			return RP_EXIT_BAD_INPUT;

@@ -68,11 +68,16 @@ struct replay_from_image {
 	uint64_t event;  /* of the main thread: it was taken before this one */
 	uint64_t resume; /* where the restored process goes on in our own code */
 	bool first;      /* where MPI_Init returned */
+	double elapsed;  /* seconds that the run had taken by then */
 };
 
 /* The last one that was taken before that event, and that is of use. False: there is none. */
 bool replay_from_last(const struct replay_front *f, size_t rank, uint64_t event,
 		      struct replay_from_image *found);
+
+/* from-files.c: may the rank read what the run has written? Then what it finds may not be what it
+   found, if it goes on from an image. */
+bool replay_from_rereads(const struct trace_run *run, size_t rank);
 
 /* Is it a run of MPI? Others are whole processes by themselves. */
 bool replay_from_is_mpi(const struct trace_run *run);

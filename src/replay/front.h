@@ -154,8 +154,10 @@ void replay_report_stuck(const struct replay_front *f);
 void replay_report_end(const struct replay_front *f);
 /* A rank has died, and the launcher has ended others that had more to do. */
 void replay_report_left_behind(const struct replay_front *f);
+/* A rank has ended as recorded, but without a last word; false: none has. */
+bool replay_report_unseen_run(const struct replay_front *f);
 /* The program has ended without a last word, and with another status. */
-void replay_report_other_status(const struct replay_front *f, int code);
+void replay_report_other_status(const struct replay_front *f, int code, int recorded);
 
 /* Sentence parts; the caller frees. What a rank waits for: "MPI_Recv with rank 2, tag 1 at …". */
 char *replay_wait_text(const struct replay_front *f, size_t rank);

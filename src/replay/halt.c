@@ -93,6 +93,22 @@ static bool is_at_place(const struct replay_front *f, size_t rank)
 	return is_halted(f, rank) || f->word[rank].why;
 }
 
+/*
+ * Nothing moves any more: each has one thread, which stands. There is no launcher on whose way
+ * something printed could still be.
+ */
+static bool all_are_fixed(const struct replay_front *f)
+{
+	for (size_t i = 0; i < f->ranks; i++) {
+		const struct trace_run_rank *rank = &f->run->rank[i];
+
+		if (replay_alone_is_in(f, i) &&
+		    (rank->threads > 1 || rank->processes > 1 || !is_at_place(f, i)))
+			return false;
+	}
+	return f->image != NULL;
+}
+
 /* Who has no place of his own goes on beside. */
 static bool needs_only_target(const struct replay_halt *h)
 {
@@ -110,6 +126,8 @@ static bool has_arrived(struct replay_front *f, double silent)
 	struct replay_halt *h = f->halt;
 	bool there = is_target_there(f);
 
+	if (there && all_are_fixed(f))
+		return true;
 	if (there && (needs_only_target(h) || all_are(f, is_at_place)))
 		return silent > SETTLED &&
 		       (silent > COMPUTES || silent > f->patience / 2 || !computes(f));

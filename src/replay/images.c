@@ -69,12 +69,14 @@ int replay_images_ask(const struct replay_front *f)
 	uint64_t budget = budget_of_each(f);
 	/* Images have what logs leave of it. */
 	uint64_t logs = f->budget && !f->alone ? budget : 0;
-	bool tests = is_fault("images");
-	char *text = rp_format("every=%" PRIu64 "\npatient=%d\nbudget=%" PRIu64 "\nlog=%" PRIu64
-			       "\nkeep=%u\npagemap=%d\nkcmp=%d\nlate=%d\nverify=%d\n",
-			       (uint64_t)(f->every * 1e9), tests || is_fault("pagemap") || f->prune,
-			       budget, logs, f->keep, is_fault("pagemap"), is_fault("kcmp"),
-			       is_fault("late"), tests);
+	bool tests = is_fault("images"), apart = is_fault("apart");
+	char *text =
+		rp_format("every=%" PRIu64 "\npatient=%d\nbudget=%" PRIu64 "\nlog=%" PRIu64
+			  "\nkeep=%u\npagemap=%d\nkcmp=%d\nlate=%d\nverify=%d\napart=%d\n",
+			  (uint64_t)(f->every * 1e9),
+			  tests || apart || is_fault("patient") || is_fault("pagemap") || f->prune,
+			  budget, logs, f->keep, is_fault("pagemap"), is_fault("kcmp"),
+			  is_fault("late"), tests, apart);
 	int rc = replay_pass_write(f->session_fd, "checkpoint", text);
 
 	leave_room(f);

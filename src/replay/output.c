@@ -23,6 +23,7 @@
 #include "launch/front.h"
 #include "replay/alone.h"
 #include "replay/output-compare.h"
+#include "replay/output-names.h"
 #include "replay/pass.h"
 #include "trace/output.h"
 #include "trace/theirs.h"
@@ -31,8 +32,8 @@
 #define SHOWN 4 /* ranks whose lines are shown */
 
 /* What that process of the rank printed in this replay; all zero if the process did not come up. */
-static bool read_found(const struct replay_front *f, size_t rank, uint32_t process,
-		       struct trace_output *o)
+bool replay_output_read_found(const struct replay_front *f, size_t rank, uint32_t process,
+			      struct trace_output *o)
 {
 	char name[48];
 	struct trace_view view;
@@ -48,8 +49,8 @@ static bool read_found(const struct replay_front *f, size_t rank, uint32_t proce
 	return good;
 }
 
-static bool read_recorded(const struct replay_front *f, size_t rank, const char *name,
-			  struct trace_output *o)
+bool replay_output_read_recorded(const struct replay_front *f, size_t rank, const char *name,
+				 struct trace_output *o)
 {
 	char dir[TRACE_RANK_NAME_BYTES];
 	struct trace_view view;
@@ -117,9 +118,9 @@ static bool judge_process(const struct replay_front *f, size_t rank,
 	struct replay_output_difference d;
 	bool other = false;
 
-	if (!read_recorded(f, rank, s->name, &a))
+	if (!replay_output_read_recorded(f, rank, s->name, &a))
 		return false;
-	if (read_found(f, rank, s->process, &b)) {
+	if (replay_output_read_found(f, rank, s->process, &b)) {
 		other = replay_output_differ(&a, &b, may, &d);
 		c->recorded += a.children;
 		c->found += b.children;
@@ -206,7 +207,8 @@ static bool start_of(const void *ctx, const char *path, uint64_t *start)
 			const struct trace_run_stream *s = &f->run->rank[i].stream[k];
 			struct trace_output o;
 
-			if (s->kind != TRACE_STREAM_OUTPUT || !read_found(f, i, s->process, &o))
+			if (s->kind != TRACE_STREAM_OUTPUT ||
+			    !replay_output_read_found(f, i, s->process, &o))
 				continue;
 			found = begins_at(&o, path, start);
 			trace_output_free(&o);
@@ -252,6 +254,28 @@ static bool is_theirs(const void *ctx, const char *path)
 	return theirs;
 }
 
+static char *files_difference(const struct replay_front *f, bool *theirs)
+{
+	char *which = trace_written_difference(&f->run->dir, start_of, is_theirs, f, theirs);
+	char *text = which ? rp_format("a file that the run wrote differs from the recorded one: "
+				       "%s",
+				       which)
+			   : NULL;
+
+	free(which);
+	return text;
+}
+
+/* Names are those that the kernel has, which it may have in another way where a link has come. */
+static bool is_where_it_was(const struct replay_front *f)
+{
+	char *now = realpath(f->run->meta.cwd, NULL);
+	bool same = now && strcmp(now, f->run->meta.cwd) == 0;
+
+	free(now);
+	return same;
+}
+
 /* While another replay of the run is at work, the files are unfinished. */
 static int judge_files(const struct replay_front *f, int code)
 {
@@ -266,7 +290,10 @@ static int judge_files(const struct replay_front *f, int code)
 		if (!is_reproduced(f, i))
 			return code;
 	}
-	text = trace_written_difference(&f->run->dir, start_of, is_theirs, f, &theirs);
+	text = is_where_it_was(f) ? replay_output_names_difference(f) : NULL;
+	theirs = false;
+	if (!text)
+		text = files_difference(f, &theirs);
 	if (!text || f->force || !replay_session_is_alone(f)) {
 		free(text);
 		return code;
@@ -275,13 +302,11 @@ static int judge_files(const struct replay_front *f, int code)
 		*p = (unsigned char)*p < ' ' || *p == 0x7f ? '?' : *p;
 	replay_output_end_line(f);
 	if (theirs) {
-		rp_say("a file that the run wrote differs from the recorded one: %s; child "
-		       "processes had it open, too; these run again, they are not replayed",
+		rp_say("%s; child processes had it open, too; these run again, they are not "
+		       "replayed",
 		       text);
 	} else {
-		rp_say("replay diverged: a file that the run wrote differs from the recorded one: "
-		       "%s",
-		       text);
+		rp_say("replay diverged: %s", text);
 		say_why(f);
 		code = RP_EXIT_DIVERGED;
 	}
@@ -331,7 +356,8 @@ static bool is_unfinished(const struct replay_front *f, unsigned which)
 			struct trace_output o;
 			bool unfinished;
 
-			if (s->kind != TRACE_STREAM_OUTPUT || !read_found(f, i, s->process, &o))
+			if (s->kind != TRACE_STREAM_OUTPUT ||
+			    !replay_output_read_found(f, i, s->process, &o))
 				continue;
 			unfinished = o.unfinished[which];
 			trace_output_free(&o);

@@ -183,8 +183,7 @@ static char *words_of(const struct replay_front *f, int code)
 		char *longer =
 			w->why ? rp_format("%s, rank %u: %s", text, f->run->rank[i].rank, w->why)
 			       : rp_format("%s, rank %u in event %" PRIu64, text,
-					   f->run->rank[i].rank,
-					   (f->state->slot[i].events + 1) / 2);
+					   f->run->rank[i].rank, f->state->slot[i].events / 2);
 
 		free(text);
 		text = longer;

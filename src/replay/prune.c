@@ -26,7 +26,7 @@
 #include "replay/pass.h"
 #include "replay/prune-inner.h"
 
-#define LONGEST 3      /* periods, at most, if a checkpoint can so be moved to where it is quiet */
+#define PERIODS 2      /* in an interval: so far a checkpoint may be moved to where it is quiet */
 #define PLACE_BYTES 22 /* of a line, at most */
 
 static int say_whole(unsigned rank, const char *why)
@@ -91,15 +91,17 @@ static int scan_rank(struct replay_prune *p, const struct graph_ckpts *ckpts, un
 	return rc;
 }
 
-static int find_targets(struct replay_prune *p, uint64_t period)
+/* A replay takes two intervals at most: so none is to be longer than it was asked for. */
+static int find_targets(struct replay_prune *p, uint64_t interval)
 {
 	struct graph_ckpts *placed, *moved;
 	struct graph_quiet quiet;
+	uint64_t period = interval / PERIODS;
 	int rc = graph_ckpts_place(&p->source, period, &placed);
 
 	if (rc)
 		return rc;
-	rc = graph_ckpts_move(&p->source, placed, period / 2, LONGEST * period, &moved, &quiet);
+	rc = graph_ckpts_move(&p->source, placed, period / 2, interval, &moved, &quiet);
 	graph_ckpts_free(placed);
 	if (rc)
 		return rc;

@@ -289,11 +289,37 @@ void replay_report_left_behind(const struct replay_front *f)
 	say_waiting(f);
 }
 
-void replay_report_other_status(const struct replay_front *f, int code)
+/*
+ * Of a run that ended well, a rank that came to its end when recorded and now has said nothing: our
+ * library was not in it, or not any more.
+ */
+static bool any_ran_unseen(const struct replay_front *f)
+{
+	if (f->run->meta.ended != TRACE_ENDED_EXIT || (f->ranks > 1 && f->run->meta.status))
+		return false;
+	for (size_t i = 0; i < f->ranks; i++) {
+		const struct trace_run_stream *last = f->run->rank[i].last;
+
+		if (!f->word[i].why && last && last->end == TRACE_END_EXIT)
+			return true;
+	}
+	return false;
+}
+
+bool replay_report_unseen_run(const struct replay_front *f)
+{
+	if (!any_ran_unseen(f))
+		return false;
+	replay_output_end_line(f);
+	rp_say("replay diverged: the program ended without a word to Reprise: its library was not "
+	       "loaded, or the program left it");
+	return true;
+}
+
+void replay_report_other_status(const struct replay_front *f, int code, int recorded)
 {
 	replay_output_end_line(f);
-	rp_say("replay diverged: the run ended with status %d; recorded is %d", code,
-	       f->run->meta.status);
+	rp_say("replay diverged: the run ended with status %d; recorded is %d", code, recorded);
 	replay_report_unseen(f);
 }
 

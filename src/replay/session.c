@@ -91,6 +91,21 @@ static uint32_t flags_of(const struct trace_run_rank *rank)
 	return strcmp(last->thread, "0") == 0 ? 0 : REPLAY_BY_HELPER;
 }
 
+/*
+ * The job ended by itself, with an error, and no rank died: it may be that MPI ended it, because of
+ * a mistake in a call. That is one of those that did not return.
+ */
+static bool may_be_aborted(const struct trace_run *run)
+{
+	for (size_t i = 0; i < run->ranks; i++) {
+		const struct trace_run_stream *last = run->rank[i].last;
+
+		if (last && last->end && (last->end != TRACE_END_EXIT || last->end_value))
+			return false;
+	}
+	return run->meta.ended == TRACE_ENDED_EXIT && run->meta.status;
+}
+
 /* On a full disk, a write to a hole in a mapped file kills the writer. So the file has no holes. */
 static int make_state(struct replay_front *f)
 {
@@ -119,6 +134,8 @@ static int make_state(struct replay_front *f)
 	f->state->ranks = (uint32_t)f->ranks;
 	for (size_t i = 0; i < f->ranks; i++) {
 		f->state->slot[i].flags = flags_of(&f->run->rank[i]);
+		if (!f->alone && may_be_aborted(f->run))
+			f->state->slot[i].flags |= REPLAY_MAY_ABORT;
 		f->state->slot[i].patience = patience(f);
 		f->state->slot[i].recorded_ms = recorded_ms(f);
 	}
@@ -127,13 +144,22 @@ static int make_state(struct replay_front *f)
 	return 0;
 }
 
+static bool has_mpi(const struct replay_front *f)
+{
+	for (size_t i = 0; i < f->ranks; i++) {
+		if (f->run->rank[i].world)
+			return true;
+	}
+	return false;
+}
+
 /* Without it the ranks do without. */
 static void make_credit(struct replay_front *f)
 {
 	off_t size = credit_size(f);
 	int fd;
 
-	if (!size)
+	if (!size || !has_mpi(f))
 		return;
 	fd = openat(f->session_fd, "credit", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)

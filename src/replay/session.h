@@ -69,6 +69,8 @@ enum replay_state {
 #define REPLAY_STOPPED 4
 /* What it sends to others of which this is said goes to S/live (trace/live.h). Set by the front. */
 #define REPLAY_LIVE 8
+/* The call within which its recording ends may be the one that ended the job. Set by the front. */
+#define REPLAY_MAY_ABORT 16
 
 /* Before main; before what S/halt-NNNN names, events or operations; nowhere, but a debugger may
    come; and before the process exits, until S/all. */
@@ -157,6 +159,7 @@ struct replay_threads {
 struct replay_copy {
 	uint64_t call, begin, stack;
 	uint64_t come[REPLAY_COMES], come_bytes[REPLAY_COMES];
+	uint64_t calls; /* 8 bytes: calls of the main thread that the hooks stand in for */
 };
 
 struct replay_slot {

@@ -8,10 +8,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,6 +25,7 @@
 #include "replay/job.h"
 #include "replay/pass.h"
 
+#define NAP_MS 5
 #define LOOK 0.05   /* seconds between two looks whether a debugger is at work */
 #define STOPPED 2.0 /* seconds of a nap that was none: somebody had stopped us */
 #define FIRST 3     /* a slot's events: inside the first one, which is MPI_Init */
@@ -67,13 +70,24 @@ static bool was_cut_off(const struct replay_front *f, size_t rank)
  * Has said no last word, and cannot get further than the recording did. A slot without events may
  * belong to a script whose program has not started yet.
  */
-static bool computes_past_end(const struct replay_front *f, size_t rank)
+static bool is_at_cut(const struct replay_front *f, size_t rank)
 {
 	const struct replay_slot *slot = &f->state->slot[rank];
 
 	return slot->state == REPLAY_RUNNING && slot->events == slot->limit &&
-	       !(slot->events & 1) && was_cut_off(f, rank) && !todo(f, rank) &&
+	       was_cut_off(f, rank) && !todo(f, rank) &&
 	       (slot->events > 0 || f->run->rank[rank].events == 0);
+}
+
+static bool computes_past_end(const struct replay_front *f, size_t rank)
+{
+	return is_at_cut(f, rank) && !(f->state->slot[rank].events & 1);
+}
+
+/* The launcher has killed it inside of the same call. */
+static bool ended_within_call(const struct replay_front *f, size_t rank)
+{
+	return is_at_cut(f, rank) && f->state->slot[rank].events & 1;
 }
 
 /* Waits in a call or, as far as we can tell, for a thread that will not get any further. */
@@ -247,6 +261,8 @@ static bool ended_as_recorded(const struct replay_front *f)
 		const struct trace_run_stream *last = f->run->rank[i].last;
 		const struct replay_word *w = &f->word[i];
 
+		if (!w->why && f->death_awaited && ended_within_call(f, i))
+			continue;
 		if (!w->why)
 			return false;
 		if (strcmp(w->why, REPLAY_WHY_ABSENT) == 0 ||
@@ -299,8 +315,11 @@ static int code_at_end(struct replay_front *f, int status)
 		return RP_EXIT_DIVERGED;
 	}
 	code = launch_ended_code(&ended);
-	if (f->ranks == 1 && f->run->meta.ended == TRACE_ENDED_EXIT && code != recorded_code(f)) {
-		replay_report_other_status(f, code);
+	if (code == recorded_code(f) && replay_report_unseen_run(f))
+		return RP_EXIT_DIVERGED;
+	if (f->ranks == 1 && f->run->meta.ended != TRACE_ENDED_UNKNOWN &&
+	    code != recorded_code(f)) {
+		replay_report_other_status(f, code, recorded_code(f));
 		return RP_EXIT_DIVERGED;
 	}
 	return code;
@@ -403,7 +422,18 @@ static double stopwatch_now(struct stopwatch *s, const struct replay_front *f)
 	return day - s->stood;
 }
 
-int replay_watch(struct replay_front *f, pid_t pid)
+/* Or until the job ends, which is told once: a tracer may have it first. */
+static void nap(int *ends)
+{
+	struct pollfd p = {.fd = *ends, .events = POLLIN};
+
+	if (poll(&p, 1, NAP_MS) <= 0)
+		return;
+	close(*ends);
+	*ends = -1;
+}
+
+static int watch(struct replay_front *f, pid_t pid, int *ends)
 {
 	double start = replay_now(), released_at = 0, at;
 	struct stopwatch watch = {.looked = start, .last_change = start};
@@ -451,6 +481,16 @@ int replay_watch(struct replay_front *f, pid_t pid)
 		}
 		if (f->watching)
 			f->watching(f);
-		replay_nap();
+		nap(ends);
 	}
+}
+
+int replay_watch(struct replay_front *f, pid_t pid)
+{
+	int ends = (int)syscall(SYS_pidfd_open, pid, 0);
+	int code = watch(f, pid, &ends);
+
+	if (ends >= 0)
+		close(ends);
+	return code;
 }

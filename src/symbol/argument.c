@@ -54,11 +54,10 @@ static bool is_of(Dwarf_Die *site, const char *function)
 	return name && strcmp(name, function) == 0;
 }
 
-/* A number, or what a register has kept. */
-static bool compute(const Dwarf_Op *op, size_t n, Dwfl_Frame *frame, int32_t *value)
+/* A number, an address, or what a register has kept. */
+static bool compute(const Dwarf_Op *op, size_t n, const struct symbol_frame *frame, Dwarf_Addr bias,
+		    uint64_t *value)
 {
-	Dwarf_Word kept;
-
 	if (n != 1)
 		return false;
 	if (op->atom >= DW_OP_lit0 && op->atom <= DW_OP_lit31) {
@@ -66,32 +65,35 @@ static bool compute(const Dwarf_Op *op, size_t n, Dwfl_Frame *frame, int32_t *va
 		return true;
 	}
 	if (op->atom >= DW_OP_const1u && op->atom <= DW_OP_consts) {
-		*value = (int32_t)op->number;
+		*value = op->number;
+		return true;
+	}
+	if (op->atom == DW_OP_addr) {
+		*value = op->number + bias;
 		return true;
 	}
 	if (op->atom < DW_OP_breg0 || op->atom > DW_OP_breg15 ||
-	    dwfl_frame_reg(frame, op->atom - DW_OP_breg0, &kept) != 0)
+	    !frame->known[op->atom - DW_OP_breg0])
 		return false;
-	*value = (int32_t)(kept + op->number);
+	*value = frame->reg[op->atom - DW_OP_breg0] + op->number;
 	return true;
 }
 
-bool symbol_argument(Dwfl_Module *module, Dwfl_Frame *frame, const char *function, unsigned n,
-		     int32_t *value)
+bool symbol_argument(Dwfl_Module *module, const struct symbol_frame *frame, const char *function,
+		     unsigned n, uint64_t *value)
 {
 	/* As DWARF numbers rdi, rsi, rdx, rcx, r8, r9. */
 	static const unsigned registers[SYMBOL_ARGUMENTS] = {5, 4, 1, 2, 8, 9};
 	Dwarf_Die *unit, site, one;
 	Dwarf_Attribute a;
-	Dwarf_Addr pc, bias;
+	Dwarf_Addr bias;
 	Dwarf_Op *op;
 	size_t ops;
-	bool active;
 
-	if (n >= SYMBOL_ARGUMENTS || !dwfl_frame_pc(frame, &pc, &active) || active)
+	if (n >= SYMBOL_ARGUMENTS || frame->active)
 		return false;
-	unit = dwfl_module_addrdie(module, pc - 1, &bias);
-	if (!unit || !find_site(unit, pc - bias, 0, &site) || !is_of(&site, function) ||
+	unit = dwfl_module_addrdie(module, frame->pc - 1, &bias);
+	if (!unit || !find_site(unit, frame->pc - bias, 0, &site) || !is_of(&site, function) ||
 	    dwarf_child(&site, &one) != 0)
 		return false;
 	do {
@@ -99,7 +101,7 @@ bool symbol_argument(Dwfl_Module *module, Dwfl_Frame *frame, const char *functio
 		    ops == 1 && op->atom == DW_OP_reg0 + registers[n])
 			return attribute(&one, DW_AT_call_value, DW_AT_GNU_call_site_value, &a) &&
 			       dwarf_getlocation(&a, &op, &ops) == 0 &&
-			       compute(op, ops, frame, value);
+			       compute(op, ops, frame, bias, value);
 	} while (dwarf_siblingof(&one, &one) == 0);
 	return false;
 }

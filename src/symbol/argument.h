@@ -12,11 +12,13 @@
 
 #include <elfutils/libdwfl.h>
 
+#include "symbol/frame.h"
+
 #define SYMBOL_ARGUMENTS 6 /* in registers */
 
-/* The frame has called the function of that name and waits for it: the n-th argument from 0 on, an
-   int. False: it is not known. */
-bool symbol_argument(Dwfl_Module *module, Dwfl_Frame *frame, const char *function, unsigned n,
-		     int32_t *value);
+/* The frame has called the function of that name and waits for it: the n-th argument from 0 on. Of
+   an int the lower half counts. False: it is not known. */
+bool symbol_argument(Dwfl_Module *module, const struct symbol_frame *frame, const char *function,
+		     unsigned n, uint64_t *value);
 
 #endif

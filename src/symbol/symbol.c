@@ -250,19 +250,32 @@ char *symbol_text(const char *where)
 	return rp_format(" in %s", place.function);
 }
 
-bool symbol_is_foreign(const char *module)
+static bool has_any(const char *module, const char *const names[], size_t n)
 {
-	static const char *const names[] = {
-		"/libreprise-",    "/libmpi",   "/libmpich",     "/libopen-",    "/libc.so",
-		"/libuc",          "/libpmi",   "/libstdc++.so", "/libgcc_s.so", "/libgomp.so",
-		"/libgfortran.so", "/libm.so",  "/ld-linux",     "/libpthread",  "/mca_",
-		"/libevent",       "/libhwloc", "/libfabric",    "/libibverbs",  "/librdmacm"};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (size_t i = 0; i < n; i++) {
 		if (strstr(module, names[i]))
 			return true;
 	}
 	return false;
+}
+
+bool symbol_is_runtime(const char *module)
+{
+	static const char *const names[] = {"/libc.so",    "/libm.so",      "/ld-linux",
+					    "/libpthread", "/libstdc++.so", "/libgcc_s.so"};
+
+	return has_any(module, names, sizeof(names) / sizeof(names[0]));
+}
+
+bool symbol_is_foreign(const char *module)
+{
+	static const char *const names[] = {
+		"/libreprise-", "/libmpi",     "/libmpich",       "/libopen-", "/libuc",
+		"/libpmi",      "/libgomp.so", "/libgfortran.so", "/mca_",     "/libevent",
+		"/libhwloc",    "/libfabric",  "/libibverbs",     "/librdmacm"};
+
+	return symbol_is_runtime(module) ||
+	       has_any(module, names, sizeof(names) / sizeof(names[0]));
 }
 
 void symbol_forget(void)

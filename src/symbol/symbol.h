@@ -47,6 +47,9 @@ bool symbol_has(const char *module, const char *function);
 /* Is this file ours, MPI's or libc's? Their frames are not where the user's mistake is. */
 bool symbol_is_foreign(const char *module);
 
+/* Is it libc's, or of a language? */
+bool symbol_is_runtime(const char *module);
+
 /* Closes every file that was opened. */
 void symbol_forget(void);
 

@@ -5,7 +5,8 @@
  * here as in numbers.h; tools/trace-numbers compares them with what was published.
  *
  * Version 2: operations of threads have other numbers than in version 1, and there are streams of
- * heaps, files, output and short threads. Version 3: atomic operations.
+ * heaps, files, output and short threads. Version 3: atomic operations. Version 4:
+ * TRACE_BEGUN_AT, and what was done to names of files (trace/output.h).
  *
  * A stream is a header page followed by bytes. It is mapped MAP_SHARED and written with plain
  * stores by one thread; what the header says is true after every single store, so a process
@@ -30,7 +31,7 @@
 #include <stdint.h>
 
 #define TRACE_MAGIC "REPRISE\n"
-#define TRACE_VERSION 3
+#define TRACE_VERSION 4
 #define TRACE_VERSION_OLDEST 1 /* that is shown; only the newest one is replayed */
 #define TRACE_HEADER_BYTES 4096
 #define TRACE_NAME_BYTES 64
@@ -72,6 +73,14 @@ struct trace_header {
 	uint64_t polls;
 	uint64_t turn;
 };
+
+/*
+ * A sixth word, in the header page of an order stream: the digest up to the last event that began
+ * (32 bits), the low 16 bits of that event's number, and a check. If it is the event after
+ * `events`, the thread is inside of it. So what a killed thread did is compared to its end. 0:
+ * nothing is known.
+ */
+#define TRACE_BEGUN_AT 192
 
 /*
  * Short streams of threads other than the first one, of kinds SYNC, INPUT and HEAP, have no files

@@ -66,11 +66,11 @@ struct trace_order_writer {
 	uint32_t polls;
 	bool busy; /* a record is being put: a signal handler must keep out */
 	/*
-	 * A record that led the model back to where it was. At event `again`, as many events after
-	 * the last one, it will do so again. 0: there is none.
+	 * A record with a short value that led the model back to where it was. At event `again`, as
+	 * many events after the last one, it will do so again. 0: there is none.
 	 */
-	uint64_t again, again_a;
-	uint32_t again_kind, again_delta;
+	uint64_t again, again_what;
+	uint32_t again_delta;
 	struct trace_model model;
 };
 
@@ -85,13 +85,18 @@ static inline void trace_order_busy(struct trace_order_writer *w, bool busy)
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
+static inline uint64_t trace_order_what(uint32_t kind, uint32_t a)
+{
+	return a | (uint64_t)kind << 32;
+}
+
 /*
  * trace_order_put of (kind, a, 0), inline for the most frequent case: the same record as before.
  * false: it is another case, and nothing was done.
  */
-static inline bool trace_order_again(struct trace_order_writer *w, uint32_t kind, uint64_t a)
+static inline bool trace_order_again(struct trace_order_writer *w, uint32_t kind, uint32_t a)
 {
-	if (w->events != w->again || w->again_a != a || w->again_kind != kind ||
+	if (w->events != w->again || w->again_what != trace_order_what(kind, a) ||
 	    w->run == UINT32_MAX)
 		return false;
 	trace_order_busy(w, true);
@@ -116,11 +121,10 @@ static inline bool trace_order_run(struct trace_order_writer *w, uint32_t kind, 
 	trace_model_step(&w->model, p);
 	w->last_event = w->events;
 	w->again = 0;
-	if (w->model.context == context && w->model.last == last) {
+	if (w->model.context == context && w->model.last == last && a <= UINT32_MAX) {
 		w->again = w->events + p->delta;
 		w->again_delta = p->delta;
-		w->again_a = a;
-		w->again_kind = kind;
+		w->again_what = trace_order_what(kind, (uint32_t)a);
 	}
 	trace_order_busy(w, false);
 	return true;

@@ -5,6 +5,15 @@
 
 #include "trace/stream.h"
 
+/*
+ * A record of a file whose path does not begin with '/' is of no file: what the process did to a
+ * name ("mkdir /tmp/a"), or one of these. A process that writes files or changes names begins with
+ * the first. Behind the second there are more than are noted.
+ */
+#define TRACE_OUTPUT_NAMES "names"
+#define TRACE_OUTPUT_NAMES_CUT "names cut"
+#define TRACE_OUTPUT_MOST_NAMES 4096 /* files, and names that are none, of a process */
+
 /* The part of a header page that such a stream has for itself. */
 static inline struct trace_output_page *trace_output_page(struct trace_header *header)
 {

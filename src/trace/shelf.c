@@ -32,6 +32,7 @@ static struct {
 	uint32_t rank, process;
 	struct trace_stream ended;
 	struct trace_header *live;
+	int live_fd;    /* where it does not count against the program's limit, else -1 */
 	uint64_t pages; /* of the live file, without its header */
 	uint64_t used;  /* of these */
 	struct free_page *free;
@@ -106,12 +107,34 @@ static int make_live(const char *name)
 
 	if (rc)
 		return rc;
-	if (s.fd >= 0)
+	shelf.live_fd = s.fd;
+	if (s.fd >= 0 && !s.fd_is_beyond) {
 		close(s.fd);
+		shelf.live_fd = -1;
+	}
 	shelf.live = s.header;
 	put_free((char *)s.window, s.window_end / TRACE_HEADER_BYTES);
 	count_pages(s.window_end / TRACE_HEADER_BYTES);
 	return 0;
+}
+
+/* The program may have closed it, and have a file of its own there. */
+static bool live_fd_is_ours(void)
+{
+	struct trace_header on_disk;
+
+	return shelf.live_fd >= 0 &&
+	       pread(shelf.live_fd, &on_disk, sizeof(on_disk), 0) == (ssize_t)sizeof(on_disk) &&
+	       memcmp(&on_disk, shelf.live, offsetof(struct trace_header, committed)) == 0;
+}
+
+/* Opened anew, it has a low number for a moment, which the program then misses. */
+static int open_live(const char *name)
+{
+	if (live_fd_is_ours())
+		return shelf.live_fd;
+	shelf.live_fd = -1;
+	return rp_fd_openat(shelf.dirfd, name, O_RDWR | O_CLOEXEC, 0);
 }
 
 /* Room is allocated before it is mapped, and counts when it is mapped. */
@@ -126,7 +149,7 @@ static int add_pages(void)
 	trace_shelf_name(shelf.process, TRACE_SHELF_LIVE, name);
 	if (!shelf.live)
 		return make_live(name);
-	fd = rp_fd_openat(shelf.dirfd, name, O_RDWR | O_CLOEXEC, 0);
+	fd = open_live(name);
 	if (fd < 0)
 		return -errno;
 	rc = trace_stream_allocate(fd, from, to);
@@ -140,7 +163,8 @@ static int add_pages(void)
 	put_free(p, more);
 	count_pages(more);
 close_fd:
-	close(fd);
+	if (fd != shelf.live_fd)
+		close(fd);
 	/* What has no header is no part of a trace. */
 	if (rc && !shelf.live)
 		unlinkat(shelf.dirfd, name, 0);
@@ -273,6 +297,9 @@ void trace_shelf_end(void)
 	shelf.over = true;
 	shelf.free = NULL;
 	trace_stream_close(&shelf.ended);
+	if (live_fd_is_ours())
+		close(shelf.live_fd);
+	shelf.live_fd = -1;
 	if (!shelf.used) {
 		trace_shelf_name(shelf.process, TRACE_SHELF_LIVE, name);
 		unlinkat(shelf.dirfd, name, 0);

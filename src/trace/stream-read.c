@@ -36,6 +36,27 @@ uint32_t trace_stream_get_run(const struct trace_stream *s)
 	return tail_unpack(s->header->run, s->length, &run) ? run : 0;
 }
 
+/* False if it is damaged. */
+static bool take_begun(struct trace_view *v)
+{
+	uint64_t word, value;
+
+	if (v->header->kind != TRACE_STREAM_ORDER)
+		return true;
+	word = *trace_begun(v->header);
+	if (!word)
+		return true;
+	if (!trace_word_unpack(word, &value))
+		return false;
+	if (!v->inside && (uint16_t)value == (uint16_t)(v->events + 1)) {
+		v->events++;
+		v->inside = true;
+	}
+	v->has_digest = (uint16_t)value == (uint16_t)v->events;
+	v->digest = (uint32_t)(value >> 16);
+	return true;
+}
+
 const char *trace_view_verify(struct trace_view *v, const uint8_t *bytes, uint64_t room)
 {
 	const struct trace_header *h = v->header;
@@ -62,7 +83,7 @@ const char *trace_view_verify(struct trace_view *v, const uint8_t *bytes, uint64
 	v->inside = value & 1;
 	if (!tail_unpack(h->run, v->length, &v->run) ||
 	    !tail_unpack(h->polls, trace_stream_polls_tag(v->length, v->run), &v->polls) ||
-	    !trace_word_unpack(h->turn, &v->turns))
+	    !trace_word_unpack(h->turn, &v->turns) || !take_begun(v))
 		return "has damaged counters";
 	return NULL;
 }

@@ -60,10 +60,14 @@ extern bool trace_stream_frozen;
 extern uint64_t trace_stream_limit;
 
 /* The words of the header that change: 48 bits and a check of them. */
+static inline uint64_t trace_word_of(uint64_t value) /* that has no more bits */
+{
+	return value << 16 | (value * 0x9e3779b97f4a7c15ull) >> 48;
+}
+
 static inline uint64_t trace_word_pack(uint64_t value)
 {
-	value &= (1ull << 48) - 1;
-	return value << 16 | (value * 0x9e3779b97f4a7c15ull) >> 48;
+	return trace_word_of(value & ((1ull << 48) - 1));
 }
 
 static inline bool trace_word_unpack(uint64_t word, uint64_t *value)
@@ -72,12 +76,27 @@ static inline bool trace_word_unpack(uint64_t word, uint64_t *value)
 	return trace_word_pack(*value) == word;
 }
 
-/* In line, and a store in program order: every event does it twice. */
+/*
+ * In line, and a store in program order: each event of a recording begins by
+ * trace_stream_begin_event() and ends by this. There are less than 2^47.
+ */
 static inline __attribute__((always_inline)) void
 trace_stream_set_events(struct trace_stream *s, uint64_t events, bool inside)
 {
-	__atomic_store_n(&s->header->events, trace_word_pack(events << 1 | inside),
-			 __ATOMIC_RELEASE);
+	__atomic_store_n(&s->header->events, trace_word_of(events << 1 | inside), __ATOMIC_RELEASE);
+}
+
+static inline uint64_t *trace_begun(const struct trace_header *h)
+{
+	return (uint64_t *)((uintptr_t)h + TRACE_BEGUN_AT);
+}
+
+/* This event of an order stream begins. */
+static inline __attribute__((always_inline)) void
+trace_stream_begin_event(struct trace_stream *s, uint64_t event, uint32_t digest)
+{
+	__atomic_store_n(trace_begun(s->header),
+			 trace_word_of((uint64_t)digest << 16 | (uint16_t)event), __ATOMIC_RELEASE);
 }
 
 /* A counter that holds only for a certain state of the stream. */
@@ -121,6 +140,8 @@ struct trace_view {
 	uint32_t run;
 	uint32_t polls;
 	uint64_t turns; /* that had come when the thread had its last one, with that; 0: none */
+	bool has_digest;
+	uint32_t digest; /* up to the last event */
 	size_t mapped;
 	bool is_shelved;
 };

@@ -22,7 +22,7 @@
 #include "base/varint.h"
 #include "trace/output.h"
 
-#define MOST_FILES 1024
+#define MOST_FILES TRACE_OUTPUT_MOST_NAMES
 #define MOST_BLOCKS 64
 #define MOST_BYTES (64u << 20)
 #define LEAST_BLOCK (64u << 10)
@@ -60,8 +60,10 @@ static void add_stream(struct paths *all, int rankfd, const char *name)
 	if (trace_view_open(&view, rankfd, name, &why))
 		return;
 	if (trace_output_read(&o, &view) == 0) {
-		for (size_t i = 0; i < o.files; i++)
-			add_path(all, own, &o.file[i]);
+		for (size_t i = 0; i < o.files; i++) {
+			if (o.file[i].path[0] == '/')
+				add_path(all, own, &o.file[i]);
+		}
 		trace_output_free(&o);
 	}
 	trace_view_close(&view);

@@ -56,6 +56,7 @@ struct stream_spec {
 	const char *thread;
 	uint64_t events;
 	bool inside;
+	uint32_t digest;     /* of an order stream, up to the last event; 0: none */
 	uint32_t run, polls; /* only counted in the header */
 	const struct order_spec *order;
 	const struct input_spec *input;

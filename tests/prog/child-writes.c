@@ -6,6 +6,7 @@
  * another file (apart). What is appended depends on whether FILE is there, which is not recorded.
  */
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -31,12 +32,15 @@ int main(int argc, char **argv)
 {
 	int other = argc == 3 && pathconf(argv[2], _PC_NAME_MAX) > 0;
 	const char *how = argv[1], *text = other ? "b" : "a";
+	char command[4200];
 	int fd = log_to("log"), closes = strcmp(how, "both") != 0;
 
 	if (closes)
 		close(fd);
 	if (strcmp(how, "shell") == 0) {
-		if (system(other ? "printf b >>log" : "printf a >>log"))
+		snprintf(command, sizeof(command),
+			 "if [ -e %s ]; then printf b; else printf a; fi >>log", argv[2]);
+		if (system(command))
 			return 1;
 	} else if (strcmp(how, "alone") != 0 && fork() == 0) {
 		_exit(child(how, fd, text));

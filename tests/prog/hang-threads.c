@@ -37,8 +37,10 @@ static void *wait_for_lock(void *arg)
 static void *compute(void *arg)
 {
 	say("compute");
-	for (;;)
-		sum = sum * 3 + 1; /* LINE compute */
+	/* One line: ranks at the same place are told of once, and where they are in it is chance.
+	 */
+	while ((sum = sum * 3 + 1) | 1) /* LINE compute */
+		;
 	return arg;
 }
 

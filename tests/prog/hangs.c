@@ -47,6 +47,18 @@ static void missing(void)
 	MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* Each waits for what another operation would give. */
+static void mismatch(void)
+{
+	MPI_Comm world = MPI_COMM_WORLD;
+	int all[64];
+
+	if (rank == 0)
+		MPI_Gather(&value, 1, MPI_INT, all, 1, MPI_INT, 0, world); /* line: gather */
+	else
+		MPI_Bcast(&value, 1, MPI_INT, 0, world); /* line: bcast */
+}
+
 /* One computes for ever. */
 static void computes(void)
 {
@@ -72,6 +84,8 @@ int main(int argc, char **argv)
 		tag();
 	else if (!strcmp(how, "missing"))
 		missing();
+	else if (!strcmp(how, "mismatch"))
+		mismatch();
 	else if (!strcmp(how, "computes"))
 		computes();
 	MPI_Finalize();

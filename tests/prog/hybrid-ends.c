@@ -67,6 +67,7 @@ int main(int argc, char **argv)
 		rounds = atol(argv[2]);
 	snprintf(name, sizeof(name), "log-%d", rank);
 	to = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0600);
+	MPI_Barrier(MPI_COMM_WORLD); /* who dies first is to leave all logs behind */
 	for (long i = 0; i < THREADS; i++)
 		pthread_create(&thread[i], NULL, work, (void *)i);
 	for (long i = 0; strcmp(how, "multiple") == 0 && i < THREADS * rounds; i++) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Two ranks; the arguments of the last messages come from a file that replay knows nothing of:
- * "TAG COUNT". The second argument is who sends them and how the run ends: main, thread, signal.
+ * "TAG COUNT". The second argument is who sends them and how the run ends: main, thread, signal, or
+ * killed by somebody else, each rank in a receive.
  */
 #include <mpi.h>
 #include <pthread.h>
@@ -44,6 +45,11 @@ int main(int argc, char **argv)
 	if (strcmp(argv[2], "signal") == 0) {
 		MPI_Barrier(MPI_COMM_WORLD);
 		raise(SIGSEGV);
+	}
+	if (strcmp(argv[2], "killed") == 0) {
+		printf("rank %d is there\n", rank);
+		fflush(stdout);
+		MPI_Recv(bytes, 64, MPI_CHAR, !rank, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 	}
 	MPI_Finalize();
 	return 0;

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #define THREADS 4
-#define ROUNDS 3000
+#define ROUNDS 10000
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned int sum, left = THREADS;

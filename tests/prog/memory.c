@@ -3,24 +3,30 @@
  * A long conversation of two ranks: blocking and posted wildcard receives by turns. At its end each
  * rank writes the most memory it ever had, in KiB, into FILE.RANK.
  *
- *   memory ROUNDS FILE
+ *   memory MESSAGES FILE
  */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#define AT_ONCE 20 /* messages: who waits for each of them lets the other one run each time */
+
 static void exchange(int other, int post)
 {
-	int out = post, in;
-	MPI_Request request;
+	int out = post, in[AT_ONCE];
+	MPI_Request request[AT_ONCE];
 
-	if (post)
-		MPI_Irecv(&in, 1, MPI_INT, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, &request);
-	MPI_Send(&out, 1, MPI_INT, other, 0, MPI_COMM_WORLD);
-	if (post)
-		MPI_Wait(&request, MPI_STATUS_IGNORE);
-	else
-		MPI_Recv(&in, 1, MPI_INT, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	for (int i = 0; i < AT_ONCE && post; i++)
+		MPI_Irecv(&in[i], 1, MPI_INT, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, &request[i]);
+	for (int i = 0; i < AT_ONCE; i++)
+		MPI_Send(&out, 1, MPI_INT, other, 0, MPI_COMM_WORLD);
+	for (int i = 0; i < AT_ONCE; i++) {
+		if (post)
+			MPI_Wait(&request[i], MPI_STATUS_IGNORE);
+		else
+			MPI_Recv(&in[i], 1, MPI_INT, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD,
+				 MPI_STATUS_IGNORE);
+	}
 }
 
 /* Of getrusage's answer the programs before exec would be part. */
@@ -54,11 +60,11 @@ static void write_peak(const char *name, int rank)
 
 int main(int argc, char **argv)
 {
-	int rounds = argc > 1 ? atoi(argv[1]) : 1000, rank;
+	int messages = argc > 1 ? atoi(argv[1]) : 1000, rank;
 
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-	for (int i = 0; i < rounds; i++)
+	for (int i = 0; i < messages / AT_ONCE; i++)
 		exchange(!rank, i % 3 != 0);
 	if (argc > 2)
 		write_peak(argv[2], rank);

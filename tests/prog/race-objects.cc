@@ -32,10 +32,11 @@ static std::string &made_once()
 }
 int main(int argc, char **)
 {
-	std::shared_ptr<base> object = std::make_shared<derived>();
+	// Copied before there are threads: who counts a copy after a thread has ended comes after that thread.
+	std::vector<std::shared_ptr<base>> object(3, std::make_shared<derived>());
 	std::vector<std::thread> threads;
 	for (int i = 0; i < 3; i++)
-		threads.emplace_back([=] {
+		threads.emplace_back([&object, argc, i] {
 			if (argc > 1)
 				racy++;
 			for (int k = 0; k < 50; k++) {
@@ -44,8 +45,9 @@ int main(int argc, char **)
 				queue.push(s);
 				if (k % 2)
 					queue.pop();
-				calls += object->call();
+				calls += object[i]->call();
 			}
+			object[i].reset();
 		});
 	for (auto &t : threads)
 		t.join();

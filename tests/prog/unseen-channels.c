@@ -9,6 +9,7 @@
 #include <linux/io_uring.h>
 #include <mqueue.h>
 #include <pthread.h>
+#include <pty.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdint.h>
@@ -16,12 +17,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/msg.h>
+#include <sys/sem.h>
 #include <sys/shm.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include <wordexp.h>
 
 static sem_t done;
 
@@ -161,6 +165,40 @@ static void heirs(void)
 	pthread_join(thread, NULL);
 }
 
+static void terminal(void)
+{
+	int master, slave;
+	char bytes[8];
+
+	check(openpty(&master, &slave, NULL, NULL, NULL) == 0, "openpty");
+	check(write(slave, "a\n", 2) == 2, "write");
+	check(read(master, bytes, sizeof(bytes)) == 3, "read");
+}
+
+static void messages(void)
+{
+	int queue = msgget(IPC_PRIVATE, 0600 | IPC_CREAT);
+
+	check(queue >= 0, "msgget");
+	check(msgctl(queue, IPC_RMID, NULL) == 0, "msgctl");
+}
+
+static void semaphores(void)
+{
+	int set = semget(IPC_PRIVATE, 1, 0600 | IPC_CREAT);
+
+	check(set >= 0, "semget");
+	check(semctl(set, 0, IPC_RMID) == 0, "semctl");
+}
+
+static void words(void)
+{
+	wordexp_t w;
+
+	check(wordexp("$(echo a b) c", &w, 0) == 0 && w.we_wordc == 3, "wordexp");
+	wordfree(&w);
+}
+
 static void calls(void)
 {
 	static const char text[] = "written by number\n";
@@ -188,10 +226,11 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		void (*way)(void);
-	} ways[] = {{"aio", aio},           {"timer", timer},     {"queue", queue},
-		    {"children", children}, {"segment", segment}, {"ring", ring},
-		    {"pipe", named_pipe},   {"device", device},   {"futex", futex},
-		    {"heirs", heirs},       {"calls", calls}};
+	} ways[] = {{"aio", aio},           {"timer", timer},           {"queue", queue},
+		    {"children", children}, {"segment", segment},       {"ring", ring},
+		    {"pipe", named_pipe},   {"device", device},         {"futex", futex},
+		    {"heirs", heirs},       {"calls", calls},           {"terminal", terminal},
+		    {"messages", messages}, {"semaphores", semaphores}, {"words", words}};
 
 	sem_init(&done, 0, 0);
 	for (size_t i = 0; argc > 1 && i < sizeof(ways) / sizeof(ways[0]); i++) {

@@ -17,7 +17,7 @@
 
 #include "base/mem.h"
 #include "base/varint.h"
-#include "../golden/format-3.h"
+#include "../golden/format-4.h"
 #include "scratch.h"
 #include "trace/calls.h"
 #include "trace/dir.h"
@@ -28,7 +28,7 @@
 #include "trace/order.h"
 #include "trace/sync.h"
 
-static const struct golden *const goldens[] = {&format_1, &format_2, &format_3};
+static const struct golden *const goldens[] = {&format_1, &format_2, &format_3, &format_4};
 
 static const struct golden *find_golden(unsigned version)
 {
@@ -58,7 +58,11 @@ static int write_order(int rankfd, const struct stream_spec *s)
 			rc = trace_order_put(w, o->kind, o->a, o->b);
 		}
 	}
-	if (!rc)
+	if (!rc && s->digest)
+		trace_stream_begin_event(&w->stream, s->events, s->digest);
+	if (!rc && s->digest)
+		trace_stream_set_events(&w->stream, s->events - s->inside, false);
+	else if (!rc)
 		trace_stream_set_events(&w->stream, s->events, s->inside);
 	trace_stream_close(&w->stream);
 	free(w);
@@ -412,6 +416,8 @@ static void check_stream(const struct golden *golden, const struct trace_dir *di
 	assert_string_equal(v.header->thread, s->thread);
 	assert_int_equal(v.events, s->events);
 	assert_int_equal(v.inside, s->inside);
+	assert_int_equal(v.has_digest, s->digest != 0);
+	assert_int_equal(v.digest, s->digest);
 	assert_int_equal(v.run, s->run);
 	if (s->kind != TRACE_STREAM_SYNC)
 		assert_int_equal(v.polls, s->polls);

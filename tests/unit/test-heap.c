@@ -25,7 +25,7 @@
 #include "hook/heap/core.h"
 #include "hook/heap/slots.h"
 
-__thread int hook_depth;
+__thread struct hook_here hook_here;
 
 #define BLOCKS 4000
 

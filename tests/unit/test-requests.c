@@ -4,6 +4,7 @@
  * give the handle to the next request at once, also while another thread completes the first. Posts
  * are numbered, wildcards once more, and open wildcards are a list in the order of their posts.
  */
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,8 +28,7 @@ int main(void)
 #define STEPS 20000
 
 struct hook_process hook_process;
-__thread int hook_depth = 1;
-__thread struct hook_thread *hook_self;
+__thread struct hook_here hook_here = {.depth = 1};
 struct hook_mpi_calls hook_mpi_real;
 bool hook_mpi_turns;
 #ifdef HOOK_FLAVOUR_OPENMPI
@@ -256,24 +256,75 @@ static void a_handle_that_is_taken_belongs_to_the_next(void **state)
 	hook_requests_remove(idle);
 }
 
-/* A persistent one is back in the table when it has completed, and not twice. */
-static void a_persistent_one_that_was_taken_comes_back(void **state)
+/* A persistent one keeps its handle: it is in the table all the time, and once. */
+static void a_persistent_one_that_is_taken_stays(void **state)
 {
 	MPI_Request request = handle(7);
-	struct hook_request *r;
+	struct hook_request *r, *next;
 	uint32_t taken;
 
 	(void)state;
 	hook_mpi_turns = true;
 	r = prepare(7, 0);
+	for (int completes = 0; completes < 2; completes++) {
+		hook_requests_post(r);
+		hook_requests_take(1, &request, &taken);
+		assert_ptr_equal(hook_requests_taken(request, &taken), r);
+		assert_ptr_equal(hook_requests_find(request), r);
+		assert_true(r->flags & REQUEST_BUSY);
+		if (completes) {
+			hook_requests_retire(r);
+			taken = 0;
+		}
+		hook_requests_put_back(1, &taken);
+		assert_ptr_equal(hook_requests_find(request), r);
+		assert_false(r->flags & REQUEST_BUSY);
+		assert_int_equal(r->flags & REQUEST_ACTIVE, completes ? 0 : REQUEST_ACTIVE);
+	}
+	/* An error can free it as it completes: then the handle is another one's. */
 	hook_requests_post(r);
 	hook_requests_take(1, &request, &taken);
-	hook_requests_retire(r);
-	taken = 0;
-	hook_requests_put_back(1, &taken);
-	assert_ptr_equal(hook_requests_find(request), r);
+	next = post(7, 0);
+	assert_ptr_not_equal(next, r);
+	assert_ptr_equal(hook_requests_taken(request, &taken), r);
+	assert_ptr_equal(hook_requests_find(request), next);
 	hook_requests_remove(r);
+	assert_ptr_equal(hook_requests_find(request), next);
+	hook_requests_remove(next);
 	assert_null(hook_requests_find(request));
+}
+
+static uint64_t counted;
+
+static void *count(void *self)
+{
+	hook_self = self;
+	for (int i = 0; i < STEPS; i++) {
+		uint64_t before;
+
+		hook_requests_lock();
+		before = counted;
+		hook_requests_lock();
+		hook_requests_unlock();
+		__atomic_signal_fence(__ATOMIC_SEQ_CST);
+		counted = before + 1;
+		hook_requests_unlock();
+	}
+	return NULL;
+}
+
+static void its_holder_takes_the_lock_again_and_nobody_else(void **state)
+{
+	static struct hook_thread others[3];
+	pthread_t threads[3];
+
+	(void)state;
+	hook_mpi_turns = true;
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, count, &others[i]), 0);
+	for (int i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(counted, 3 * STEPS);
 }
 
 /* Against a list that is searched. */
@@ -331,11 +382,15 @@ int main(void)
 						empty),
 		cmocka_unit_test_setup_teardown(a_handle_that_is_taken_belongs_to_the_next, empty,
 						empty),
-		cmocka_unit_test_setup_teardown(a_persistent_one_that_was_taken_comes_back, empty,
-						empty),
+		cmocka_unit_test_setup_teardown(a_persistent_one_that_is_taken_stays, empty, empty),
+		cmocka_unit_test_setup_teardown(its_holder_takes_the_lock_again_and_nobody_else,
+						empty, empty),
 		cmocka_unit_test_setup_teardown(anything_in_any_order, empty, empty),
 	};
 
+	static struct hook_thread self;
+
+	hook_self = &self;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
 

@@ -275,8 +275,15 @@ static bool damage_is_noticed(struct damage *d)
 	assert_int_equal(v.inside, d->original.inside);
 	assert_int_equal(v.run, d->original.run);
 	assert_int_equal(v.polls, d->original.polls);
+	assert_int_equal(v.digest, d->original.digest);
 	trace_view_close(&v);
 	return false;
+}
+
+static bool is_read(size_t at)
+{
+	return at < sizeof(struct trace_header) || at >= TRACE_HEADER_BYTES ||
+	       (at >= TRACE_BEGUN_AT && at < TRACE_BEGUN_AT + sizeof(uint64_t));
 }
 
 static void check_every_byte(struct damage *d, size_t from, size_t to, unsigned step)
@@ -288,8 +295,7 @@ static void check_every_byte(struct damage *d, size_t from, size_t to, unsigned 
 
 			assert_int_equal(pwrite(d->fd, &byte, 1, (off_t)at), 1);
 			noticed = damage_is_noticed(d);
-			if (noticed ==
-			    (at >= sizeof(struct trace_header) && at < TRACE_HEADER_BYTES))
+			if (noticed != is_read(at))
 				fail_msg("byte %zu changed by %#x: %s", at, x,
 					 noticed ? "refused" : "not noticed");
 		}
@@ -359,20 +365,58 @@ static void test_counters_protect_themselves(void **state)
 {
 	struct trace_stream s;
 	struct damage d;
-	uint64_t seed = 5;
+	uint64_t seed = 5, events;
 	uint32_t run;
 
 	create(&s, *state, "s");
 	for (int i = 0; i < 20; i++) {
-		trace_stream_set_events(&s, random_value(&seed) >> 17, i & 1);
+		events = random_value(&seed) >> 17;
+		trace_stream_begin_event(&s, events + i % 3, (uint32_t)random_value(&seed));
+		trace_stream_set_events(&s, events, i & 1);
 		run = (uint32_t)random_value(&seed);
 		trace_stream_set_run(&s, run);
 		trace_stream_set_polls(&s, (uint32_t)random_value(&seed), run);
 		damage_open(&d, *state, "s");
 		check_every_byte(&d, offsetof(struct trace_header, events),
-				 sizeof(struct trace_header), 1);
+				 TRACE_BEGUN_AT + sizeof(uint64_t), 1);
 		damage_close(&d);
 	}
+	trace_stream_close(&s);
+}
+
+/* What is known at any instruction of an event. */
+static void check_begun(const struct scratch *dir, uint64_t events, bool inside, bool has,
+			uint32_t digest)
+{
+	struct trace_view v;
+
+	view(&v, dir, "s");
+	assert_int_equal(v.events, events);
+	assert_int_equal(v.inside, inside);
+	assert_int_equal(v.has_digest, has);
+	if (has)
+		assert_int_equal(v.digest, digest);
+	trace_view_close(&v);
+}
+
+static void test_events_have_digests(void **state)
+{
+	struct trace_stream s;
+
+	create(&s, *state, "s");
+	check_begun(*state, 0, false, false, 0);
+	for (uint64_t event = 1; event < 70000; event++) {
+		bool look = event < 3 || event > 65533;
+
+		trace_stream_begin_event(&s, event, (uint32_t)event * 3);
+		if (look)
+			check_begun(*state, event, true, true, (uint32_t)event * 3);
+		trace_stream_set_events(&s, event, false);
+		if (look)
+			check_begun(*state, event, false, true, (uint32_t)event * 3);
+	}
+	trace_stream_set_events(&s, 7, true); /* written off line */
+	check_begun(*state, 7, true, false, 0);
 	trace_stream_close(&s);
 }
 
@@ -405,6 +449,7 @@ int main(void)
 		scratch_test(test_damage_is_noticed),
 		scratch_test(test_damage_of_a_killed_stream_is_noticed),
 		scratch_test(test_counters_protect_themselves),
+		scratch_test(test_events_have_digests),
 		scratch_test(test_foreign_files_are_refused),
 	};
 

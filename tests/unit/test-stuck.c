@@ -26,8 +26,7 @@
 #define LOOKS 4 /* that are alike, where nobody runs */
 
 struct hook_process hook_process;
-__thread int hook_depth = 1;
-__thread struct hook_thread *hook_self;
+__thread struct hook_here hook_here = {.depth = 1};
 
 static struct replay_slot slot;
 struct replay_slot *hook_slot = &slot;
@@ -40,6 +39,7 @@ static struct hook_thread *thread; /* THREADS of them; they are large */
 static uint32_t lost_version;
 static uint64_t lost_id;
 static int lost_done;
+static bool step_held;
 
 bool hook_halt_is_on(void)
 {
@@ -104,6 +104,14 @@ int hook_sync_do(const struct hook_sync_call *c)
 	return lost_done++;
 }
 
+bool hook_sync_pass_step(void)
+{
+	bool held = step_held;
+
+	step_held = false;
+	return held;
+}
+
 void hook_sync_pass(uint32_t *version, uint32_t to)
 {
 	*version = to;
@@ -127,7 +135,7 @@ static int begin(void **state)
 	}
 	slot = (struct replay_slot){.patience = 2};
 	hook_process.pid = getpid();
-	halted = children = false;
+	halted = children = step_held = false;
 	spoken = naps = lost_done = 0;
 	found_text[0] = '\0';
 	return 0;
@@ -193,6 +201,16 @@ static void nobody_is_stuck_while_operations_are_done(void **state)
 }
 
 /* Alike only at some looks: what one of them did between others counts. */
+/* All wait until that is passed on, and have as much time again after it. */
+static void who_holds_a_step_is_not_stuck(void **state)
+{
+	(void)state;
+	step_held = true;
+	assert_int_equal(looks_until(&thread[0], LOOKS + 1), -1);
+	assert_false(step_held);
+	assert_int_equal(looks_until(&thread[0], 100), LOOKS);
+}
+
 static void a_thread_that_ran_meanwhile_counts(void **state)
 {
 	(void)state;
@@ -334,6 +352,7 @@ int main(void)
 		TEST(one_that_is_blocked_does_not_run),
 		TEST(one_at_its_end_speaks_first),
 		TEST(nobody_is_stuck_while_operations_are_done),
+		TEST(who_holds_a_step_is_not_stuck),
 		TEST(a_thread_that_ran_meanwhile_counts),
 		TEST(one_that_runs_has_patience),
 		TEST(no_look_counts_while_a_debugger_holds_one),

@@ -3,11 +3,14 @@
  * Threads wait for their turns on objects and pass them on: nobody goes before his turn, everybody
  * is woken at his, with few threads that spin and with many that sleep, on one object and on many.
  */
+#include <linux/futex.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -22,14 +25,20 @@
 #define ROUNDS 60
 
 struct hook_process hook_process;
-__thread int hook_depth = 1;
-__thread struct hook_thread *hook_self;
+__thread struct hook_here hook_here = {.depth = 1};
 
 struct hook_reals hook_reals;
+static int asked; /* for a processor */
+
+static int ask(void)
+{
+	__atomic_add_fetch(&asked, 1, __ATOMIC_RELAXED);
+	return sched_getcpu();
+}
 
 void hook_reals_resolve(void)
 {
-	hook_reals.sched_getcpu = sched_getcpu;
+	hook_reals.sched_getcpu = ask;
 }
 
 static struct hook_sync_around around; /* what a thread finds around it */
@@ -44,6 +53,19 @@ unsigned int hook_sync_crowd(void)
 bool hook_halt_in_turns(void)
 {
 	return false;
+}
+
+bool hook_race_in_valgrind;
+
+static int wakes; /* asked of the tool */
+
+/* As a tool that knows how, and as an older one. */
+bool hook_race_of_valgrind_wake(const int *word)
+{
+	if (__atomic_add_fetch(&wakes, 1, __ATOMIC_RELAXED) % 2)
+		return false;
+	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	return true;
 }
 
 struct hook_sync_around hook_sync_around(const struct hook_thread *t)
@@ -132,6 +154,19 @@ static void many_sleep(void **state)
 	crowd = 0;
 }
 
+/* One runs at a time: nobody asks where, and the tool wakes. */
+static void valgrind_wakes(void **state)
+{
+	(void)state;
+	around.elsewhere = 1;
+	hook_race_in_valgrind = true;
+	asked = wakes = 0;
+	play(MOST_THREADS, 20);
+	hook_race_in_valgrind = false;
+	assert_int_equal(asked, 0);
+	assert_int_not_equal(wakes, 0);
+}
+
 static void buckets_are_shared(void **state)
 {
 	(void)state;
@@ -168,6 +203,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(two_alternate),
 		cmocka_unit_test(many_sleep),
+		cmocka_unit_test(valgrind_wakes),
 		cmocka_unit_test(buckets_are_shared),
 		cmocka_unit_test(a_long_wait_looks_around),
 	};

@@ -71,4 +71,7 @@ void hook_end_past(struct hook_thread *t, const char *call);
 /* Replay: the thread sits in the last call of its recording; the front may know it. */
 void hook_end_announce(struct hook_thread *t, const char *call);
 
+/* Replay: before a call that never returned. The others come to their ends first. */
+void hook_end_let_others(struct hook_thread *t);
+
 #endif

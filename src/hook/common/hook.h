@@ -114,6 +114,8 @@ struct hook_thread_mpi {
 /* Recording alone sets it, and reads it. */
 struct hook_thread_record {
 	uint64_t attention; /* the next event with which there is more to do than to count it */
+	uint64_t quick;     /* the same, if outcomes alone are recorded and threads take no turns;
+			       otherwise 0, see hook/mpi/quick/quick.h */
 	struct trace_order_writer order;
 	struct trace_input_writer input;
 	uint64_t last_wild; /* number of the wildcard post last written, plus 1 */
@@ -243,8 +245,17 @@ struct hook_thread {
 };
 
 extern struct hook_process hook_process;
-extern __thread int hook_depth;
-extern __thread struct hook_thread *hook_self; /* NULL before the first use */
+
+/* Of the calling thread, all in one: wrappers look at all of it, and so need its address once. */
+struct hook_here {
+	int depth;
+	struct hook_thread *self; /* NULL before the first use */
+	uintptr_t mpi_frame;      /* see hook/mpi/call/mpi.h */
+};
+
+extern __thread struct hook_here hook_here;
+#define hook_depth hook_here.depth
+#define hook_self hook_here.self
 
 /* From a wrapper to what called it: recording may have stopped meanwhile. */
 static inline void hook_return_to(const struct hook_thread *t, int depth)
@@ -302,6 +313,10 @@ void hook_failed(struct hook_thread *t, const char *text) __attribute__((noretur
 /* The same in several words: what it is about, then why. */
 void hook_failed_by(struct hook_thread *t, const char *what, const char *between, const char *why)
 	__attribute__((noreturn));
+
+/* There is no memory for a table of what the program uses: the end of the recording, or of the
+   replay. `what` is a sentence part. */
+void hook_table_is_full(struct hook_thread *t, const char *what) __attribute__((cold));
 
 /* write(2) without SIGXFSZ and SIGPIPE. */
 ssize_t hook_write(int fd, const void *bytes, size_t n);

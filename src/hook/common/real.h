@@ -76,12 +76,12 @@ int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout, co
 	X(getpid) X(getppid) X(gettid) X(kill) X(killpg) X(tgkill) X(sigqueue) X(getpgid) X(getpgrp) X(getsid) X(setsid) X(setpgid) X(tcsetpgrp) \
 	X(process_vm_readv) X(process_vm_writev) X(getpriority) X(setpriority) X(prlimit) X(prlimit64) \
 	X(sched_getaffinity) X(sched_setaffinity) X(sched_getscheduler) X(sched_setscheduler) \
-	X(sched_getparam) X(sched_setparam) \
+	X(sched_rr_get_interval) X(sched_getparam) X(sched_setparam) \
 	X(getrandom) X(getentropy) \
 	X(close_range) X(closefrom) X(openat) X(__open_2) X(__openat_2) X(close) X(dup) X(dup2) X(dup3) \
 	X(stat) X(fstat) X(fstatat) X(statx) \
 	X(mkostemps) X(mkdtemp) X(mktemp) X(tmpnam) X(tempnam) \
-	X(mkdir) X(mkdirat) X(unlink) X(unlinkat) X(rmdir) X(remove) X(truncate) X(link) X(linkat) X(symlink) X(symlinkat) X(renameat) X(renameat2) \
+	X(mkdir) X(mkdirat) X(mkfifo) X(mkfifoat) X(mknod) X(mknodat) X(chmod) X(chdir) X(fchmodat) X(unlink) X(unlinkat) X(rmdir) X(remove) X(truncate) X(link) X(linkat) X(symlink) X(symlinkat) X(renameat) X(renameat2) \
 	X(readdir) X(telldir) X(glob) X(nftw) X(ftw) X(fts_read) X(getdents64) \
 	X(getcwd) X(get_current_dir_name) X(readlinkat) X(realpath) X(faccessat) X(getpass) \
 	X(tcgetattr) X(tcsetattr) X(tcflush) X(tcdrain) X(tcflow) X(tcsendbreak) X(tcgetpgrp) X(ttyname_r) X(sched_getcpu) X(getcpu) X(get_nprocs) X(get_nprocs_conf) \

@@ -83,7 +83,7 @@ static __attribute__((noinline)) void *malloc_slow(size_t n)
  * does with its own, such as the text of an error of dlsym, differs between recording and replay.
  * And not from the loader, which has a lock that the other thread may want.
  */
-static __attribute__((noinline, cold)) void point(const void *site)
+void heap_point(const void *site)
 {
 	int saved = errno;
 
@@ -113,7 +113,7 @@ static __attribute__((noinline, cold)) void *malloc_told(size_t n, const void *s
 	void *p;
 
 	if (hook_baton_on)
-		point(site);
+		heap_point(site);
 	p = heap_alloc(self, n);
 	return tell(p ? p : malloc_slow(n));
 }
@@ -130,14 +130,21 @@ static void *own_malloc(size_t n)
 		if (LIKELY(p != NULL))
 			return p;
 	}
+	if (__builtin_expect(heap_watched, 0)) {
+		p = heap_watched_malloc(n, __builtin_return_address(0));
+		if (p)
+			return p;
+	}
 	return told(malloc_slow(n));
 }
 
-static __attribute__((noinline)) void free_elsewhere(void *p)
+static __attribute__((noinline)) void free_elsewhere(void *p, const void *site)
 {
 	if (heap_is_large(p)) {
 		heap_free_large(self, p);
 	} else if (p && !heap_early_owns(p)) {
+		if (heap_watched)
+			heap_watched_free(p, site);
 		if (!heap_system.free)
 			heap_system_resolve();
 		heap_system.free(p);
@@ -147,11 +154,11 @@ static __attribute__((noinline)) void free_elsewhere(void *p)
 static inline void free_from(void *p, const void *site)
 {
 	if (__builtin_expect(hook_baton_on && heap_is_ours(p), 0))
-		point(site);
+		heap_point(site);
 	if (LIKELY(heap_is_small(p)))
 		heap_free_small(self, p);
 	else
-		free_elsewhere(p);
+		free_elsewhere(p, site);
 }
 
 static void own_free(void *p)
@@ -176,6 +183,8 @@ static void *own_calloc(size_t n, size_t size)
 		if (p)
 			memset(p, 0, bytes);
 	}
+	if (heap_watched)
+		p = heap_watched_calloc(bytes);
 	if (p)
 		return told(p);
 	if (!heap_system.calloc) {
@@ -188,13 +197,16 @@ static void *own_calloc(size_t n, size_t size)
 
 static size_t room(void *p)
 {
+	size_t watched;
+
 	if (heap_is_ours(p))
 		return heap_room(p);
 	if (heap_early_owns(p))
 		return heap_early_room(p);
 	if (!heap_system.malloc_usable_size)
 		heap_system_resolve();
-	return heap_system.malloc_usable_size(p);
+	watched = heap_watched_room(p);
+	return watched ? watched : heap_system.malloc_usable_size(p);
 }
 
 /* A block that shrinks a little stays. */
@@ -227,8 +239,12 @@ static void *own_realloc(void *p, size_t n)
 	struct heap *h = heap_here();
 	void *new;
 
+	if (heap_watched)
+		heap_watched_used();
 	if (!p)
 		return own_malloc(n);
+	if (heap_watched && heap_watched_realloc(p, n, __builtin_return_address(0), &new))
+		return new;
 	if (!h && !heap_is_ours(p) && !heap_early_owns(p)) {
 		if (!heap_system.realloc)
 			heap_system_resolve();
@@ -253,10 +269,14 @@ static void *own_memalign(size_t align, size_t n)
 	struct heap *h = heap_here();
 	void *p = NULL;
 
+	if (heap_watched)
+		heap_watched_used();
 	if (h && align && align <= HEAP_LARGE_BYTES) {
 		if (align & (align - 1))
 			align = 1ul << (64 - __builtin_clzl(align));
 		p = heap_alloc_aligned(h, n, align);
+	} else if (heap_watched) {
+		p = heap_watched_memalign(align, n);
 	}
 	if (p)
 		return told(p);
@@ -273,7 +293,7 @@ HOOK_EXPORT void *memalign(size_t align, size_t n) __attribute__((alias("own_mem
 
 HOOK_EXPORT void *aligned_alloc(size_t align, size_t n)
 {
-	if (on)
+	if (on || heap_watched)
 		return own_memalign(align, n);
 	if (!heap_system.aligned_alloc)
 		heap_system_resolve();
@@ -296,7 +316,7 @@ HOOK_EXPORT int posix_memalign(void **out, size_t align, size_t n)
 	int saved = errno;
 	void *p;
 
-	if (!on) {
+	if (!on && !heap_watched) {
 		if (!heap_system.posix_memalign)
 			heap_system_resolve();
 		return heap_system.posix_memalign(out, align, n);
@@ -313,7 +333,7 @@ HOOK_EXPORT int posix_memalign(void **out, size_t align, size_t n)
 
 HOOK_EXPORT void *valloc(size_t n)
 {
-	if (on)
+	if (on || heap_watched)
 		return own_memalign(HEAP_PAGE, n);
 	if (!heap_system.valloc)
 		heap_system_resolve();
@@ -322,7 +342,7 @@ HOOK_EXPORT void *valloc(size_t n)
 
 HOOK_EXPORT void *pvalloc(size_t n)
 {
-	if (on && n <= SIZE_MAX - HEAP_PAGE)
+	if ((on || heap_watched) && n <= SIZE_MAX - HEAP_PAGE)
 		return own_memalign(HEAP_PAGE, (n + HEAP_PAGE - 1) & ~(HEAP_PAGE - 1));
 	if (!heap_system.pvalloc)
 		heap_system_resolve();
@@ -357,6 +377,7 @@ static void thread_no_child(struct hook_thread *t)
 static void thread_enter(struct hook_thread *t)
 {
 	self_slot = t->heap_slot;
+	heap_watched_enter(true);
 }
 
 static void thread_leave(void)
@@ -368,6 +389,7 @@ static void thread_leave(void)
 	if (self_slot != HEAP_NO_SLOT && self_slot != 0)
 		heap_slot_leave(self_slot);
 	self_slot = HEAP_NO_SLOT;
+	heap_watched_enter(false);
 }
 
 const struct hook_thread_heap hook_thread_heap = {thread_child, thread_no_child, thread_enter,
@@ -391,15 +413,17 @@ static void leave_it(const char *whose, const void *base)
 void hook_heap_start(void)
 {
 	const char *heap = hook_environ_get("REPRISE_HEAP"), *stranger;
+	bool in_valgrind = heap_system_is_in_valgrind(), system;
 	const void *base;
 
 	if (!heap_system.malloc)
 		heap_system_resolve();
+	system = heap && strcmp(heap, "system") == 0;
 	stranger = heap_system_stranger((const void *)own_malloc, &base);
-	if (stranger || (heap && strcmp(heap, "system") == 0)) {
-		leave_it(stranger ? stranger : "system", base);
-		if (stranger && strcmp(stranger, "valgrind") == 0)
-			heap_system_watch();
+	if (stranger || system || in_valgrind) {
+		leave_it(in_valgrind ? "valgrind" : stranger ? stranger : "system", base);
+		if (in_valgrind)
+			heap_system_watch(!stranger && !system);
 		return;
 	}
 	heap_note_start();

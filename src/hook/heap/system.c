@@ -117,17 +117,21 @@ static bool is_of_libc(const void *p)
 	return file && file == file_of((void *)gnu_get_libc_version);
 }
 
+bool heap_system_is_in_valgrind(void)
+{
+	const char *preload = getenv("LD_PRELOAD");
+
+	return preload && strstr(preload, "/vgpreload_");
+}
+
 const char *heap_system_stranger(const void *ours, const void **base)
 {
 	const void *first = dlsym(RTLD_DEFAULT, "malloc");
 	const void *next = dlsym(RTLD_NEXT, "malloc");
-	const char *preload = getenv("LD_PRELOAD");
 	struct link_map *map;
 	Dl_info info;
 
 	*base = NULL;
-	if (preload && strstr(preload, "/vgpreload_"))
-		return "valgrind";
 	if (is_jump(first))
 		first = ours;
 	if (first == ours && is_of_libc(next))

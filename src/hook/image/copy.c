@@ -47,8 +47,10 @@ static void tell_how_far(struct replay_copy *copy, const struct hook_thread_repl
 
 void hook_image_copy_offer(void)
 {
-	if (hook_self)
+	if (hook_self) {
 		tell_how_far(&hook_slot->copy, &hook_self->replay);
+		hook_slot->copy.calls = (uintptr_t)&hook_self->signal.calls;
+	}
 	hook_slot->copy.call = (uintptr_t)call;
 	hook_slot->copy.begin = (uintptr_t)begin;
 	hook_slot->copy.stack = (uintptr_t)(stack + STACK);

@@ -16,7 +16,7 @@
 #include "hook/kit/proc.h"
 #include "hook/kit/text.h"
 #include "hook/image/image.h"
-#include "hook/image/written.h"
+#include "hook/image/written/written.h"
 #include "hook/input/channel/channel.h"
 #include "hook/output/output.h"
 
@@ -34,6 +34,11 @@ static int founds;
 static struct {
 	uint64_t device, inode;
 } node[CKPT_MOST_FDS];
+
+/* What is behind any of them; an inode of 0: that was not asked. */
+static struct {
+	uint64_t device, inode;
+} behind[CKPT_MOST_FDS];
 
 struct entry {
 	uint64_t inode;
@@ -63,14 +68,24 @@ static bool may_be_same(const struct ckpt_fd *a, const struct ckpt_fd *b, const 
 	       other.st_ino == st->st_ino && other.st_dev == st->st_dev;
 }
 
+/* Most of them lead elsewhere: the kernel is asked about the others alone. */
+static bool leads_there(uint32_t i, const struct stat *st)
+{
+	return !behind[i].inode ||
+	       (behind[i].inode == st->st_ino && behind[i].device == st->st_dev);
+}
+
 /* One that was found before and is the same open file: 1, 0, or -errno if that is not known. */
 static int find_same(struct ckpt_fd *f, const struct stat *st)
 {
 	for (uint32_t i = 0; i < hook_image.fds; i++) {
 		const struct ckpt_fd *other = &hook_image.fd[i];
 		bool kept = other->kind == CKPT_FD_KEPT;
-		int rc = other->kind == CKPT_FD_SAME ? 0 : is_same_open_file(other->fd, f->fd);
+		int rc;
 
+		if (other->kind == CKPT_FD_SAME || !leads_there(i, st))
+			continue;
+		rc = is_same_open_file(other->fd, f->fd);
 		if (rc < 0 && may_be_same(other, f, st))
 			return rc;
 		if (rc <= 0)
@@ -360,7 +375,7 @@ static bool take_fd(int fd)
 	int same;
 
 	*f = (struct ckpt_fd){.fd = fd, .same = -1, .position = -1};
-	node[hook_image.fds].inode = 0;
+	node[hook_image.fds].inode = behind[hook_image.fds].inode = 0;
 	f->flags = (uint32_t)raw(SYS_fcntl, fd, F_GETFL);
 	if (raw(SYS_fcntl, fd, F_GETFD) & FD_CLOEXEC)
 		f->flags |= O_CLOEXEC;
@@ -385,6 +400,8 @@ static bool take_fd(int fd)
 		return hook_image_refuse("the kernel does not tell (kcmp) whether a file is open "
 					 "once or twice: ",
 					 path);
+	behind[hook_image.fds].device = st.st_dev;
+	behind[hook_image.fds].inode = st.st_ino;
 	hook_image.fds++;
 	if (same)
 		return true;

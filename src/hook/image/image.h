@@ -44,11 +44,12 @@ struct hook_image {
 	uint64_t memory_pages; /* that the process has mapped */
 	int copies_fd;         /* contents of files that are written; or -1 */
 	uint64_t copies_bytes;
-	bool awaited;  /* nobody goes on until it is written */
-	bool verifies; /* for tests: pages that were not written to are read all the same */
-	bool no_scan;  /* for tests: as if the kernel were older than PAGEMAP_SCAN */
-	bool late;     /* for tests: the first rank goes on before others have written theirs */
-	bool no_kcmp;  /* for tests: as if it did not compare descriptors */
+	bool awaited;   /* nobody goes on until it is written */
+	bool verifies;  /* for tests: pages that were not written to are read all the same */
+	bool all_apart; /* for tests: small blocks are kept apart, too (written/apart.h) */
+	bool no_scan;   /* for tests: as if the kernel were older than PAGEMAP_SCAN */
+	bool late;      /* for tests: the first rank goes on before others have written theirs */
+	bool no_kcmp;   /* for tests: as if it did not compare descriptors */
 	struct ckpt_action parking; /* what was there before our own handler */
 	char why[HOOK_IMAGE_WHY];   /* there can be no image now */
 };

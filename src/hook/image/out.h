@@ -4,7 +4,7 @@
 #define HOOK_IMAGE_OUT_H
 
 #include "hook/image/image.h"
-#include "hook/image/scan.h"
+#include "hook/image/written/scan.h"
 
 #define IMAGE_PAGES_MOST (1ul << 28) /* 1 TiB */
 #define IMAGE_SPANS 512
@@ -20,6 +20,7 @@ struct hook_image_out {
 	struct hook_image_span *span;
 	uint64_t *entry; /* of pagemap */
 	char *buffer;    /* pages that are not yet written */
+	char *apart;     /* copies of pages that this child has not got (apart.h) */
 	uint64_t buffered;
 	struct {
 		const struct ckpt_run *run, *end; /* the next one to look at */
@@ -44,6 +45,8 @@ void hook_image_map_before(void);
 /* Pages [from, to) of a map, all of them or those that the process has made its own. */
 void hook_image_take_pages(const struct ckpt_map *m, uint64_t from, uint64_t to);
 void hook_image_take_own(const struct ckpt_map *m);
+struct hook_image_apart;
+void hook_image_take_apart(const struct ckpt_map *m, const struct hook_image_apart *a);
 
 /* Writes what is still in memory. */
 void hook_image_flush(void);

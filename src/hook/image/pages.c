@@ -3,7 +3,7 @@
  * The pages of an image. Only those that the process has made its own are written: what
  * /proc/self/pagemap calls present or swapped and not of a file. Those that are all zero are left
  * out where the kernel gives zeros by itself. A page that an earlier image has, since it was not
- * written to (written.h) or by its hash, is not written again. Runs by the child alone.
+ * written to (written/) or by its hash, is not written again. Runs by the child alone.
  */
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -15,8 +15,9 @@
 #include <sys/stat.h>
 
 #include "ckpt/raw.h"
+#include "hook/image/written/apart.h"
 #include "hook/image/out.h"
-#include "hook/image/written.h"
+#include "hook/image/written/written.h"
 
 #define PAGEMAP_PRESENT (1ull << 63)
 #define PAGEMAP_SWAPPED (1ull << 62)
@@ -117,8 +118,11 @@ static void add_hash(uint64_t hash)
 static bool is_as_before(const struct ckpt_map *m, uint64_t page)
 {
 	struct ckpt_run before;
-	const uint64_t *hash = hook_image_is_unwritten(page) ? find_before(page, &before) : NULL;
+	bool unwritten = hook_image_is_unwritten(page);
+	const uint64_t *hash = unwritten ? find_before(page, &before) : NULL;
 
+	if (!hash && unwritten && hook_image.verifies && !is_zero((const uint64_t *)page))
+		hook_image_check(-EUCLEAN);
 	if (!hash)
 		return false;
 	if (hook_image.verifies && XXH3_64bits((const void *)page, CKPT_PAGE) != *hash)
@@ -130,33 +134,50 @@ static bool is_as_before(const struct ckpt_map *m, uint64_t page)
 }
 
 /* By way of a copy: our own variables and stack, which are among them, change all the time. */
-void hook_image_take_pages(const struct ckpt_map *m, uint64_t from, uint64_t to)
+static void take_page(const struct ckpt_map *m, uint64_t page, const void *bytes)
 {
 	bool drops_zeros = m->kind == CKPT_MAP_ANON || m->kind == CKPT_MAP_STACK;
+	char *copy = hook_image_out.buffer + hook_image_out.buffered;
+	const uint64_t *known;
+	struct ckpt_run before;
+	uint64_t hash;
 
+	memcpy(copy, bytes, CKPT_PAGE);
+	if (drops_zeros && is_zero((const uint64_t *)copy))
+		return;
+	hash = XXH3_64bits(copy, CKPT_PAGE);
+	add_hash(hash);
+	known = find_before(page, &before);
+	if (known && *known == hash) {
+		add_run(m, page, before.at, before.image);
+		return;
+	}
+	add_run(m, page, hook_image_out.at + hook_image_out.buffered, hook_image.head.number);
+	hook_image_out.buffered += CKPT_PAGE;
+	if (hook_image_out.buffered == IMAGE_CHUNK)
+		hook_image_flush();
+}
+
+void hook_image_take_pages(const struct ckpt_map *m, uint64_t from, uint64_t to)
+{
 	for (uint64_t page = from; page < to; page += CKPT_PAGE) {
-		char *copy = hook_image_out.buffer + hook_image_out.buffered;
-		const uint64_t *known;
-		struct ckpt_run before;
-		uint64_t hash;
+		if (!is_as_before(m, page))
+			take_page(m, page, (const void *)page);
+	}
+}
 
-		if (is_as_before(m, page))
-			continue;
-		memcpy(copy, (const void *)page, CKPT_PAGE);
-		if (drops_zeros && is_zero((const uint64_t *)copy))
-			continue;
-		hash = XXH3_64bits(copy, CKPT_PAGE);
-		add_hash(hash);
-		known = find_before(page, &before);
-		if (known && *known == hash) {
-			add_run(m, page, before.at, before.image);
-			continue;
+/* What nobody has written to, and the image before does not have, was zero then and still is. */
+void hook_image_take_apart(const struct ckpt_map *m, const struct hook_image_apart *a)
+{
+	const char *copy = a->copy;
+
+	for (uint32_t i = 0; i < a->spans; i++) {
+		for (uint64_t page = a->span[i].start; page < a->span[i].end; page += CKPT_PAGE) {
+			if (is_as_before(m, page) || hook_image_is_unwritten(page))
+				continue;
+			take_page(m, page, copy);
+			copy += CKPT_PAGE;
 		}
-		add_run(m, page, hook_image_out.at + hook_image_out.buffered,
-			hook_image.head.number);
-		hook_image_out.buffered += CKPT_PAGE;
-		if (hook_image_out.buffered == IMAGE_CHUNK)
-			hook_image_flush();
 	}
 }
 

@@ -19,7 +19,12 @@
 
 #include "ckpt/raw.h"
 
-#define PATIENCE_NS 500000000ull
+/*
+ * Where others use the processors, a thread may need seconds to come; one that never does costs
+ * that once.
+ */
+#define PATIENCE_NS 5000000000ull
+#define SHORT_PATIENCE_NS 500000000ull
 
 struct hook_park hook_park;
 
@@ -107,16 +112,20 @@ static uint32_t look_at_tasks(void)
 
 bool hook_park_others(void)
 {
-	uint64_t until = hook_park.begun + PATIENCE_NS;
+	static uint64_t patience = PATIENCE_NS;
+	uint64_t until = hook_park.begun + patience;
 
 	while (look_at_tasks()) {
 		struct timespec tick = {0, 100000};
 		int parked = __atomic_load_n(&hook_park.parked, __ATOMIC_ACQUIRE);
 
-		if (hook_park_now() > until)
+		if (hook_park_now() > until) {
+			patience = SHORT_PATIENCE_NS;
 			return false;
+		}
 		raw(SYS_futex, &hook_park.parked, FUTEX_WAIT_PRIVATE, parked, &tick, NULL, 0);
 	}
+	patience = PATIENCE_NS;
 	return true;
 }
 

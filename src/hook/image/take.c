@@ -16,11 +16,13 @@
 #include "hook/common/signal.h"
 #include "hook/kit/text.h"
 #include "hook/common/thread.h"
+#include "hook/image/written/apart.h"
 #include "hook/image/park.h"
-#include "hook/image/written.h"
+#include "hook/image/written/written.h"
 #include "hook/session/session.h"
 
 #define AGAIN_NS 20000000ull /* until it is tried again, where it was not possible */
+#define LOOKS 16             /* in an interval, whether the one before is written */
 #define SELDOM 16            /* times as long as a try took, if need be */
 #define CHAIN 64             /* after so many images there is one with all pages */
 #define NO_ROOM "no more of them fit into --budget"
@@ -142,6 +144,7 @@ static void take_now(void)
 		pid = raw(SYS_clone, 0, NULL, NULL, NULL, NULL);
 		if (pid == 0)
 			hook_image_write();
+		hook_image_apart_end();
 		if (pid < 0)
 			give_up("there can be no more processes");
 		else
@@ -301,12 +304,20 @@ static uint64_t until_again(void)
 	return images.failing;
 }
 
-static uint64_t until_next(void)
+/* From one to the next it is `every`, but for half of that the process is left alone. */
+static uint64_t when_next(uint64_t now)
 {
+	uint64_t next = hook_park.begun + images.every, least = now + images.every / 2;
+
 	if (hook_image.why[0])
-		return until_again();
+		return now + until_again();
 	find_place();
-	return images.place ? 0 : images.every;
+	return images.place ? now : next > least ? next : least;
+}
+
+static uint64_t until_look(void)
+{
+	return images.every / LOOKS < AGAIN_NS ? images.every / LOOKS : AGAIN_NS;
 }
 
 /* At a point of the program where one may be due. */
@@ -324,7 +335,7 @@ static void at_point(struct hook_thread *t)
 					 __ATOMIC_RELAXED))
 		return;
 	if (!reap(images.patient)) {
-		__atomic_store_n(&images.due, at + AGAIN_NS, __ATOMIC_RELEASE);
+		__atomic_store_n(&images.due, at + until_look(), __ATOMIC_RELEASE);
 		return;
 	}
 	if (!images.left)
@@ -343,8 +354,7 @@ static void at_point(struct hook_thread *t)
 		tell_why(hook_image.why);
 	}
 	at = hook_park_now();
-	__atomic_store_n(&images.due, images.over ? UINT64_MAX : at + until_next(),
-			 __ATOMIC_RELEASE);
+	__atomic_store_n(&images.due, images.over ? UINT64_MAX : when_next(at), __ATOMIC_RELEASE);
 }
 
 /*
@@ -429,6 +439,7 @@ static void read_wishes(void)
 	hook_image.no_kcmp = hook_image_wanted("kcmp=");
 	hook_image.late = hook_image_wanted("late=");
 	hook_image.verifies = hook_image_wanted("verify=");
+	hook_image.all_apart = hook_image_wanted("apart=");
 	images.left = hook_image_budget();
 	images.keep = (uint32_t)hook_image_wanted("keep=");
 	images.oldest = 1;

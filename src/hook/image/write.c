@@ -19,6 +19,7 @@
 #include "ckpt/processor.h"
 #include "ckpt/raw.h"
 #include "hook/kit/text.h"
+#include "hook/image/written/apart.h"
 #include "hook/image/out.h"
 #include "hook/session/session.h"
 
@@ -27,7 +28,9 @@
 #define SCRATCH_TRIES 16
 #define LIST_BYTES (16ul << 20) /* /proc/self/maps */
 #define MAPS_MOST 65536ul
-#define BACK 5             /* of nice */
+#define BACK 5       /* of nice */
+#define NAP_NS 50000 /* and how often at most, until the process has gone on */
+#define NAPS 200
 #define LARGE (64ul << 20) /* bytes of a file */
 
 struct hook_image_out hook_image_out;
@@ -63,6 +66,7 @@ static void map_scratch(void)
 		{IMAGE_SPANS * sizeof(*hook_image_out.span), (void **)&hook_image_out.span},
 		{IMAGE_CHUNK, (void **)&hook_image_out.entry},
 		{IMAGE_CHUNK, (void **)&hook_image_out.buffer},
+		{hook_image_apart_bytes(), (void **)&hook_image_out.apart},
 	};
 	const size_t n = sizeof(parts) / sizeof(parts[0]);
 	long p = -ENOMEM;
@@ -84,19 +88,20 @@ static void map_scratch(void)
 
 /*
  * Of the program's memory all must be here. What is not given to a child at all makes it smaller;
- * what a child gets as zeros the kernel tells by flags, but for what it may take away at any time.
+ * what a child gets as zeros the kernel tells by flags, but for what it may take away at any time,
+ * and what we have asked for.
  */
-static void look_at_flags(const char *line)
+static uint32_t look_at_flags(const char *line)
 {
 	const char *rest = raw_behind(line, "VmFlags:");
 
-	if (rest && strstr(rest, " wf") && !strstr(rest, " dp"))
-		hook_image_check(-ECHILD);
+	return rest && strstr(rest, " wf") && !strstr(rest, " dp");
 }
 
 static void check_memory(void)
 {
 	char *text = (char *)hook_image_out.entry;
+	uint32_t wiped = 0;
 	uint64_t n = 0;
 	long fd = raw(SYS_open, "/proc/self/smaps", O_RDONLY, 0), done;
 
@@ -107,13 +112,15 @@ static void check_memory(void)
 		n += (uint64_t)done;
 		while ((end = memchr(line, '\n', n - (uint64_t)(line - text)))) {
 			*end = 0;
-			look_at_flags(line);
+			wiped += look_at_flags(line);
 			line = end + 1;
 		}
 		n -= (uint64_t)(line - text);
 		memmove(text, line, n);
 	}
 	hook_image_check(done);
+	if (wiped != hook_image_apart_maps())
+		hook_image_check(-ECHILD);
 	raw(SYS_close, fd);
 }
 
@@ -161,6 +168,7 @@ static void refuse_shared(const char *path)
 static void take_map(const struct raw_map *line)
 {
 	struct ckpt_map *m = &hook_image_out.map[hook_image_out.maps];
+	const struct hook_image_apart *apart = hook_image_apart_of(line->start, line->end);
 
 	hook_image_true_path(line->path);
 	*m = (struct ckpt_map){.start = line->start,
@@ -192,6 +200,8 @@ static void take_map(const struct raw_map *line)
 		raw(SYS_mprotect, m->start, m->end - m->start, m->prot | PROT_READ);
 	if (line->shared)
 		hook_image_take_pages(m, m->start, m->end);
+	else if (apart)
+		hook_image_take_apart(m, apart);
 	else
 		hook_image_take_own(m);
 	m->runs = (uint32_t)hook_image_out.runs - m->first_run;
@@ -361,6 +371,18 @@ static void step_back(void)
 	raw(SYS_ioprio_set, 1 /* a process */, 0, 2 << 13 | 7 /* the least of those that try */);
 }
 
+/*
+ * Who is born may be given the processor of who still stands still for the image, and would keep
+ * it for a while. Where nobody says that the process has gone on, it is not waited for long.
+ */
+static void let_it_go_on(void)
+{
+	struct timespec nap = {0, NAP_NS};
+
+	for (int i = 0; i < NAPS && !__atomic_load_n(&hook_slot->stopped, __ATOMIC_ACQUIRE); i++)
+		raw(SYS_nanosleep, &nap, NULL);
+}
+
 void hook_image_write(void)
 {
 	char part[1100], path[1100];
@@ -373,18 +395,22 @@ void hook_image_write(void)
 		(uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec - hook_image.head.stopped;
 	hook_image_out.no_scan = hook_image.no_scan;
 	step_back();
+	let_it_go_on();
 	close_all();
 	while (hook_image.late && hook_process.rank && !hook_session_has_parted())
 		raw(SYS_sched_yield);
 	if (hook_image_memory_pages() != hook_image.memory_pages)
 		hook_image_check(-ECHILD);
 	map_scratch();
+	hook_image_apart_move(hook_image_out.apart);
 	check_memory();
 	hook_image_name(part, sizeof(part), hook_image.head.number, ".part");
 	hook_image_name(path, sizeof(path), hook_image.head.number, CKPT_SUFFIX);
 	hook_image_out.fd = (int)raw(SYS_open, part, O_RDWR | O_CREAT | O_TRUNC, 0600);
 	hook_image_check(hook_image_out.fd);
 	hook_image_map_before();
+	if (!hook_image_out.before.hash && hook_image_apart_maps())
+		hook_image_check(-EIO);
 	hook_image_out.pagemap = (int)raw(SYS_open, "/proc/self/pagemap", O_RDONLY, 0);
 	hook_image_check(hook_image_out.pagemap);
 	hook_image_out.at = (sizeof(struct ckpt_head) + CKPT_PAGE - 1) & -CKPT_PAGE;

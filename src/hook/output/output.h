@@ -80,9 +80,17 @@ void hook_output_wrote(int fd, const void *bytes, ssize_t n);
 void hook_output_wrote_parts(int fd, const struct iovec *parts, int count, ssize_t n);
 
 /* The program has made or emptied a file, to write it; or opened it to append. */
-void hook_output_writes(const char *path);
-void hook_output_appends(const char *path, int fd);
-void hook_output_renamed(const char *from, const char *to);
+void hook_output_writes(int dir, const char *path);
+void hook_output_appends(int dir, const char *path, int fd);
+/* One that it has written gets this name, too, or instead. */
+void hook_output_renamed(int from_dir, const char *from, int to_dir, const char *to);
+/* What it does to names is chance from here on: they are not compared. */
+void hook_output_names_vary(void);
+/* It has started a program: its arguments, or, without them, all in one word. */
+void hook_output_ran(char *const argv[], const char *file);
+/* It has done something to a name: "mkdir", "chmod 0600"; words that are too long are cut off. */
+#define HOOK_OUTPUT_WORDS 256
+void hook_output_did(const char *what, int dir, const char *path);
 
 /* The same of a child process, by whatever way it may write. */
 void hook_output_child_writes(int fd);

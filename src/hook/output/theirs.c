@@ -108,10 +108,10 @@ void hook_output_theirs_by_descriptor(int fd)
 	errno = error;
 }
 
-void hook_output_theirs_by_path(const char *path)
+void hook_output_theirs_by_path(int dir, const char *path)
 {
 	int error = errno;
-	int fd = (int)syscall(SYS_openat, AT_FDCWD, path, O_PATH | O_CLOEXEC);
+	int fd = (int)syscall(SYS_openat, dir, path, O_PATH | O_CLOEXEC);
 
 	if (fd >= 0 && theirs)
 		note_descriptor(fd);

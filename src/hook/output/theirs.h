@@ -7,6 +7,6 @@
 void hook_output_theirs_inherited(void);
 
 void hook_output_theirs_by_descriptor(int fd);
-void hook_output_theirs_by_path(const char *path);
+void hook_output_theirs_by_path(int dir, const char *path);
 
 #endif

@@ -5,9 +5,11 @@
  * borrows the memory while the parent waits (vfork) writes for the parent, and is replayed with it.
  */
 #include <errno.h>
+#include <pty.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <sys/syscall.h>
+#include <utmp.h>
 
 #include "hook/common/child.h"
 #include "hook/common/environ.h"
@@ -16,6 +18,8 @@
 #include "hook/common/signal.h"
 #include "hook/input/process/syscall.h"
 #include "hook/input/process/told.h"
+#include "hook/output/output.h"
+#include "hook/session/unseen.h"
 
 /* Libraries have handlers of their own around fork; what they call is not the program's. */
 HOOK_EXPORT pid_t fork(void)
@@ -47,6 +51,60 @@ HOOK_EXPORT pid_t _Fork(void)
 		return pid;
 	hook_told_inherited();
 	return hook_child_made("_Fork", pid);
+}
+
+/*
+ * libc forks by itself in these two, so that the parent would end, or go on, without us. They are
+ * made of the same steps.
+ */
+HOOK_EXPORT int daemon(int stays, int keeps)
+{
+	static struct hook_unseen unseen = {
+		.key = "daemon",
+		.what = "what the program does as a daemon: from there on it is a child process"};
+	pid_t pid;
+	int fd;
+
+	hook_unseen(&unseen);
+	pid = fork();
+	if (pid > 0)
+		_exit(0);
+	if (pid < 0 || setsid() < 0)
+		return -1;
+	if (!stays && chdir("/") < 0)
+		return -1;
+	if (keeps)
+		return 0;
+	fd = open("/dev/null", O_RDWR);
+	if (fd < 0)
+		return -1;
+	for (int i = 0; i <= 2; i++)
+		dup2(fd, i);
+	if (fd > 2)
+		close(fd);
+	return 0;
+}
+
+HOOK_EXPORT pid_t forkpty(int *master, char *name, const struct termios *state,
+			  const struct winsize *size)
+{
+	__typeof__(login_tty) *enter = (__typeof__(login_tty) *)hook_real("login_tty");
+	int slave;
+	pid_t pid;
+
+	if (openpty(master, &slave, name, state, size) != 0)
+		return -1;
+	pid = fork();
+	if (pid == 0) {
+		close(*master);
+		if (!enter || enter(slave) != 0)
+			_exit(1);
+		return 0;
+	}
+	close(slave);
+	if (pid < 0)
+		close(*master);
+	return pid;
 }
 
 struct start {
@@ -121,6 +179,7 @@ HOOK_EXPORT int clone(int (*begin)(void *), void *stack, int flags, void *arg, .
 		errno = rc;                                                                        \
 		hook_depth = hook_self ? hook_self->passive : 0;                                   \
 		made = hook_child_made(#name, rc ? -1 : made);                                     \
+		hook_output_ran(argv, file);                                                       \
 		rc = made < 0 ? errno : 0;                                                         \
 		if (pid && made > 0)                                                               \
 			*pid = made;                                                               \

@@ -37,7 +37,7 @@
 #define MAX_PROCESSES 10000
 
 struct hook_process hook_process = {.rank_fd = -1};
-__thread int hook_depth = 1;
+__thread struct hook_here hook_here = {.depth = 1};
 __thread bool hook_real_resolving;
 
 static void (*libraries_fini)(void);
@@ -163,6 +163,8 @@ static bool read_environment(void)
 	trace_stream_lets_go = true;
 	if (fault && strcmp(fault, "nospace") == 0)
 		trace_stream_limit = 0;
+	hook_session_is_slow = fault && strcmp(fault, "slow-word") == 0;
+	hook_session_is_mute = fault && strcmp(fault, "no-word") == 0;
 	hook_rank_path(path, sizeof(path), "");
 	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0) {

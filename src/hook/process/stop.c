@@ -40,13 +40,14 @@ void hook_end_finish_record(struct hook_thread *t, uint32_t how, uint64_t value)
 	trace_shelf_end();
 	hook_baton_leave(t);
 	t->passive = 1;
-	t->record.attention = 0;
+	t->record.attention = t->record.quick = 0;
 }
 
 /* Its next event is looked at. */
 static void pay_attention(struct hook_thread *t)
 {
 	__atomic_store_n(&t->record.attention, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&t->record.quick, 0, __ATOMIC_RELAXED);
 }
 
 void hook_stop_too(struct hook_thread *t)
@@ -73,7 +74,7 @@ void hook_stop_recording(struct hook_thread *t, uint32_t reason, uint64_t detail
 	hook_heap_close();
 	hook_baton_leave(t);
 	t->passive = 1;
-	t->record.attention = 0;
+	t->record.attention = t->record.quick = 0;
 	if (__atomic_exchange_n(&said, true, __ATOMIC_ACQ_REL))
 		return;
 	hook_text_number(&text, hook_process.rank);
@@ -81,6 +82,18 @@ void hook_stop_recording(struct hook_thread *t, uint32_t reason, uint64_t detail
 	hook_say("rank ", rank, ": recording ends", t->record.order.events ? " at event " : "",
 		 t->record.order.events ? event : "", ": ", what,
 		 "; the program runs on, a replay will stop there", NULL);
+}
+
+void hook_table_is_full(struct hook_thread *t, const char *what)
+{
+	char text[128];
+	struct hook_text out = hook_text_in(text, sizeof(text));
+
+	hook_text_add(&out, "there is no memory for a table of ");
+	hook_text_add(&out, what);
+	if (hook_process.mode == HOOK_REPLAY)
+		hook_failed(t, text);
+	hook_stop_recording(t, TRACE_STOP_TABLE, 0, text);
 }
 
 const char *hook_no_room(int rc)

@@ -34,7 +34,6 @@
 #define SPARES 64u
 #define LIGHT_PARTS 4
 
-__thread struct hook_thread *hook_self;
 static struct hook_thread *ended_main;
 void (*hook_thread_closing)(struct hook_thread *t);
 

@@ -24,6 +24,8 @@
 
 #define MAX_FRAMES 48
 #define NAPS_PER_LOOK 125
+#define NAPS_ALIKE 125 /* after which ranks within calls wait for us, as far as can be told */
+#define NAP_MS 2
 
 void (*hook_end_progress)(void);
 bool hook_end_multiple;
@@ -145,6 +147,31 @@ void hook_end_announce(struct hook_thread *t, const char *call)
 	hook_done_look(t);
 	if (hook_thread_is_main(t) && !(hook_slot->flags & REPLAY_BY_HELPER))
 		hook_end_say_word(t, why_ended(t), call, (int64_t)t->replay.next.a, "in");
+}
+
+/*
+ * If it is MPI that ended the job in this call, the launcher ends the others as soon as it is made.
+ * But those within a call may wait for it. So may those outside of one, by another thread: they are
+ * given as long as the recorded run took, which is less than the front's patience.
+ */
+void hook_end_let_others(struct hook_thread *t)
+{
+	uint64_t before = 0, done, alike = 0;
+	uint64_t most = NAPS_ALIKE + hook_slot->recorded_ms / NAP_MS;
+	uint32_t running, within;
+
+	if (!(hook_slot->flags & REPLAY_MAY_ABORT) || !hook_thread_is_main(t))
+		return;
+	while (!hook_session_all_ended()) {
+		done = hook_session_behind(&running, &within);
+		if (!running && !within)
+			return;
+		alike = done == before ? alike + 1 : 0;
+		if (alike >= (running ? most : NAPS_ALIKE))
+			return;
+		before = done;
+		hook_end_nap(t);
+	}
 }
 
 void hook_end_speak(struct hook_thread *t, const char *call)

@@ -158,7 +158,7 @@ static void dies(void)
 		hook_end_by_exit(exit_status());
 }
 
-void hook_sanitizer_watch(void)
+static void find_runtime(void)
 {
 	void *set = dlsym(RTLD_DEFAULT, "__sanitizer_set_death_callback");
 	struct link_map *map = NULL;
@@ -175,4 +175,14 @@ void hook_sanitizer_watch(void)
 		dl_iterate_phdr(find_library, set);
 	else
 		find_inside(map);
+}
+
+/* Looking for it allocates, and the runtime may ask for the time meanwhile. */
+void hook_sanitizer_watch(void)
+{
+	int depth = hook_depth;
+
+	hook_depth = 1;
+	find_runtime();
+	hook_depth = depth;
 }

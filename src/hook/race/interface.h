@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HOOK_RACE_VERSION 6
+#define HOOK_RACE_VERSION 8
 #define HOOK_RACE_NAME "reprise_race"
 
 struct hook_race_frames {
@@ -75,6 +75,13 @@ struct hook_race_table {
 	void (*passed)(void);
 	/* The calling thread, which has begun, counts its calls of MPI and its operations there. */
 	void (*counts)(const uint64_t *events, const uint64_t *operations);
+	/*
+	 * The program is about to look whether a variable of a function (C++) is made: whoever
+	 * loads the first byte of its guard acquires it. NULL: the runtime sees such loads itself.
+	 */
+	void (*guard)(const void *guard);
+	/* The program is about to forbid that the kernel orders its threads (membarrier). */
+	void (*forbidden)(void);
 };
 
 /*
@@ -100,6 +107,10 @@ enum hook_race_request {
 	HOOK_RACE_REQUEST_FENCE,
 	HOOK_RACE_REQUEST_ABANDON,
 	HOOK_RACE_REQUEST_COUNTS,
+	HOOK_RACE_REQUEST_GUARD,
+	HOOK_RACE_REQUEST_RESET_DATA,
+	HOOK_RACE_REQUEST_FORBIDDEN,
+	HOOK_RACE_REQUEST_WAKE, /* a word: gives 1 if who waits there will be woken */
 };
 
 #endif

@@ -83,6 +83,8 @@ int runtime_log_open(int dir, const char *name)
 	rp_raw_call(SYS_close, fd, 0, 0, 0, 0, 0);
 	if (at < 0 && at > -4096)
 		return (int)at;
+	/* It is empty: nothing is to be read ahead. */
+	rp_raw_call(SYS_madvise, at, (long)RACE_LOG_BYTES, MADV_RANDOM, 0, 0, 0);
 	file = (struct race_log *)at;
 	if (!has_room(1)) {
 		rp_raw_call(SYS_munmap, at, (long)RACE_LOG_BYTES, 0, 0, 0, 0);

@@ -338,4 +338,5 @@ RUNTIME_EXPORT const struct hook_race_table reprise_race = {
 	.obeys = obeys,
 	.passed = passed,
 	.counts = counts,
+	.forbidden = race_forbidden,
 };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Becomes a process from its image (ckpt/format.h). This library is loaded into the program that
- * was recorded, started anew, and its constructor is the first to run; it never returns. What it
- * needs is put where neither the image nor the new process has anything; the code that goes on
- * there (become.c) is moved with it. The tool has checked the image; what goes wrong here ends the
- * process, and the exit status says at which step.
+ * was recorded, started anew, as an auditor: before the loader has looked at any library of the
+ * program. Its constructor never returns. What it needs is put where neither the image nor the new
+ * process has anything; the code that goes on there (become.c) is moved with it. The tool has
+ * checked the image; what goes wrong here ends the process, and the exit status says at which step.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -25,10 +25,12 @@
 #define NAPS_PER_LOOK 50
 #define MEETING_NAP_NS 100000
 #define MEETING_NAPS 100000 /* some ten seconds */
+#define SLOW_NAPS 10
 
 static struct replay_slot no_slot = {.flags = REPLAY_CUT};
 static struct replay_state_file *state;
 static bool local;
+bool hook_session_is_slow, hook_session_is_mute;
 struct replay_slot *hook_slot = &no_slot;
 
 static struct hook_text session_path(char *out, size_t size, const char *name)
@@ -238,6 +240,25 @@ void hook_session_part(void)
 		__atomic_store_n(&state->parted, 1, __ATOMIC_SEQ_CST);
 }
 
+/* Those of other hosts are not seen here. */
+uint64_t hook_session_behind(uint32_t *running, uint32_t *within)
+{
+	uint64_t done = 0;
+
+	*running = *within = 0;
+	for (uint32_t i = 0; local && i < state->ranks; i++) {
+		const struct replay_slot *slot = &state->slot[i];
+		uint64_t events = __atomic_load_n(&slot->events, __ATOMIC_RELAXED);
+		uint32_t is = __atomic_load_n(&slot->state, __ATOMIC_RELAXED);
+
+		done += events + is + __atomic_load_n(&slot->sync, __ATOMIC_RELAXED);
+		if (is == REPLAY_RUNNING && slot != hook_slot &&
+		    !(slot->flags & REPLAY_CUT && events >= slot->limit))
+			++*(events & 1 ? within : running);
+	}
+	return done;
+}
+
 bool hook_session_is_local(void)
 {
 	return local;
@@ -353,13 +374,18 @@ static void publish(const char *bytes, size_t n)
 
 	hook_text_padded(&text, hook_process.rank, 4);
 	hook_text_padded(&other, hook_process.rank, 4);
+	if (hook_session_is_mute && hook_slot->flags & REPLAY_CUT && hook_slot->events & 1)
+		return;
 	/* Where the disk may be full, the front has left room in it (replay/images.c). */
 	fd = open(temp, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return;
 	if (hook_write(fd, bytes, n) == (ssize_t)n && ftruncate(fd, (off_t)n) == 0 &&
-	    link(temp, path) == 0)
+	    link(temp, path) == 0) {
+		for (int nap = 0; hook_session_is_slow && nap < SLOW_NAPS; nap++)
+			hook_session_nap(0);
 		hook_slot->state = REPLAY_AT_END;
+	}
 	close(fd);
 	unlink(temp);
 }

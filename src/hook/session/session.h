@@ -39,10 +39,21 @@ bool hook_session_is_local(void);
 bool hook_session_is_held(void);
 
 /*
+ * How many of the other ranks have not come to their end: those outside of a call, and those within
+ * one. What the ranks have done comes back, as one number that changes.
+ */
+uint64_t hook_session_behind(uint32_t *running, uint32_t *within);
+
+/*
  * Naps for 2 ms in a wait for what other ranks do. How many naps count by then: none while one of
  * them is held.
  */
 int hook_session_nap(int naps);
+
+/* Faults for tests: time passes between the last word and the state that says so; */
+extern bool hook_session_is_slow;
+/* who was cut off within a call says no last word. */
+extern bool hook_session_is_mute;
 
 /* Writes S/end-NNNN, once; `frames` return addresses become "where" lines. */
 void hook_session_last_word(const struct hook_thread *t, const char *why, const char *call,

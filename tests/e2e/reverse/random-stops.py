@@ -7,7 +7,7 @@ import zlib
 import gdb
 
 STOPS = int(os.environ.get("STOPS", "50"))
-LINES = bool(os.environ.get("LINES_TOO"))
+LINES = os.environ.get("LINES_TOO")  # "hits": of a breakpoint alone
 PLACES = os.environ["PLACES"].split()
 random.seed(int(os.environ.get("SEED", "1")))
 gdb.execute("set pagination off")
@@ -123,7 +123,7 @@ def by_lines():
     breakpoint = gdb.Breakpoint(PLACES[0], internal=True)
     good = come_again("reverse-continue", "continue")
     breakpoint.delete()
-    return good and come_again("reverse-next", "next") and come_again("reverse-step", "step")
+    return good and (LINES == "hits" or come_again("reverse-next", "next") and come_again("reverse-step", "step"))
 
 
 tried = 0

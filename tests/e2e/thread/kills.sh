@@ -35,7 +35,7 @@ replays_to_the_end() {
 
 # Each thread writes so many lines at most: on a starved machine the kill comes late, and a replay
 # takes as long as the run.
-ROUNDS_AT_MOST=10000
+ROUNDS_AT_MOST=2000
 
 # killed HOW LINES WHO: kills ranks "0", "1", "0 1" or the launcher when the logs have LINES lines
 killed() {

@@ -28,7 +28,7 @@
 
 /*
  * Beside or below the directory of the rank, which is one of several in the trace; or what tells of
- * pages that were written (hook/image/written.c).
+ * pages that were written (hook/image/written/written.c).
  */
 bool hook_close_is_ours(int fd)
 {

@@ -157,9 +157,9 @@ static HOOK_RESIDUE_BELOW FILE *open_stream(const char *path, const char *mode, 
 		if (mode[0] != 'r' || strchr(mode, '+'))
 			hook_output_child_writes(fileno(f));
 		if (mode[0] == 'w')
-			hook_output_writes(name);
+			hook_output_writes(AT_FDCWD, name);
 		else if (mode[0] == 'a')
-			hook_output_appends(name, fileno(f));
+			hook_output_appends(AT_FDCWD, name, fileno(f));
 	}
 	return opened(f, name, mode);
 }
@@ -195,6 +195,7 @@ HOOK_EXPORT FILE *popen(const char *command, const char *mode)
 	if (!f || !hook_channel_may_make(SITE))
 		return f;
 	hook_child_note();
+	hook_output_ran(NULL, command);
 	hook_channel_mark(fileno(f), HOOK_CHANNEL_PIPE);
 	return hook_channel_file(f, mode);
 }

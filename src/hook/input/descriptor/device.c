@@ -18,6 +18,7 @@
 #include "hook/common/real.h"
 #include "hook/input/channel/channel.h"
 #include "hook/input/descriptor/file.h"
+#include "hook/input/file/dir.h"
 #include "hook/input/file/infile.h"
 #include "hook/input/file/names.h"
 #include "hook/input/value/input.h"
@@ -161,12 +162,12 @@ static void written(int fd, int dir, const char *path, int flags)
 {
 	if ((flags & O_ACCMODE) != O_RDONLY)
 		hook_output_child_writes(fd);
-	if ((flags & O_ACCMODE) == O_RDONLY || (dir != AT_FDCWD && path[0] != '/'))
+	if ((flags & O_ACCMODE) == O_RDONLY || (flags & O_TMPFILE) == O_TMPFILE)
 		return;
-	if (flags & O_TRUNC)
-		hook_output_writes(path);
+	if (flags & O_TRUNC || (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL))
+		hook_output_writes(dir, path);
 	else if (flags & O_APPEND)
-		hook_output_appends(path, fd);
+		hook_output_appends(dir, path, fd);
 }
 
 /* It is compared as ever with what was recorded; what it holds is where its own begins. */
@@ -202,7 +203,7 @@ static HOOK_RESIDUE_BELOW int open_below(int dir, const char *path, int flags, m
 	bool numbers = hook_file_has_number(site);
 	bool told =
 		!numbers && !makes && hook_io_is_programs(site) && !hook_runtime_is_allocator(site);
-	bool left = false;
+	bool left = false, gone = false;
 	int fd = -1;
 
 	path = hook_input_real_path(path, buffer);
@@ -222,18 +223,22 @@ static HOOK_RESIDUE_BELOW int open_below(int dir, const char *path, int flags, m
 	reads &= path != own;
 	if (reads && flags & O_CREAT && !makes)
 		fd = hook_infile_before(dir, path, flags);
+	if (makes && hook_process.mode == HOOK_REPLAY)
+		left = (fd = hook_names_open_place(dir, path)) >= 0;
 	if (fd < 0)
 		fd = REAL(openat)(dir, path, flags, mode);
-	if (makes && fd < 0 && errno == EEXIST && hook_process.mode == HOOK_REPLAY)
-		left = (fd = hook_names_open_left(dir, path)) >= 0;
+	if (flags & O_DIRECTORY && (flags & O_ACCMODE) == O_RDONLY && (numbers || told))
+		gone = hook_dir_stands_in(&fd, flags);
 	if (reads && !makes)
 		fd = hook_infile_opened(fd, dir, path, flags);
-	if (fd >= 0 && !left)
-		written(fd, dir, name, flags);
 	if (numbers)
 		fd = hook_file_opened("open", fd);
 	else if (makes || (told && hook_process.mode == HOOK_RECORD))
 		fd = hook_names_opened(fd);
+	if (fd >= 0 && !left)
+		written(fd, dir, name, flags);
+	if (gone && fd >= 0)
+		hook_dir_gone(name);
 	if (left && fd >= 0) {
 		hook_names_make_again(fd, dir, path, flags, mode);
 		written(fd, dir, name, flags);

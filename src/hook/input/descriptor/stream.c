@@ -53,9 +53,9 @@ HOOK_EXPORT FILE *freopen(const char *path, const char *mode, FILE *f)
 	if (path)
 		hook_output_reopened(before, opened ? opened->_fileno : -1, path);
 	if (path && opened && mode[0] == 'w')
-		hook_output_writes(path);
+		hook_output_writes(AT_FDCWD, path);
 	else if (path && opened && mode[0] == 'a')
-		hook_output_appends(path, fileno(opened));
+		hook_output_appends(AT_FDCWD, path, fileno(opened));
 	return opened;
 }
 

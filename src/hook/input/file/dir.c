@@ -27,7 +27,8 @@
 #include "hook/session/moved.h"
 
 #define SITE __builtin_return_address(0)
-#define STAND_IN "/"
+/* Where nothing can be made or removed: the program may do that to names below the directory. */
+#define STAND_IN "/proc/self/ns"
 #define HEAD offsetof(struct kept, name)
 
 struct kept {
@@ -50,24 +51,32 @@ static ssize_t fetch_opened(void *ctx, void *buffer, size_t size)
 	return error ? -error : (ssize_t)size;
 }
 
-static void gone(const char *path)
+void hook_dir_gone(const char *path)
 {
 	hook_say("the directory ", path, " is not there any more: the replay reads what it had",
 		 NULL);
 }
 
+bool hook_dir_stands_in(int *fd, int flags)
+{
+	int error = errno;
+
+	if (*fd >= 0 || hook_process.mode != HOOK_REPLAY)
+		return false;
+	*fd = REAL(openat)(AT_FDCWD, STAND_IN, O_RDONLY | O_DIRECTORY | (flags & O_CLOEXEC));
+	errno = error;
+	return true;
+}
+
 static int open_numbered(const char *path)
 {
 	const int flags = O_RDONLY | O_NONBLOCK | O_DIRECTORY | O_CLOEXEC;
-	int fd = REAL(openat)(AT_FDCWD, path, flags), error = errno;
-	bool stands_in = fd < 0 && hook_process.mode == HOOK_REPLAY;
+	int fd = REAL(openat)(AT_FDCWD, path, flags);
+	bool stands_in = hook_dir_stands_in(&fd, flags);
 
-	if (stands_in)
-		fd = REAL(openat)(AT_FDCWD, STAND_IN, flags);
-	errno = error;
 	fd = hook_file_opened("opendir", fd);
 	if (fd >= 0 && stands_in)
-		gone(path);
+		hook_dir_gone(path);
 	return fd;
 }
 
@@ -99,7 +108,7 @@ static DIR *open_alone(const char *path)
 		return NULL;
 	}
 	if (!d) {
-		gone(path);
+		hook_dir_gone(path);
 		d = REAL(opendir)(STAND_IN);
 	}
 	return d;

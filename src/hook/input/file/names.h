@@ -10,10 +10,11 @@
 #include <sys/types.h>
 
 /*
- * Replay: a descriptor for such a file, if it is the user's own; -1, and errno as it was. If it
- * turns out that the file was made when recorded, it is made again behind the same number.
+ * Replay: a descriptor in the place of a file that may have been made when recorded, unless there
+ * is one that is not the user's own; -1, and errno as it was. If it turns out that the file was
+ * made, it is made behind the same number. Not before: of threads that all want to make it one has.
  */
-int hook_names_open_left(int dir, const char *path);
+int hook_names_open_place(int dir, const char *path);
 void hook_names_make_again(int fd, int dir, const char *path, int flags, mode_t mode);
 
 /* An open of the program's has returned this, and errno: the same, or -1 and errno as recorded. */

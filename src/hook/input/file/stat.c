@@ -12,6 +12,7 @@
 #undef _FORTIFY_SOURCE
 #include <errno.h>
 #include <string.h>
+#include <sys/ipc.h>
 #include <sys/stat.h>
 
 #include "base/varint.h"
@@ -239,6 +240,16 @@ HOOK_EXPORT int fstatat(int dir, const char *path, struct stat *st, int flags)
 HOOK_EXPORT int statx(int dir, const char *path, int flags, unsigned int mask, struct statx *st)
 {
 	return ask((struct call){"statx", EXTENDED, dir, path, flags, mask, st}, SITE);
+}
+
+/* As libc does it, where it would ask by itself. */
+HOOK_EXPORT key_t ftok(const char *path, int id)
+{
+	struct stat st;
+
+	if (ask((struct call){"stat", BY_PATH, AT_FDCWD, path, 0, 0, &st}, SITE) < 0)
+		return -1;
+	return (key_t)((st.st_ino & 0xffff) | (st.st_dev & 0xff) << 16 | (id & 0xffu) << 24);
 }
 
 _Static_assert(sizeof(struct stat) == sizeof(struct stat64), "one is the other");

@@ -16,6 +16,7 @@
 #include "hook/input/descriptor/file.h"
 #include "hook/input/value/input.h"
 #include "hook/kit/text.h"
+#include "hook/output/output.h"
 #include "hook/session/moved.h"
 #include "hook/session/private.h"
 
@@ -28,7 +29,8 @@ struct wanted {
 	enum kind kind;
 	char *name, *letters;
 	int suffix, flags;
-	int made; /* descriptor, or 0; -1 if it is yet to be made */
+	int made;    /* descriptor, or 0; -1 if it is yet to be made */
+	bool varies; /* it has another name than recorded */
 };
 
 static int make(struct wanted *w)
@@ -87,6 +89,7 @@ static int make_again(struct wanted *w)
 	hook_text_add(&text, w->name);
 	memset(w->letters, 'X', LETTERS);
 	made = make(w);
+	w->varies = true;
 	hook_say("the temporary file ", then, " exists and is not yours: the replay takes ",
 		 w->name, " and may differ", NULL);
 	return made;
@@ -109,11 +112,14 @@ static int choose(struct wanted *w, const char *call, const void *site)
 		hook_depth++;
 		w->made = make_again(w);
 		hook_depth--;
+		if (w->varies)
+			hook_output_names_vary();
 	}
 	if (w->kind != A_FILE)
 		return w->made;
 	fd = hook_file_has_number(site) ? hook_file_opened(call, w->made) : w->made;
 	if (fd >= 0) {
+		hook_output_writes(AT_FDCWD, w->name);
 		hook_channel_forget(fd);
 		hook_input_device_forget(fd);
 	}
@@ -193,6 +199,13 @@ HOOK_EXPORT char *tmpnam(char name[L_tmpnam])
 	char *made = REAL(tmpnam)(name);
 
 	return hook_io_is_programs(SITE) ? named("tmpnam", made) : made;
+}
+
+HOOK_EXPORT char *tmpnam_r(char name[L_tmpnam])
+{
+	char *made = name ? REAL(tmpnam)(name) : NULL;
+
+	return hook_io_is_programs(SITE) ? named("tmpnam_r", made) : made;
 }
 
 HOOK_EXPORT char *tempnam(const char *directory, const char *prefix)

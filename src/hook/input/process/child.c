@@ -19,6 +19,7 @@
 #include "hook/kit/pages.h"
 #include "hook/kit/proc.h"
 #include "hook/kit/text.h"
+#include "hook/output/output.h"
 #include "hook/session/unseen.h"
 #include "hook/thread/call/real.h"
 #include "hook/thread/sync/sync.h"
@@ -429,6 +430,8 @@ HOOK_EXPORT int system(const char *command)
 {
 	if (!hook_io_is_programs(SITE))
 		return run(command);
+	if (command)
+		hook_output_ran(NULL, command);
 	HOOK_IO(io, "system", HOOK_IO_GETS);
 	if (io.live) {
 		hook_io_did(&io, run(command));

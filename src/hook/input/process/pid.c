@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 #include "hook/common/child.h"
 #include "hook/common/real.h"
@@ -384,6 +385,17 @@ HOOK_EXPORT int sched_getscheduler(pid_t pid)
 HOOK_EXPORT int sched_setscheduler(pid_t pid, int policy, const struct sched_param *param)
 {
 	return REAL(sched_setscheduler)(real_pid(pid), policy, param);
+}
+
+HOOK_EXPORT int sched_rr_get_interval(pid_t pid, struct timespec *interval)
+{
+	return REAL(sched_rr_get_interval)(real_pid(pid), interval);
+}
+
+/* Of older versions of libc, which have none, the program can call none. */
+HOOK_EXPORT int pidfd_open(pid_t pid, unsigned int flags)
+{
+	return (int)syscall(SYS_pidfd_open, real_pid(pid), flags);
 }
 
 HOOK_EXPORT int sched_getparam(pid_t pid, struct sched_param *param)

@@ -18,7 +18,34 @@
 #define LONGEST_NAP_NS 10000000
 
 HOOK_CALL(int, pause, HOOK_IO_GETS, (void), ())
-HOOK_CALL(int, sigsuspend, HOOK_IO_GETS, (const sigset_t *mask), (mask))
+
+static int suspend(const sigset_t *mask, const void *site)
+{
+	if (!hook_io_is_programs(site))
+		return REAL(sigsuspend)(mask);
+	HOOK_IO(io, "sigsuspend", HOOK_IO_GETS);
+	if (io.live)
+		hook_io_did(&io, REAL(sigsuspend)(mask));
+	return (int)hook_io_result(&io);
+}
+
+HOOK_EXPORT int sigsuspend(const sigset_t *mask)
+{
+	return suspend(mask, SITE);
+}
+
+/* What sigpause is in a program, under the name that it has there. */
+HOOK_EXPORT int wrap_sigpause(int sig) __asm__("__xpg_sigpause");
+
+HOOK_EXPORT int wrap_sigpause(int sig)
+{
+	sigset_t mask;
+
+	if (REAL(sigprocmask)(SIG_BLOCK, NULL, &mask) != 0 || sigdelset(&mask, sig) != 0)
+		return -1;
+	return suspend(&mask, SITE);
+}
+
 HOOK_CALL(unsigned int, alarm, HOOK_IO_GIVES, (unsigned int seconds), (seconds))
 HOOK_CALL_OUT(int, sigwaitinfo, HOOK_IO_GETS, info, (const sigset_t *set, siginfo_t *info),
 	      (set, info))

@@ -231,12 +231,13 @@ bool hook_signal_is_due(struct hook_thread *t, enum hook_signal_where where)
 	return !t->passive && is_due(t, where, &r, &at);
 }
 
-static void replay_run(struct hook_thread *t, enum hook_signal_where where)
+static void replay_run(struct hook_thread *t, enum hook_signal_where where, const sigset_t *blocked)
 {
 	int depth = hook_depth, error = errno;
 	struct trace_input_reader at;
 	struct trace_signal r;
 
+	(void)blocked;
 	while (is_due(t, where, &r, &at)) {
 		siginfo_t info = {.si_signo = r.sig, .si_code = r.code};
 
@@ -253,7 +254,21 @@ static void replay_run(struct hook_thread *t, enum hook_signal_where where)
 	errno = error;
 }
 
-void hook_signal_run(struct hook_thread *t, enum hook_signal_where where)
+static void record_handler(int sig, struct sigaction *a);
+static void replay_handler(int sig, struct sigaction *a);
+
+static const struct {
+	/* handlers of signals that have come, or are due; `blocked` is the mask there, or NULL */
+	void (*run)(struct hook_thread *t, enum hook_signal_where where, const sigset_t *blocked);
+	/* what the kernel is told in the place of the program's handler */
+	void (*handler)(int sig, struct sigaction *a);
+} modes[] = {
+	[HOOK_INERT] = {NULL, replay_handler},
+	[HOOK_RECORD] = {record_run, record_handler},
+	[HOOK_REPLAY] = {replay_run, replay_handler},
+};
+
+static void run(struct hook_thread *t, enum hook_signal_where where, const sigset_t *blocked)
 {
 	if (t->passive)
 		return;
@@ -261,13 +276,13 @@ void hook_signal_run(struct hook_thread *t, enum hook_signal_where where)
 		hook_signal_image(t);
 	if (__builtin_expect(t->replay.halt_call && t->signal.calls == t->replay.halt_call, 0))
 		hook_halt(t, t->replay.halt_call);
-	if (!hook_signals)
-		return;
-	if (hook_process.mode == HOOK_RECORD) {
-		record_run(t, where, NULL);
-	} else if (hook_process.mode == HOOK_REPLAY) {
-		replay_run(t, where);
-	}
+	if (hook_signals && modes[hook_process.mode].run)
+		modes[hook_process.mode].run(t, where, blocked);
+}
+
+void hook_signal_run(struct hook_thread *t, enum hook_signal_where where)
+{
+	run(t, where, NULL);
 }
 
 /* In a moment it comes again, unless it has been taken by then. */
@@ -293,10 +308,8 @@ static void come_back(struct hook_thread *t, int sig)
 void hook_signal_end(struct hook_thread *t, const sigset_t *mask)
 {
 	t->signal.calls++;
-	if (hook_signals && hook_process.mode == HOOK_RECORD && !t->passive)
-		record_run(t, HOOK_SIGNAL_POINT, mask);
-	else if (hook_signals)
-		hook_signal_run(t, HOOK_SIGNAL_POINT);
+	if (hook_signals)
+		run(t, HOOK_SIGNAL_POINT, mask);
 	for (int i = 0; i < 64; i++) {
 		if (t->signal.timers & 1ull << i)
 			syscall(SYS_timer_delete, t->signal.timer[i]);
@@ -359,16 +372,18 @@ static void nothing(int sig)
 	(void)sig;
 }
 
-/* What the kernel is told: in replay that a user's keys and kill still end the program. */
-static void substitute(int sig, struct sigaction *a)
+static void record_handler(int sig, struct sigaction *a)
+{
+	(void)sig;
+	a->sa_sigaction = on_signal;
+	a->sa_flags = (a->sa_flags | SA_SIGINFO) & ~(int)SA_RESETHAND;
+}
+
+/* A user's keys and kill still end the program. */
+static void replay_handler(int sig, struct sigaction *a)
 {
 	bool ends = sig == SIGINT || sig == SIGTERM || sig == SIGHUP || sig == SIGQUIT;
 
-	if (hook_process.mode == HOOK_RECORD) {
-		a->sa_sigaction = on_signal;
-		a->sa_flags = (a->sa_flags | SA_SIGINFO) & ~(int)SA_RESETHAND;
-		return;
-	}
 	a->sa_handler = ends ? SIG_DFL : nothing;
 	a->sa_flags = SA_RESTART;
 }
@@ -388,7 +403,7 @@ static int set_action(int sig, const struct sigaction *new, struct sigaction *ol
 			__atomic_store_n(&hook_points, 1, __ATOMIC_RELAXED);
 			hook_sync_quick_with_handlers();
 			actions[sig] = *new;
-			substitute(sig, &now);
+			modes[hook_process.mode].handler(sig, &now);
 		}
 	}
 	rc = REAL(sigaction)(sig, new ? &now : NULL, old);

@@ -272,6 +272,10 @@ static struct {
 	LOUD(rt_sigtimedwait),
 	LOUD(rt_sigaction),
 	LOUD(ptrace),
+	LOUD(openat2),
+	LOUD(msgget),
+	LOUD(semget),
+	LOUD(fanotify_init),
 	QUIET(preadv),
 	QUIET(preadv2),
 	QUIET(copy_file_range),
@@ -337,6 +341,7 @@ static int pid_argument(long number)
 		return 0;
 	case SYS_getpriority:
 	case SYS_setpriority:
+	case SYS_ptrace:
 	case SYS_ioprio_get:
 	case SYS_ioprio_set:
 		return 1;

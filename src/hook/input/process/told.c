@@ -6,7 +6,13 @@
 #undef _FORTIFY_SOURCE
 #include <aio.h>
 #include <errno.h>
+#include <pty.h>
+#include <string.h>
+#include <sys/fanotify.h>
 #include <sys/mman.h>
+#include <sys/msg.h>
+#include <sys/sem.h>
+#include <wordexp.h>
 
 #include "hook/common/real.h"
 #include "hook/common/signal.h"
@@ -26,6 +32,19 @@ static struct hook_unseen kernel_aio = {
 static struct hook_unseen memory = {
 	.key = "shared-memory",
 	.what = "memory shared with other processes (shm_open, shmat): what they write there"};
+
+static struct hook_unseen terminals = {
+	.key = "terminals",
+	.what = "what comes from terminals that the program makes (openpty, posix_openpt)"};
+static struct hook_unseen queues = {
+	.key = "system-v-queues",
+	.what = "System V message queues: their numbers, and who gets which message"};
+static struct hook_unseen semaphores = {
+	.key = "system-v-semaphores",
+	.what = "System V semaphores: their numbers, and who gets them in which order"};
+static struct hook_unseen watches = {.key = "fanotify", .what = "what fanotify tells"};
+static struct hook_unseen commands = {.key = "wordexp",
+				      .what = "what commands print that wordexp starts"};
 
 int hook_signal_thread_timers;
 
@@ -67,6 +86,27 @@ TOLD(io_setup, kernel_aio, (int events, void *context), (events, context))
 TOLD(io_queue_init, kernel_aio, (int events, void *context), (events, context))
 
 TOLD(shm_open, memory, (const char *name, int flags, mode_t mode), (name, flags, mode))
+
+TOLD(openpty, terminals,
+     (int *master, int *slave, char *name, const struct termios *state, const struct winsize *size),
+     (master, slave, name, state, size))
+TOLD(posix_openpt, terminals, (int flags), (flags))
+TOLD(getpt, terminals, (void), ())
+TOLD(msgget, queues, (key_t key, int flags), (key, flags))
+TOLD(semget, semaphores, (key_t key, int n, int flags), (key, n, flags))
+TOLD(fanotify_init, watches, (unsigned int flags, unsigned int how), (flags, how))
+
+/* libc starts a shell and reads what it prints, by itself. */
+HOOK_EXPORT int wordexp(const char *words, wordexp_t *out, int flags)
+{
+	static __typeof__(wordexp) *real;
+
+	if (!(flags & WRDE_NOCMD) && (strstr(words, "$(") || strchr(words, '`')))
+		tell(&commands);
+	if (!real)
+		real = (__typeof__(wordexp) *)hook_real("wordexp");
+	return real(words, out, flags);
+}
 
 static bool makes_thread(const struct sigevent *event)
 {
@@ -113,12 +153,12 @@ void hook_told_inherited(void)
 	static struct hook_unseen inherited = {
 		.key = "memory-of-children",
 		.what = "memory shared with child processes: what they write there"};
-	static struct hook_unseen queues = {
+	static struct hook_unseen children = {
 		.key = "queues-of-children",
 		.what = "message queues that child processes inherit: what they do with them"};
 
 	if (__atomic_load_n(&has_queue, __ATOMIC_RELAXED))
-		hook_unseen(&queues);
+		hook_unseen(&children);
 	if (__atomic_load_n(&has_shared, __ATOMIC_RELAXED))
 		hook_unseen(&inherited);
 }

@@ -170,6 +170,16 @@ DEFINE_COUNT(sched_getcpu)
 DEFINE_COUNT(get_nprocs)
 DEFINE_COUNT(get_nprocs_conf)
 
+HOOK_EXPORT long get_phys_pages(void)
+{
+	return sysconf(_SC_PHYS_PAGES);
+}
+
+HOOK_EXPORT long get_avphys_pages(void)
+{
+	return sysconf(_SC_AVPHYS_PAGES);
+}
+
 HOOK_EXPORT long sysconf(int name)
 {
 	long value = -1;

@@ -15,12 +15,9 @@
 #include "hook/mpi/replay/held.h"
 #include "hook/mpi/replay/yield.h"
 
-/* If the sender is at work on another core, an early yield does not pay. */
-#define POLLS_BEFORE_YIELD 64
-
 static void poll_failed(int *polls)
 {
-	if (++*polls > POLLS_BEFORE_YIELD)
+	if (++*polls > HOOK_POLLS_BEFORE_YIELD)
 		sched_yield();
 }
 

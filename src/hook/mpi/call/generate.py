@@ -50,18 +50,9 @@ def body(call):
                 "\thook_mpi_frame = 0;\n\thook_depth--;\n\treturn rc;\n")
     text = "\tstruct hook_thread *t;\n\tint rc;\n\n" + inside(real)
     if call.kind == "mode":
-        decide = f"\t{{\n{call.decide()}\t}}\n"
-        if call.name in HOT:
-            quick = call.args('t').replace(" source,", "")
-            decide = ("\tif (HOOK_LIKELY(record_quick) && source == MPI_ANY_SOURCE) {\n"
-                      f"\t\trc = quick_record_{call.name}({quick});\n"
-                      "\t} else if (replay_quick && source == MPI_ANY_SOURCE &&\n"
-                      "\t\t   HOOK_LIKELY(quick_replay_is_source_next(t, comm))) {\n"
-                      f"\t\trc = quick_replay_{call.name}({quick});\n"
-                      f"\t}} else {{\n{call.decide()}\t}}\n")
         return (text
                 + f"\tt = hook_mpi_enter(CALL_{call.name}, __builtin_return_address(0));\n"
-                + decide + "\thook_mpi_leave(t);\n\treturn rc;\n")
+                + f"\t{{\n{call.decide()}\t}}\n\thook_mpi_leave(t);\n\treturn rc;\n")
     text += call.begin()
     if call.kind in ("send", "post"):
         text += "\tif (hook_mpi_mode->sending)\n\t\thook_mpi_mode->sending(t, dest, comm);\n"
@@ -90,7 +81,7 @@ def body(call):
 
 
 def light(call):
-    """The wrapper of a hot call: recording, and no turns, takes a short way of its own."""
+    """The wrapper of a call that sends: recording, and no turns, takes a short way of its own."""
     finish = "\thook_mpi_end(t);\n\thook_mpi_leave(t);\n\treturn rc;\n"
     peer = call.pick(PEERS, "HOOK_NO_PEER")
     tag = call.pick(TAGS, "HOOK_NO_TAG")
@@ -99,15 +90,22 @@ def light(call):
     head = "\tstruct hook_thread *t;\n\tint rc;\n\n" + inside(real)
     slow = body(call).replace(head, "\tint rc;\n\n").replace(enter, "")
     other = f"return full_{call.name}({call.args('t')})"
-    if call.name in HOT:
-        other = (f"return replay_quick && quick_replay_is_calm(t)"
-                 f" ? quick_replay_{call.name}({call.args('t')})"
-                 f" : full_{call.name}({call.args('t')})")
     return slow, (head + enter
                   + "\tif (!HOOK_LIKELY(hook_mpi_mode == &hook_mpi_record) || hook_mpi_turns)\n"
                   f"\t\t{other};\n"
                   f"\thook_mpi_begin(t, {peer}, {tag}, {call.extras()});\n"
                   f"\trc = {real};\n" + finish)
+
+
+def hot(call):
+    """A call with quick ways (quick.h), and what is jumped to where they do not fit. Nothing that needs
+    the stack may stand here: the quick way would pay for it."""
+    args = call.args()
+    return (f"\tstruct hook_thread *t = hook_self;\n\n"
+            f"\tif (quick_record_fits(t){HOT[call.name]})\n"
+            f"\t\treturn quick_record_{call.name}({call.args('t', '__builtin_return_address(0)')});\n"
+            f"\tif (replay_quick)\n\t\treturn quick_replay_{call.name}({args});\n"
+            f"\treturn other_MPI_{call.name}({args});\n")
 
 
 def resolve_handles(flavour):
@@ -153,6 +151,9 @@ def wrappers(calls, flavour):
             full, text = light(call)
             out += [f"static __attribute__((noinline)) int full_{call.name}"
                     f"(struct hook_thread *t, {call.params})", "{", full + "}", ""]
+        if call.name in HOT:
+            out += [f"__attribute__((noinline)) {call.result} other_MPI_{call.name}({call.params})", "{", text + "}", ""]
+            text = hot(call)
         out += [f"HOOK_EXPORT {call.result} MPI_{call.name}({call.params})", "{",
                 text + "}",
                 f"HOOK_EXPORT {call.result} PMPI_{call.name}({call.params})"

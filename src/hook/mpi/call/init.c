@@ -21,6 +21,7 @@
 #include "hook/kit/time.h"
 #include "hook/mpi/log/log.h"
 #include "hook/mpi/replay/replay.h"
+#include "hook/mpi/replay/yield.h"
 #include "hook/program/lookup.h"
 #include "hook/program/modules.h"
 #include "hook/session/halt.h"
@@ -37,13 +38,7 @@ const struct hook_mpi_mode *hook_mpi_mode = &hook_mpi_record;
 bool hook_mpi_turns;
 
 static void *mpi_library;
-static void *kept;         /* an MPI library that we opened just before the program did */
-#define PROGRESS_TAG 32767 /* every MPI allows it, hardly a program uses it */
-#ifdef HOOK_FLAVOUR_MPICH
-#define PROGRESS_COMM MPI_COMM_WORLD
-#else
-#define PROGRESS_COMM MPI_COMM_SELF
-#endif
+static void *kept; /* an MPI library that we opened just before the program did */
 
 static void *find(const char *name)
 {
@@ -168,17 +163,6 @@ void *hook_mpi_entry(struct hook_table *table, uint64_t key, const char *what)
 	return entry;
 }
 
-/*
- * In a communicator of one rank MPICH looks at nothing that comes from others; with Open MPI there
- * is nothing to walk past in it.
- */
-static void progress(void)
-{
-	int flag;
-
-	hook_mpi_real.Iprobe(MPI_ANY_SOURCE, PROGRESS_TAG, PROGRESS_COMM, &flag, MPI_STATUS_IGNORE);
-}
-
 static void note_version(void)
 {
 	char text[MPI_MAX_LIBRARY_VERSION_STRING + 8] = "mpi=";
@@ -211,8 +195,6 @@ void hook_mpi_opened(struct hook_thread *t, int world, int level)
 	hook_mpi_turns = level >= MPI_THREAD_SERIALIZED;
 	hook_process.world = world;
 	hook_process.mpi_open = true;
-	if (hook_process.mode == HOOK_REPLAY && !hook_mpi_sessions)
-		hook_end_progress = progress;
 	note_version();
 	hook_mpi_mode->opened(t, world, level);
 	if (hook_process.replay.checkpoint && hook_mpi_sessions) {
@@ -265,6 +247,8 @@ bool hook_mpi_begins(uint32_t call)
 			hook_process.replay.evaluate ? hook_mpi_evaluate() : &hook_mpi_replay;
 	else if (hook_process.explore.on)
 		hook_mpi_mode = hook_mpi_explore();
+	if (hook_mpi_mode != &hook_mpi_record)
+		hook_yield_begin(mpi_library);
 	return true;
 }
 

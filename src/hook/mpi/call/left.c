@@ -14,8 +14,6 @@
 #include "hook/mpi/call/mpi.h"
 #include "hook/mpi/object/turn.h"
 
-__thread uintptr_t hook_mpi_frame;
-
 void hook_mpi_stop(struct hook_thread *t, const char *why)
 {
 	char text[128];
@@ -36,10 +34,9 @@ static void leave(struct hook_thread *t)
 	}
 	hook_turn_left(t);
 	hook_mpi_leave(t);
-	if (hook_process.mode == HOOK_RECORD && !t->passive) {
-		hook_mpi_stop(t, " was left by a jump (longjmp or an exception)");
-		hook_depth = t->passive;
-	}
+	if (hook_mpi_mode->left && !t->passive)
+		hook_mpi_mode->left(t);
+	hook_depth = t->passive;
 }
 
 bool hook_mpi_left(const void *frame)

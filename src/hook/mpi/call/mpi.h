@@ -197,6 +197,8 @@ struct hook_mpi_mode {
 	/* MPI_Init has returned, MPI_Finalize is about to be called */
 	void (*opened)(struct hook_thread *t, int world, int level);
 	void (*closing)(struct hook_thread *t);
+	/* the program has left the call at work by a jump; may be NULL */
+	void (*left)(struct hook_thread *t);
 	/*
 	 * What becomes of these is the mode's choice. It may change structs that are not const, in
 	 * which a status is wanted even if the program ignores it. The wrapper begins and ends the
@@ -293,7 +295,7 @@ void hook_mpi_resolve_handles(void *(*find)(const char *name));
  * Of the wrapper through which this thread is inside MPI, 0 if it is not there; with
  * HOOK_MPI_PASSED, of a call that leaves no event. See left.c.
  */
-extern __thread uintptr_t hook_mpi_frame;
+#define hook_mpi_frame hook_here.mpi_frame
 #define HOOK_MPI_PASSED 1u
 
 /* In a wrapper where hook_depth is not 0: the call that it stands for was left, this is another. */
@@ -344,7 +346,8 @@ static inline __attribute__((always_inline)) void hook_mpi_begin(struct hook_thr
 	t->mpi.tag = tag;
 	hook_mpi_digest(t, peer, tag, extra);
 	if (HOOK_LIKELY(t->record.order.events + 1 < t->record.attention))
-		trace_stream_set_events(&t->record.order.stream, ++t->record.order.events, true);
+		trace_stream_begin_event(&t->record.order.stream, ++t->record.order.events,
+					 (uint32_t)t->mpi.digest);
 	else
 		hook_mpi_mode->begin(t);
 }
@@ -418,6 +421,17 @@ void hook_mpi_noise(struct hook_thread *t);
 
 /* Room for n bytes that lasts until the next call with the same `which`. */
 void *hook_mpi_scratch(struct hook_thread *t, int which, size_t n);
+
+/* The key of a request in a table; messages have odd ones. */
+static inline uint64_t hook_mpi_key(MPI_Request handle)
+{
+	return (uint64_t)(uintptr_t)handle << 1;
+}
+
+static inline uint64_t hook_mpi_message_key(MPI_Message handle)
+{
+	return (uint64_t)(uintptr_t)handle << 1 | 1;
+}
 
 /* A new entry under this key. Ends the replay if memory is out, for what there is to be said. */
 void *hook_mpi_entry(struct hook_table *table, uint64_t key, const char *what);

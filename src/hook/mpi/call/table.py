@@ -10,8 +10,8 @@ EXTRAS = ("count", "sendcount", "recvcount", "incount", "recvtag", "color", "key
 # Calls that are events but no communication.
 SILENT = ("Pready", "Pready_list", "Pready_range", "Buffer_detach")
 BY_MEMBERS = ("Comm_create_group", "Intercomm_create")
-# Calls that have a short way of their own, in quick.h.
-HOT = ("Recv", "Send")
+# Calls that have quick ways of their own, in quick.h, and what must hold for that of recording.
+HOT = {"Recv": " && source == MPI_ANY_SOURCE && status != MPI_STATUS_IGNORE", "Send": ""}
 # Collective operations by which a rank learns of others: stamp/collective.c.
 FLOWS = ("Barrier", "Bcast", "Gather", "Gatherv", "Scatter", "Scatterv", "Allgather", "Allgatherv",
          "Alltoall", "Alltoallv", "Alltoallw", "Allreduce", "Reduce", "Reduce_scatter",
@@ -285,9 +285,6 @@ class Call:
             mode = f"hook_mpi_mode->{self.operation()}(t, &o)"
             text = ("\tMPI_Status ignored;\n" if "hook_mpi_wanted" in self.fill(True) else "")
             text += f"\t{self.fill(True)}\n\n"
-        if self.name in HOT:
-            mode = ("HOOK_LIKELY(hook_mpi_mode == &hook_mpi_record)\n"
-                    f"\t\t? hook_mpi_record.{self.operation()}(t, &o) : {mode}")
         frame = FRAMES.get(self.operation() or self.name)
         if not frame:
             return f"{text}\trc = {mode};\n"

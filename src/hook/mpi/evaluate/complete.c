@@ -63,37 +63,9 @@ void evaluate_outcome(struct trace_event *event, const struct evaluate_group *pe
 	event->bytes = bytes > 0 ? (uint64_t)bytes : 0;
 }
 
-/* Where threads take turns their entries leave the table. */
-static void take(struct evaluate *e, struct hook_thread *t, const struct hook_mpi_completion *o)
-{
-	struct hook_batch *b = &e->batch;
-
-	if (!hook_batch_open(b, t, SCRATCH, o))
-		hook_failed(t, "out of memory for requests");
-	if (!hook_mpi_turns)
-		return;
-	hook_mpi_lock(&evaluate_requests_locked);
-	for (int i = 0; i < o->count; i++)
-		b->taken[i] =
-			hook_table_take(&evaluate_requests, evaluate_request_key(o->requests[i]));
-	hook_mpi_unlock(&evaluate_requests_locked);
-}
-
-static void put_back(struct evaluate *e)
-{
-	if (!hook_mpi_turns)
-		return;
-	hook_mpi_lock(&evaluate_requests_locked);
-	for (int i = 0; i < e->batch.count; i++) {
-		if (e->batch.taken[i])
-			hook_table_put_back(&evaluate_requests, e->batch.taken[i]);
-	}
-	hook_mpi_unlock(&evaluate_requests_locked);
-}
-
 static struct evaluate_request *find(MPI_Request handle)
 {
-	return hook_table_find(&evaluate_requests, evaluate_request_key(handle));
+	return hook_table_find(&evaluate_requests, hook_mpi_key(handle));
 }
 
 static struct evaluate_request *entry(const struct evaluate *e, int i)
@@ -218,7 +190,10 @@ static struct evaluate *begin(struct hook_thread *t, enum hook_mpi_act_kind kind
 
 	e->keep = o->keep;
 	e->chosen = e->news = 0;
-	take(e, t, o);
+	if (!hook_batch_open(&e->batch, t, SCRATCH, o))
+		hook_failed(t, "out of memory for requests");
+	if (hook_mpi_turns)
+		hook_batch_take(&e->batch, &evaluate_requests, &evaluate_requests_locked);
 	if (e->last)
 		put_last(e);
 	return e;
@@ -263,7 +238,8 @@ int evaluate_complete(struct hook_thread *t, const struct hook_mpi_completion *o
 			put_choice(e);
 		hook_batch_each(&e->batch, &ours, rc, put_one, e);
 	}
-	put_back(e);
+	if (hook_mpi_turns)
+		hook_batch_put_back(&e->batch, &evaluate_requests, &evaluate_requests_locked);
 	return rc;
 }
 
@@ -273,7 +249,7 @@ int32_t evaluate_taken_from(const struct evaluate_request *r, MPI_Request handle
 	int32_t peer = r->peer >= 0 ? r->peer : TRACE_NO_PEER;
 	uint32_t code;
 
-	hook_mpi_lock(&hook_requests_locked);
+	hook_requests_lock();
 	known = hook_requests_find(handle);
 	if (known && known->flags & REQUEST_NOWHERE) {
 		peer = TRACE_NO_PEER;
@@ -282,7 +258,7 @@ int32_t evaluate_taken_from(const struct evaluate_request *r, MPI_Request handle
 		if (code >= TRACE_POST_SOURCE)
 			peer = evaluate_peer(r->peers, (int)(code - TRACE_POST_SOURCE));
 	}
-	hook_mpi_unlock(&hook_requests_locked);
+	hook_requests_unlock();
 	return peer;
 }
 
@@ -353,7 +329,7 @@ void evaluate_note_free(struct evaluate *e)
 	uint32_t index;
 
 	hook_mpi_lock(&evaluate_requests_locked);
-	index = hook_table_take(&evaluate_requests, evaluate_request_key(request));
+	index = hook_table_take(&evaluate_requests, hook_mpi_key(request));
 	if (index) {
 		r = *(struct evaluate_request *)hook_table_at(&evaluate_requests, index);
 		evaluate_request_drop(index);

@@ -77,17 +77,6 @@ struct evaluate_request {
 extern struct hook_table evaluate_requests;
 extern uint32_t evaluate_persistent; /* how many of them are */
 
-/* Requests and messages are numbered apart. */
-static inline uint64_t evaluate_request_key(MPI_Request handle)
-{
-	return (uint64_t)(uintptr_t)handle << 1;
-}
-
-static inline uint64_t evaluate_message_key(MPI_Message handle)
-{
-	return (uint64_t)(uintptr_t)handle << 1 | 1;
-}
-
 extern struct hook_lock evaluate_requests_locked;
 uint64_t evaluate_next_id(void);
 /* Copies *r in. */

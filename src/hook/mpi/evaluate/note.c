@@ -61,7 +61,7 @@ static void add_request(struct evaluate *e, const struct evaluate_comm *c,
 		return;
 	hook_mpi_lock(&evaluate_requests_locked);
 	if (*e->act.request != MPI_REQUEST_NULL)
-		evaluate_request_add(evaluate_request_key(*e->act.request), &r);
+		evaluate_request_add(hook_mpi_key(*e->act.request), &r);
 	hook_mpi_unlock(&evaluate_requests_locked);
 }
 
@@ -215,7 +215,7 @@ static void note_probe(struct evaluate *e, int rc, const MPI_Status *status)
 		struct evaluate_request r = request_of(c, &event, EVALUATE_ACTIVE);
 
 		hook_mpi_lock(&evaluate_requests_locked);
-		evaluate_request_add(evaluate_message_key(*e->act.message), &r);
+		evaluate_request_add(hook_mpi_message_key(*e->act.message), &r);
 		hook_mpi_unlock(&evaluate_requests_locked);
 	}
 }
@@ -228,12 +228,12 @@ static void note_taken(struct evaluate *e, int rc)
 	uint32_t index;
 
 	hook_mpi_lock(&evaluate_requests_locked);
-	index = hook_table_take(&evaluate_requests, evaluate_message_key(e->act.taken));
+	index = hook_table_take(&evaluate_requests, hook_mpi_message_key(e->act.taken));
 	if (index) {
 		r = *(struct evaluate_request *)hook_table_at(&evaluate_requests, index);
 		evaluate_request_drop(index);
 		if (e->act.kind == HOOK_ACT_IMRECV && rc == MPI_SUCCESS && !e->last)
-			evaluate_request_add(evaluate_request_key(*e->act.request), &r);
+			evaluate_request_add(hook_mpi_key(*e->act.request), &r);
 	}
 	hook_mpi_unlock(&evaluate_requests_locked);
 	if (!index || e->act.kind == HOOK_ACT_IMRECV)

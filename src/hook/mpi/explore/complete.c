@@ -49,11 +49,11 @@ static int index_of(const struct trace_rec *rec, const struct batch *b)
 
 	if (!rec->b)
 		return replay_index(hook_self, rec, b->count);
-	hook_mpi_lock(&hook_requests_locked);
+	hook_requests_lock();
 	r = hook_requests_of_post(rec->b - 1);
 	if (r)
 		wanted = r->handle;
-	hook_mpi_unlock(&hook_requests_locked);
+	hook_requests_unlock();
 	for (int i = 0; r && i < b->count; i++) {
 		if (b->user[i] == wanted)
 			return i;

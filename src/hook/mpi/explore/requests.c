@@ -7,58 +7,49 @@
  * What a wildcard of the prelude received is known when it is posted. It is posted with that
  * source, and a record says so at once, besides the one to come when it completes: a run that ends
  * before its message comes replays all the same. A persistent one cannot be started with a source;
- * a receive in its place, its proxy, is known here alone, and handles are exchanged on the way to
- * MPI and back.
+ * a receive in its place, its proxy, is known to this layer alone, and handles are exchanged on the
+ * way to MPI and back.
  */
 #include "hook/mpi/explore/explore.h"
 
-#include "hook/kit/lock.h"
 #include "hook/mpi/object/posts.h"
 #include "hook/mpi/replay/replay.h"
 
 struct hook_mpi_calls explore_below;
 
-/* What was started in the place of a persistent receive. */
-struct proxy {
-	struct hook_entry entry;
-	MPI_Request real;
-};
-
-static struct hook_table table = {.bytes = sizeof(struct proxy), .clear = sizeof(struct proxy)};
 int explore_proxies;
-static struct hook_lock locked;
 
-static struct proxy *proxy_of(MPI_Request handle)
+/* The receive that another one was started in the place of, or NULL. */
+static struct hook_request *owner_of_proxy(MPI_Request handle)
 {
-	return hook_table_find(&table, (uint64_t)(uintptr_t)handle);
+	struct hook_request *r = explore_proxies ? hook_requests_find(handle) : NULL;
+
+	return r && r->proxy != MPI_REQUEST_NULL ? r : NULL;
 }
 
 MPI_Request explore_real_handle(MPI_Request handle)
 {
-	const struct proxy *p;
+	const struct hook_request *r;
 
-	if (!explore_proxies)
-		return handle;
-	hook_lock_take(&locked);
-	p = proxy_of(handle);
-	if (p)
-		handle = p->real;
-	hook_lock_give(&locked);
+	hook_requests_lock();
+	r = owner_of_proxy(handle);
+	if (r)
+		handle = r->proxy;
+	hook_requests_unlock();
 	return handle;
 }
 
 void explore_remove_proxy(MPI_Request handle)
 {
-	struct proxy *p;
+	struct hook_request *r;
 
-	hook_lock_take(&locked);
-	p = proxy_of(handle);
-	if (p) {
-		hook_table_remove(&table, p);
-		hook_table_free(&table, p);
+	hook_requests_lock();
+	r = owner_of_proxy(handle);
+	if (r) {
+		r->proxy = MPI_REQUEST_NULL;
 		explore_proxies--;
 	}
-	hook_lock_give(&locked);
+	hook_requests_unlock();
 }
 
 /* One of the program's own, and not a half of something else. */
@@ -83,7 +74,7 @@ static int forced_receive(struct hook_mpi_receive *o)
 /* Writes what is known of wildcards that were just posted. */
 static void note_known(struct hook_thread *t, int count, const MPI_Request requests[])
 {
-	hook_mpi_lock(&hook_requests_locked);
+	hook_requests_lock();
 	for (int i = 0; i < count; i++) {
 		struct hook_request *r = hook_requests_find(requests[i]);
 		uint32_t code;
@@ -95,7 +86,7 @@ static void note_known(struct hook_thread *t, int count, const MPI_Request reque
 		if (code != TRACE_POST_UNKNOWN)
 			record_fate(t, r->wild, code);
 	}
-	hook_mpi_unlock(&hook_requests_locked);
+	hook_requests_unlock();
 }
 
 void explore_posted(struct hook_thread *t, const struct hook_mpi_receive *o)
@@ -106,27 +97,20 @@ void explore_posted(struct hook_thread *t, const struct hook_mpi_receive *o)
 		hook_requests_keep(*o->request);
 }
 
-static int start_proxy(struct hook_mpi_receive *o, MPI_Request handle)
+static int start_proxy(struct hook_mpi_receive *o, struct hook_request *r)
 {
-	struct proxy *p;
+	MPI_Request proxy;
 	int rc;
 
-	hook_lock_take(&locked);
-	p = hook_table_new(&table);
-	hook_lock_give(&locked);
-	if (!p)
-		hook_failed(hook_self, "out of memory for requests");
 	o->post = HOOK_POSTED;
-	o->request = &p->real;
+	o->request = &proxy;
 	rc = hook_mpi_receive(&explore_below, o);
-	hook_lock_take(&locked);
-	if (rc == MPI_SUCCESS) {
-		hook_table_insert(&table, p, (uint64_t)(uintptr_t)handle);
-		explore_proxies++;
-	} else {
-		hook_table_free(&table, p);
-	}
-	hook_lock_give(&locked);
+	if (rc != MPI_SUCCESS)
+		return rc;
+	hook_requests_lock();
+	r->proxy = proxy;
+	explore_proxies++;
+	hook_requests_unlock();
 	return rc;
 }
 
@@ -136,16 +120,16 @@ static int start_one(MPI_Request *request, uint64_t *post, uint64_t *wild)
 	struct hook_mpi_receive o;
 	struct hook_request *r;
 
-	hook_mpi_lock(&hook_requests_locked);
+	hook_requests_lock();
 	r = hook_requests_find(*request);
-	hook_mpi_unlock(&hook_requests_locked);
+	hook_requests_unlock();
 	if (!r)
 		return explore_below.Start(request);
 	o = r->want;
 	if (replay_place(&o, (*post)++, r->flags & REQUEST_WILD ? (*wild)++ : 0) ==
 	    TRACE_POST_UNKNOWN)
 		return explore_below.Start(request);
-	return start_proxy(&o, *request);
+	return start_proxy(&o, r);
 }
 
 static int forced_start(const struct hook_mpi_start *o)
@@ -172,11 +156,11 @@ int explore_release(struct hook_thread *t, const struct hook_mpi_release *o)
 	struct hook_request *r, copy = {0};
 	int rc;
 
-	hook_mpi_lock(&hook_requests_locked);
+	hook_requests_lock();
 	r = hook_requests_find(*o->request);
 	if (r && !o->cancel)
 		copy = *r;
-	hook_mpi_unlock(&hook_requests_locked);
+	hook_requests_unlock();
 	rc = hook_mpi_record.release(t, o);
 	if (copy.flags & REQUEST_PERSISTENT)
 		explore_below.Type_free(&copy.want.type);

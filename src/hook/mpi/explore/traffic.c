@@ -102,11 +102,11 @@ void explore_waits_for_all(int count, const MPI_Request requests[])
 	for (int i = 0; i < count && next_wants < REPLAY_WANTS; i++) {
 		struct hook_request *r;
 
-		hook_mpi_lock(&hook_requests_locked);
+		hook_requests_lock();
 		r = hook_requests_find(requests[i]);
 		if (r && r->flags & REQUEST_ACTIVE)
 			explore_waits_for(r->want.source, r->want.tag, r->want.comm);
-		hook_mpi_unlock(&hook_requests_locked);
+		hook_requests_unlock();
 	}
 }
 

@@ -272,26 +272,6 @@ static void done(struct hook_batch *b, int i, int rc, MPI_Status *status, void *
 	b->taken[i] = 0;
 }
 
-static void take(struct hook_batch *b, const struct hook_mpi_completion *o)
-{
-	if (!hook_batch_open(b, hook_self, SCRATCH, o))
-		hook_failed(hook_self, "out of memory for requests");
-	hook_mpi_lock(&hook_wants_locked);
-	for (int i = 0; i < o->count; i++)
-		b->taken[i] = hook_want_take(b->before[i]);
-	hook_mpi_unlock(&hook_wants_locked);
-}
-
-static void put_back(struct hook_batch *b)
-{
-	hook_mpi_lock(&hook_wants_locked);
-	for (int i = 0; i < b->count; i++) {
-		if (b->taken[i])
-			hook_want_put_back(b->taken[i]);
-	}
-	hook_mpi_unlock(&hook_wants_locked);
-}
-
 static int log_complete(const struct hook_mpi_completion *o)
 {
 	struct hook_mpi_completion ours = *o;
@@ -301,7 +281,9 @@ static int log_complete(const struct hook_mpi_completion *o)
 
 	if (!c.log || !o->requests)
 		return hook_mpi_complete(&hook_log_below, o);
-	take(&b, o);
+	if (!hook_batch_open(&b, hook_self, SCRATCH, o))
+		hook_failed(hook_self, "out of memory for requests");
+	hook_batch_take(&b, &hook_wants, &hook_wants_locked);
 	ours.statuses = b.statuses;
 	if (o->how == HOOK_ANY)
 		*o->indices = MPI_UNDEFINED;
@@ -311,7 +293,7 @@ static int log_complete(const struct hook_mpi_completion *o)
 	hook_batch_each(&b, &ours, rc, done, &c);
 	if (!c.any && rc != MPI_SUCCESS)
 		hook_log_error(c.log, rc);
-	put_back(&b);
+	hook_batch_put_back(&b, &hook_wants, &hook_wants_locked);
 	if (c.any)
 		hook_orphans_look(c.log);
 	return rc;

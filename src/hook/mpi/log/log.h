@@ -126,6 +126,7 @@ struct hook_want {
 	struct hook_result result;
 };
 
+extern struct hook_table hook_wants;
 extern struct hook_lock hook_wants_locked;
 /* Ends the replay if memory is out. */
 struct hook_want *hook_want_add(MPI_Request handle, uint32_t flags);

@@ -5,29 +5,24 @@
  */
 #include "hook/mpi/log/log.h"
 
-static struct hook_table table = {.bytes = sizeof(struct hook_want),
-				  .clear = sizeof(struct hook_want)};
+struct hook_table hook_wants = {.bytes = sizeof(struct hook_want),
+				.clear = sizeof(struct hook_want)};
 static uint32_t live;
 struct hook_lock hook_wants_locked;
 
-static uint64_t key_of(MPI_Request handle)
-{
-	return (uint64_t)(uintptr_t)handle;
-}
-
 struct hook_want *hook_want_find(MPI_Request handle)
 {
-	return live ? hook_table_find(&table, key_of(handle)) : NULL;
+	return live ? hook_table_find(&hook_wants, hook_mpi_key(handle)) : NULL;
 }
 
 struct hook_want *hook_want_at(uint32_t index)
 {
-	return hook_table_at(&table, index);
+	return hook_table_at(&hook_wants, index);
 }
 
 struct hook_want *hook_want_add(MPI_Request handle, uint32_t flags)
 {
-	struct hook_want *w = hook_mpi_entry(&table, key_of(handle), "open requests");
+	struct hook_want *w = hook_mpi_entry(&hook_wants, hook_mpi_key(handle), "open requests");
 
 	w->flags = flags;
 	w->block.type = w->result.one.type = MPI_DATATYPE_NULL;
@@ -37,7 +32,7 @@ struct hook_want *hook_want_add(MPI_Request handle, uint32_t flags)
 
 uint32_t hook_want_take(MPI_Request handle)
 {
-	return hook_table_take(&table, key_of(handle));
+	return hook_table_take(&hook_wants, hook_mpi_key(handle));
 }
 
 struct hook_block hook_want_block(struct hook_want *w)
@@ -52,7 +47,7 @@ struct hook_block hook_want_block(struct hook_want *w)
 
 void hook_want_put_back(uint32_t index)
 {
-	hook_table_put_back(&table, index);
+	hook_table_put_back(&hook_wants, index);
 }
 
 void hook_want_drop(uint32_t index)
@@ -63,7 +58,7 @@ void hook_want_drop(uint32_t index)
 		hook_mpi_real.Type_free(&w->block.type);
 	if (w->flags & HOOK_WANT_RESULT)
 		hook_result_drop(&w->result);
-	hook_table_free(&table, w);
+	hook_table_free(&hook_wants, w);
 	live--;
 }
 

@@ -76,3 +76,21 @@ void hook_batch_each(struct hook_batch *b, const struct hook_mpi_completion *o, 
 		break;
 	}
 }
+
+void hook_batch_take(struct hook_batch *b, struct hook_table *table, struct hook_lock *lock)
+{
+	hook_mpi_lock(lock);
+	for (int i = 0; i < b->count; i++)
+		b->taken[i] = hook_table_take(table, hook_mpi_key(b->before[i]));
+	hook_mpi_unlock(lock);
+}
+
+void hook_batch_put_back(struct hook_batch *b, struct hook_table *table, struct hook_lock *lock)
+{
+	hook_mpi_lock(lock);
+	for (int i = 0; i < b->count; i++) {
+		if (b->taken[i])
+			hook_table_put_back(table, b->taken[i]);
+	}
+	hook_mpi_unlock(lock);
+}

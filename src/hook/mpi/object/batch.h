@@ -6,6 +6,7 @@
 #ifndef HOOK_MPI_BATCH_H
 #define HOOK_MPI_BATCH_H
 
+#include "hook/kit/table.h"
 #include "hook/mpi/call/mpi.h"
 
 struct hook_batch {
@@ -25,6 +26,14 @@ void hook_batch_none(struct hook_batch *b, const struct hook_mpi_completion *o);
  */
 bool hook_batch_open(struct hook_batch *b, struct hook_thread *t, int which,
 		     const struct hook_mpi_completion *o);
+
+/*
+ * MPI frees a handle when it completes, and another thread may get it at once: the entries of the
+ * requests leave the table before the call. taken[i] is the index of an entry, or 0. Those that are
+ * not zeroed go back afterwards.
+ */
+void hook_batch_take(struct hook_batch *b, struct hook_table *table, struct hook_lock *lock);
+void hook_batch_put_back(struct hook_batch *b, struct hook_table *table, struct hook_lock *lock);
 
 /*
  * Calls done() for each that has completed, in the order that the call tells, with its own error.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Receives in a table, and a list of open wildcards. Invariant: an entry is in the table exactly
- * while its request is alive for the program and not busy, or orphaned.
+ * while its request is alive for the program or orphaned, and has not left it (REQUEST_OUT).
  */
 #include "hook/mpi/object/requests.h"
 
@@ -11,24 +11,57 @@ static struct hook_request opens = {.next = &opens, .previous = &opens};
 static uint32_t live;
 uint32_t hook_mpi_pending;
 static uint64_t posts, wilds;
-struct hook_lock hook_requests_locked;
 
-static uint64_t key_of(MPI_Request handle)
+static struct {
+	struct hook_lock lock;
+	const struct hook_thread *holder;
+	int again; /* how often the holder has taken it besides */
+} locked;
+
+void hook_requests_lock(void)
 {
-	return (uint64_t)(uintptr_t)handle;
+	if (!hook_mpi_turns)
+		return;
+	if (__atomic_load_n(&locked.holder, __ATOMIC_RELAXED) == hook_self) {
+		locked.again++;
+		return;
+	}
+	hook_lock_take(&locked.lock);
+	__atomic_store_n(&locked.holder, hook_self, __ATOMIC_RELAXED);
+}
+
+void hook_requests_unlock(void)
+{
+	if (!hook_mpi_turns)
+		return;
+	if (locked.again) {
+		locked.again--;
+		return;
+	}
+	__atomic_store_n(&locked.holder, NULL, __ATOMIC_RELAXED);
+	hook_lock_give(&locked.lock);
 }
 
 struct hook_request *hook_requests_find(MPI_Request handle)
 {
-	return live ? hook_table_find(&table, key_of(handle)) : NULL;
+	return live ? hook_table_find(&table, hook_mpi_key(handle)) : NULL;
+}
+
+static void leave_table(struct hook_request *r)
+{
+	if (!(r->flags & REQUEST_OUT))
+		hook_table_remove(&table, r);
+	r->flags |= REQUEST_OUT;
 }
 
 static struct hook_request *add(MPI_Request handle, uint32_t flags)
 {
 	struct hook_request *r = hook_requests_find(handle);
 
-	/* A handle that is still here was reused behind our back. */
-	if (r)
+	/* A handle that is still here was reused behind our back, or while it completes. */
+	if (r && r->flags & REQUEST_BUSY)
+		leave_table(r);
+	else if (r)
 		hook_requests_remove(r);
 	r = hook_table_new(&table);
 	if (!r)
@@ -36,7 +69,7 @@ static struct hook_request *add(MPI_Request handle, uint32_t flags)
 	r->handle = handle;
 	r->flags = flags;
 	r->proxy = MPI_REQUEST_NULL;
-	hook_table_insert(&table, r, key_of(handle));
+	hook_table_insert(&table, r, hook_mpi_key(handle));
 	live++;
 	return r;
 }
@@ -44,8 +77,7 @@ static struct hook_request *add(MPI_Request handle, uint32_t flags)
 void hook_requests_remove(struct hook_request *r)
 {
 	hook_requests_close(r);
-	if (!(r->flags & REQUEST_BUSY))
-		hook_table_remove(&table, r);
+	leave_table(r);
 	r->flags = 0;
 	r->handle = MPI_REQUEST_NULL;
 	hook_table_free(&table, r);
@@ -56,11 +88,11 @@ void hook_requests_keep(MPI_Request handle)
 {
 	struct hook_request *r;
 
-	hook_mpi_lock(&hook_requests_locked);
+	hook_requests_lock();
 	r = hook_requests_find(handle);
 	if (r)
 		hook_mpi_real.Type_dup(r->want.type, &r->want.type);
-	hook_mpi_unlock(&hook_requests_locked);
+	hook_requests_unlock();
 }
 
 uint64_t hook_requests_next_post(void)
@@ -99,7 +131,7 @@ bool hook_requests_begin(const struct hook_mpi_receive *o, uint32_t flags)
 
 	if (o->source == MPI_PROC_NULL)
 		return true;
-	hook_mpi_lock(&hook_requests_locked);
+	hook_requests_lock();
 	r = add(*o->request, (o->source == MPI_ANY_SOURCE ? REQUEST_WILD : 0) |
 				     (prepared ? REQUEST_PERSISTENT : 0));
 	if (r)
@@ -108,7 +140,7 @@ bool hook_requests_begin(const struct hook_mpi_receive *o, uint32_t flags)
 		hook_requests_post(r);
 		r->flags |= flags;
 	}
-	hook_mpi_unlock(&hook_requests_locked);
+	hook_requests_unlock();
 	return r != NULL;
 }
 
@@ -128,8 +160,9 @@ static void put_back(struct hook_request *r)
 {
 	if (!(r->flags & REQUEST_BUSY))
 		return;
-	r->flags &= ~(uint32_t)REQUEST_BUSY;
-	hook_table_insert(&table, r, r->entry.key);
+	if (r->flags & REQUEST_OUT)
+		hook_table_insert(&table, r, r->entry.key);
+	r->flags &= ~(uint32_t)(REQUEST_BUSY | REQUEST_OUT);
 }
 
 void hook_requests_retire(struct hook_request *r)
@@ -148,7 +181,7 @@ void hook_requests_take(int count, const MPI_Request requests[], uint32_t taken[
 {
 	if (!hook_mpi_turns)
 		return;
-	hook_mpi_lock(&hook_requests_locked);
+	hook_requests_lock();
 	for (int i = 0; i < count; i++) {
 		struct hook_request *r = hook_requests_find(requests[i]);
 
@@ -156,10 +189,11 @@ void hook_requests_take(int count, const MPI_Request requests[], uint32_t taken[
 		if (!r || !(r->flags & REQUEST_ACTIVE))
 			continue;
 		taken[i] = r->entry.index;
-		hook_table_remove(&table, r);
+		if (!(r->flags & REQUEST_PERSISTENT))
+			leave_table(r);
 		r->flags |= REQUEST_BUSY;
 	}
-	hook_mpi_unlock(&hook_requests_locked);
+	hook_requests_unlock();
 }
 
 struct hook_request *hook_requests_taken(MPI_Request before, const uint32_t *taken)
@@ -173,12 +207,12 @@ void hook_requests_put_back(int count, const uint32_t taken[])
 {
 	if (!hook_mpi_turns)
 		return;
-	hook_mpi_lock(&hook_requests_locked);
+	hook_requests_lock();
 	for (int i = 0; i < count; i++) {
 		if (taken[i])
 			put_back(hook_table_at(&table, taken[i]));
 	}
-	hook_mpi_unlock(&hook_requests_locked);
+	hook_requests_unlock();
 }
 
 void hook_requests_pend(struct hook_request *r)

@@ -4,7 +4,7 @@
  * posts counted) and, if it is a wildcard, a second one among wildcards: the key under which its
  * source is recorded. Open wildcards are also kept in the order of their posts.
  *
- * hook_mpi_lock(&hook_requests_locked) around any use.
+ * hook_requests_lock() around any use.
  */
 #ifndef HOOK_REQUESTS_H
 #define HOOK_REQUESTS_H
@@ -25,6 +25,7 @@ enum {
 	REQUEST_DONE = 512,    /* completed with others, and its turn has not come: MPI knows it no
 				  more */
 	REQUEST_FAILED = 1024, /* replay: with an error by which MPI frees a persistent one */
+	REQUEST_OUT = 2048,    /* it has left the table while it is busy */
 };
 
 struct hook_request {
@@ -35,10 +36,12 @@ struct hook_request {
 	uint64_t post;                        /* number among all receives */
 	uint64_t wild;                        /* number among wildcards */
 	struct hook_mpi_receive want;         /* what the program asked for */
-	MPI_Request proxy; /* replay: what was started in its place, or MPI_REQUEST_NULL */
+	MPI_Request proxy; /* what a mode has started in its place, or MPI_REQUEST_NULL */
 };
 
-extern struct hook_lock hook_requests_locked;
+/* Whoever has it may take it again: MPI is called with it, and layers look requests up, too. */
+void hook_requests_lock(void);
+void hook_requests_unlock(void);
 
 /* A receive was posted, or prepared; one that is posted has these flags, too. Locks by itself.
    False: memory is out. */
@@ -67,7 +70,8 @@ void hook_requests_retire(struct hook_request *r);
  * MPI frees a handle when it completes, and a thread that posts may get it at once. So, where
  * threads take turns, the entries of a completion call leave the table before it: taken[i] stands
  * for requests[i], 0 for none of interest. An entry that is retired must be zeroed there; the
- * others go back after the call. Without turns handles do, and taken[] is not used.
+ * others go back after the call. A persistent one keeps its handle, and so stays in the table.
+ * Without turns handles do, and taken[] is not used.
  */
 void hook_requests_take(int count, const MPI_Request requests[], uint32_t taken[]);
 struct hook_request *hook_requests_taken(MPI_Request before, const uint32_t *taken);

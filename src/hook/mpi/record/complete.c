@@ -63,8 +63,8 @@ bool record_ask(struct hook_thread *t, struct hook_request *r)
 		return false;
 	note_fate(t, r, &status);
 	if (r->flags & REQUEST_ORPHAN) {
-		hook_requests_remove(r);
 		hook_mpi_top.Request_free(&handle);
+		hook_requests_remove(r);
 	}
 	return true;
 }
@@ -87,7 +87,7 @@ void record_pending(struct hook_thread *t)
 	struct hook_request *r, *next;
 	uint32_t left;
 
-	hook_mpi_lock(&hook_requests_locked);
+	hook_requests_lock();
 	left = hook_mpi_pending;
 	for (r = hook_requests_first_open(); r && left; r = next) {
 		next = hook_requests_next_open(r);
@@ -96,7 +96,7 @@ void record_pending(struct hook_thread *t)
 		left--;
 		record_ask(t, r);
 	}
-	hook_mpi_unlock(&hook_requests_locked);
+	hook_requests_unlock();
 }
 
 void record_posted(struct hook_thread *t, const struct hook_mpi_receive *o)
@@ -145,9 +145,9 @@ static void watch_close(struct hook_batch *b)
 static void watch_done(struct hook_batch *b, int i, int rc, MPI_Status *status, void *t)
 {
 	(void)rc;
-	hook_mpi_lock(&hook_requests_locked);
+	hook_requests_lock();
 	completed(t, hook_requests_taken(b->before[i], &b->taken[i]), status);
-	hook_mpi_unlock(&hook_requests_locked);
+	hook_requests_unlock();
 	b->taken[i] = 0;
 }
 
@@ -157,11 +157,11 @@ static void watch_mark(struct hook_batch *b, int i, int rc, MPI_Status *status, 
 	struct hook_request *r;
 
 	(void)rc, (void)status, (void)t;
-	hook_mpi_lock(&hook_requests_locked);
+	hook_requests_lock();
 	r = hook_requests_taken(b->before[i], &b->taken[i]);
 	if (r && r->flags & REQUEST_ACTIVE)
 		r->flags |= REQUEST_DONE;
-	hook_mpi_unlock(&hook_requests_locked);
+	hook_requests_unlock();
 }
 
 static void note_index(struct hook_thread *t, int index)
@@ -196,14 +196,14 @@ static void note_seen(struct hook_thread *t, MPI_Request request, MPI_Status *st
 {
 	struct hook_request *r;
 
-	hook_mpi_lock(&hook_requests_locked);
+	hook_requests_lock();
 	r = hook_requests_find(request);
 	if (r && r->flags & REQUEST_ACTIVE && record_tracing &&
 	    record_tracing->completed(t, r, status, false))
 		r = NULL;
 	if (r && r->flags & REQUEST_ACTIVE && !note_fate(t, r, status))
 		record_older(t, r->want.comm, status->MPI_TAG, r->post);
-	hook_mpi_unlock(&hook_requests_locked);
+	hook_requests_unlock();
 }
 
 /*
@@ -216,13 +216,13 @@ static bool has_persistent(const struct hook_batch *w)
 	bool found = false;
 
 #ifdef HOOK_FLAVOUR_OPENMPI
-	hook_mpi_lock(&hook_requests_locked);
+	hook_requests_lock();
 	for (int i = 0; i < w->count && !found; i++) {
 		struct hook_request *r = hook_requests_taken(w->before[i], &w->taken[i]);
 
 		found = r && (r->flags & REQUEST_PERSISTENT) && (r->flags & REQUEST_ACTIVE);
 	}
-	hook_mpi_unlock(&hook_requests_locked);
+	hook_requests_unlock();
 #else
 	(void)w;
 #endif
@@ -388,9 +388,10 @@ static int free_receive(struct hook_thread *t, MPI_Request *request)
 		*request = MPI_REQUEST_NULL;
 		return MPI_SUCCESS;
 	}
+	rc = hook_mpi_top.Request_free(request);
 	if (r)
 		hook_requests_remove(r);
-	return hook_mpi_top.Request_free(request);
+	return rc;
 }
 
 /* Cancelling a receive is a local matter: what became of it is mostly known at once. */
@@ -411,9 +412,9 @@ int record_release(struct hook_thread *t, const struct hook_mpi_release *o)
 {
 	int rc;
 
-	hook_mpi_lock(&hook_requests_locked);
+	hook_requests_lock();
 	rc = o->cancel ? cancel(t, o->request) : free_receive(t, o->request);
-	hook_mpi_unlock(&hook_requests_locked);
+	hook_requests_unlock();
 	return rc;
 }
 

@@ -14,7 +14,7 @@
 #define CHECK_FIRST 16
 
 const struct record_tracing *record_tracing;
-bool record_quick;
+static bool outcomes_alone; /* are recorded, and threads take no turns */
 
 void record_note(struct hook_thread *t, uint32_t kind, uint64_t a, uint64_t b)
 {
@@ -63,12 +63,14 @@ static void begin(struct hook_thread *t)
 		return;
 	if (t->passive || hook_is_stopped(t))
 		return;
-	trace_stream_set_events(&t->record.order.stream, ++t->record.order.events, true);
+	trace_stream_begin_event(&t->record.order.stream, ++t->record.order.events,
+				 (uint32_t)t->mpi.digest);
 	if (is_check_due(t->record.order.events))
 		record_note(t, TRACE_CHECK, (uint32_t)t->mpi.digest, 0);
 	if (t->passive)
 		return;
 	t->record.attention = attention_after(t->record.order.events);
+	t->record.quick = outcomes_alone ? t->record.attention : 0;
 	if (hook_process.noise)
 		hook_mpi_noise(t);
 }
@@ -86,6 +88,11 @@ static void end(struct hook_thread *t)
 static void refuse(struct hook_thread *t)
 {
 	hook_mpi_stop(t, " is not recorded yet");
+}
+
+static void left(struct hook_thread *t)
+{
+	hook_mpi_stop(t, " was left by a jump (longjmp or an exception)");
 }
 
 void record_turn(struct hook_thread *t, uint64_t turn)
@@ -111,7 +118,7 @@ static void opened(struct hook_thread *t, int world, int level)
 {
 	uint32_t mode = racing_open(t, world, level);
 
-	record_quick = hook_mpi_mode == &hook_mpi_record && !record_tracing && !hook_mpi_turns;
+	outcomes_alone = hook_mpi_mode == &hook_mpi_record && !record_tracing && !hook_mpi_turns;
 	record_note(t, TRACE_WORLD, (uint64_t)world, (uint64_t)level | (uint64_t)mode << 8);
 }
 
@@ -120,7 +127,7 @@ static void closing(struct hook_thread *t)
 {
 	struct hook_request *r;
 
-	hook_mpi_lock(&hook_requests_locked);
+	hook_requests_lock();
 	while ((r = hook_requests_first_open())) {
 		if (r->flags & REQUEST_ORPHAN) {
 			MPI_Request handle = r->handle;
@@ -133,7 +140,7 @@ static void closing(struct hook_thread *t)
 		}
 		hook_requests_close(r);
 	}
-	hook_mpi_unlock(&hook_requests_locked);
+	hook_requests_unlock();
 	if (record_tracing && record_tracing->closing)
 		record_tracing->closing(t);
 }
@@ -157,9 +164,22 @@ void record_received(struct hook_thread *t, uint32_t kind, int source, MPI_Comm 
 		record_note(t, kind, (uint32_t)status->MPI_SOURCE, 0);
 	if (!hook_requests_count())
 		return;
-	hook_mpi_lock(&hook_requests_locked);
+	hook_requests_lock();
 	record_older(t, comm, status->MPI_TAG, UINT64_MAX);
-	hook_mpi_unlock(&hook_requests_locked);
+	hook_requests_unlock();
+}
+
+int record_sent_quickly(struct hook_thread *t, int rc)
+{
+	hook_mpi_end(t);
+	hook_mpi_leave(t);
+	return rc;
+}
+
+int record_received_quickly(struct hook_thread *t, MPI_Comm comm, int rc, const MPI_Status *status)
+{
+	record_received(t, TRACE_SRC, MPI_ANY_SOURCE, comm, record_told(rc, status));
+	return record_sent_quickly(t, rc);
 }
 
 static int receive_now(struct hook_thread *t, struct hook_mpi_receive *o)
@@ -310,14 +330,14 @@ static int record_start(struct hook_thread *t, const struct hook_mpi_start *o)
 
 	hook_mpi_turn_take(t);
 	rc = hook_mpi_start(&hook_mpi_top, o);
-	hook_mpi_lock(&hook_requests_locked);
+	hook_requests_lock();
 	for (int i = 0; rc == MPI_SUCCESS && i < o->count; i++) {
 		struct hook_request *r = hook_requests_find(o->requests[i]);
 
 		if (r)
 			hook_requests_post(r);
 	}
-	hook_mpi_unlock(&hook_requests_locked);
+	hook_requests_unlock();
 	hook_mpi_turn_pass(t);
 	return rc;
 }
@@ -330,6 +350,7 @@ const struct hook_mpi_mode hook_mpi_record = {
 	.turn_pass = turn_pass,
 	.opened = opened,
 	.closing = closing,
+	.left = left,
 	.receive = record_receive,
 	.exchange = record_exchange,
 	.probe = record_probe,

@@ -19,6 +19,11 @@ const MPI_Status *record_told(int rc, const MPI_Status *status);
 void record_received(struct hook_thread *t, uint32_t kind, int source, MPI_Comm comm,
 		     const MPI_Status *status);
 
+/* How a receive from any source, and a send, may end that hook/mpi/quick/quick.h has begun. */
+int record_received_quickly(struct hook_thread *t, MPI_Comm comm, int rc, const MPI_Status *status)
+	__attribute__((noinline));
+int record_sent_quickly(struct hook_thread *t, int rc) __attribute__((noinline));
+
 /* A poll has found a message from `source`, or from whomever; or an error. */
 void record_hit(struct hook_thread *t, const struct hook_mpi_probe *o, int source, bool told);
 
@@ -54,9 +59,6 @@ struct record_tracing {
 };
 
 extern const struct record_tracing *record_tracing; /* NULL for `order` */
-
-/* Nothing but outcomes is recorded, and threads take no turns. */
-extern bool record_quick;
 
 /* The functions of the table, by file. */
 int record_complete(struct hook_thread *t, const struct hook_mpi_completion *o);

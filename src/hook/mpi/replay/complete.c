@@ -42,10 +42,10 @@ int replay_start(struct hook_thread *t, const struct hook_mpi_start *o)
 	for (int i = 0; i < o->count && rc == MPI_SUCCESS; i++) {
 		struct hook_request *r;
 
-		hook_mpi_lock(&hook_requests_locked);
+		hook_requests_lock();
 		r = hook_requests_find(o->requests[i]);
 		rc = r ? start_receive(r) : hook_mpi_top.Start(&o->requests[i]);
-		hook_mpi_unlock(&hook_requests_locked);
+		hook_requests_unlock();
 	}
 	hook_mpi_turn_pass(t);
 	return rc;
@@ -80,13 +80,13 @@ static struct batch batch_open(struct hook_thread *t, int count, MPI_Request req
 	b.real = hook_mpi_scratch(t, 2, (size_t)count * sizeof(*b.real));
 	if (!b.real)
 		hook_failed(t, "out of memory for requests");
-	hook_mpi_lock(&hook_requests_locked);
+	hook_requests_lock();
 	for (int i = 0; i < count; i++) {
 		struct hook_request *r = hook_requests_taken(requests[i], &b.taken[i]);
 
 		b.real[i] = r && r->proxy != MPI_REQUEST_NULL ? r->proxy : requests[i];
 	}
-	hook_mpi_unlock(&hook_requests_locked);
+	hook_requests_unlock();
 	return b;
 }
 
@@ -99,7 +99,7 @@ static void batch_done(const struct batch *b, int i)
 
 	if (b->real == b->user)
 		return;
-	hook_mpi_lock(&hook_requests_locked);
+	hook_requests_lock();
 	r = hook_requests_taken(b->before[i], &b->taken[i]);
 	if (r && r->flags & REQUEST_PERSISTENT && r->proxy != MPI_REQUEST_NULL &&
 	    !(r->flags & REQUEST_NOWHERE)) {
@@ -108,7 +108,7 @@ static void batch_done(const struct batch *b, int i)
 		else
 			hook_mpi_top.Request_free(&b->real[i]);
 	}
-	hook_mpi_unlock(&hook_requests_locked);
+	hook_requests_unlock();
 #else
 	(void)b, (void)i;
 #endif
@@ -198,10 +198,10 @@ static void batch_close(struct batch *b)
 {
 	if (!b->before)
 		return;
-	hook_mpi_lock(&hook_requests_locked);
+	hook_requests_lock();
 	for (int i = 0; i < b->count; i++)
 		batch_one(b, i);
-	hook_mpi_unlock(&hook_requests_locked);
+	hook_requests_unlock();
 	hook_requests_put_back(b->count, b->taken);
 }
 
@@ -432,13 +432,13 @@ int replay_release(struct hook_thread *t, const struct hook_mpi_release *o)
 	int rc;
 
 	(void)t;
-	hook_mpi_lock(&hook_requests_locked);
+	hook_requests_lock();
 	r = hook_requests_find(*o->request);
 	if (!r)
 		rc = hook_mpi_release(&hook_mpi_top, o);
 	else
 		rc = o->cancel ? cancel_receive(r, o->request) : free_receive(r, o->request);
-	hook_mpi_unlock(&hook_requests_locked);
+	hook_requests_unlock();
 	return rc;
 }
 

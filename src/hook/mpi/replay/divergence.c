@@ -35,6 +35,15 @@ static void describe_found(const struct hook_thread *t, struct hook_text *out)
 	hook_text_number(out, (int64_t)t->replay.events);
 }
 
+/* Since the last check they were not the recorded ones. */
+static void describe_calls(const struct hook_thread *t, uint64_t to, struct hook_text *out)
+{
+	hook_text_add(out, "the recorded calls and arguments from event ");
+	hook_text_number(out, (int64_t)t->replay.checked + 1);
+	hook_text_add(out, " to ");
+	hook_text_number(out, (int64_t)to);
+}
+
 static void describe_expected(const struct hook_thread *t, struct hook_text *out)
 {
 	if (!t->replay.more) {
@@ -42,10 +51,7 @@ static void describe_expected(const struct hook_thread *t, struct hook_text *out
 		return;
 	}
 	if (t->replay.next.kind == TRACE_CHECK) {
-		hook_text_add(out, "the recorded calls and arguments from event ");
-		hook_text_number(out, (int64_t)t->replay.checked + 1);
-		hook_text_add(out, " to ");
-		hook_text_number(out, (int64_t)t->replay.next_event);
+		describe_calls(t, t->replay.next_event, out);
 		return;
 	}
 	if (t->replay.next.kind == TRACE_END) {
@@ -59,6 +65,17 @@ static void describe_expected(const struct hook_thread *t, struct hook_text *out
 		hook_text_add(out, " at event ");
 		hook_text_number(out, (int64_t)t->replay.next_event);
 	}
+}
+
+void replay_other_calls(struct hook_thread *t)
+{
+	char expected[256], found[256];
+	struct hook_text e = hook_text_in(expected, sizeof(expected));
+	struct hook_text f = hook_text_in(found, sizeof(found));
+
+	describe_calls(t, t->replay.events, &e);
+	describe_found(t, &f);
+	hook_diverged(t, trace_call_name(t->mpi.call), expected, found);
 }
 
 void replay_diverged(struct hook_thread *t)

@@ -20,8 +20,15 @@
 #include "hook/session/halt.h"
 #include "hook/session/session.h"
 #include "hook/thread/race/race.h"
+#include "hook/thread/sync/sync.h"
 
 #define NOISY_POLLS 1000
+#define PROGRESS_TAG 32767 /* every MPI allows it, hardly a program uses it */
+#ifdef HOOK_FLAVOUR_MPICH
+#define PROGRESS_COMM MPI_COMM_WORLD
+#else
+#define PROGRESS_COMM MPI_COMM_SELF
+#endif
 
 bool replay_quick;
 
@@ -113,9 +120,19 @@ static void check_digest(struct hook_thread *t)
 	replay_advance(t);
 }
 
+/* Also of a thread that was killed, which could write no check. */
+static void check_last_digest(struct hook_thread *t)
+{
+	if (t->replay.order_view.has_digest &&
+	    t->replay.order_view.digest != (uint32_t)t->mpi.digest)
+		replay_other_calls(t);
+}
+
 /* The recorded run did not get past this event, or not beyond it. */
 static void at_limit(struct hook_thread *t)
 {
+	if (t->replay.events == t->replay.order_view.events)
+		check_last_digest(t);
 	replay_skip_posts(t);
 	if (t->replay.events > t->replay.order_view.events) {
 		if (t->replay.more && t->replay.next.kind == TRACE_CHECK)
@@ -128,11 +145,14 @@ static void at_limit(struct hook_thread *t)
 	if (t->replay.order_view.inside) {
 		t->replay.final = true;
 		hook_end_announce(t, trace_call_name(t->mpi.call));
+		hook_end_let_others(t);
 	}
 }
 
 static void begin(struct hook_thread *t)
 {
+	if (__builtin_expect(t->replay.holds, 0))
+		hook_sync_let_go(t);
 	t->replay.events++;
 	if (hook_thread_is_main(t))
 		replay_show_begin(t, t->mpi.peer, t->mpi.tag);
@@ -202,12 +222,25 @@ bool replay_is_partial(void)
 	return sparse || racing;
 }
 
+/*
+ * In a communicator of one rank MPICH looks at nothing that comes from others; with Open MPI there
+ * is nothing to walk past in it.
+ */
+static void progress(void)
+{
+	int flag;
+
+	hook_mpi_real.Iprobe(MPI_ANY_SOURCE, PROGRESS_TAG, PROGRESS_COMM, &flag, MPI_STATUS_IGNORE);
+}
+
 static void opened(struct hook_thread *t, int world, int level)
 {
 	struct trace_rec rec = {0};
 	uint32_t mode, threads = 0;
 	const char *why;
 
+	if (!hook_mpi_sessions)
+		hook_end_progress = progress;
 	hook_end_multiple = level == MPI_THREAD_MULTIPLE;
 	hook_race_messages_open();
 	if (replay_take(t, TRACE_WORLD, &rec) && rec.a != (uint64_t)world)

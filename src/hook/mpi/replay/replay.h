@@ -27,11 +27,13 @@ extern bool replay_quick;
  */
 static inline void replay_show_begin(const struct hook_thread *t, int peer, int tag)
 {
-	hook_slot->call = t->mpi.call;
-	__atomic_store_n(&hook_slot->peer, peer, __ATOMIC_RELAXED);
-	__atomic_store_n(&hook_slot->tag, tag, __ATOMIC_RELAXED);
-	hook_slot->site = (uintptr_t)t->mpi.site;
-	hook_slot->events = t->replay.events << 1 | 1;
+	struct replay_slot *slot = hook_slot;
+
+	slot->call = t->mpi.call;
+	__atomic_store_n(&slot->peer, peer, __ATOMIC_RELAXED);
+	__atomic_store_n(&slot->tag, tag, __ATOMIC_RELAXED);
+	slot->site = (uintptr_t)t->mpi.site;
+	slot->events = t->replay.events << 1 | 1;
 }
 
 static inline void replay_show_end(const struct hook_thread *t)
@@ -48,6 +50,8 @@ void replay_skip_posts(struct hook_thread *t);
 
 /* The program asks for something else than t->next: says so and ends. */
 void replay_diverged(struct hook_thread *t) __attribute__((noreturn));
+/* The digest of its calls up to this event is another one. */
+void replay_other_calls(struct hook_thread *t) __attribute__((noreturn));
 
 /* A poll: true if it was answered "no" in the recording. */
 bool replay_poll_fails(struct hook_thread *t);

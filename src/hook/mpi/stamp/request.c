@@ -64,14 +64,9 @@ void *stamp_request_room(struct stamp_request *r, size_t n)
 	return r->room;
 }
 
-static uint64_t key_of(MPI_Request handle)
-{
-	return (uint64_t)(uintptr_t)handle;
-}
-
 struct stamp_request *stamp_request_find(MPI_Request handle)
 {
-	return live ? hook_table_find(&table, key_of(handle)) : NULL;
+	return live ? hook_table_find(&table, hook_mpi_key(handle)) : NULL;
 }
 
 static void leave_table(struct stamp_request *r)
@@ -106,7 +101,7 @@ void stamp_request_insert(struct stamp_request *r, MPI_Request handle)
 		stamp_request_drop(before);
 	r->handle = handle;
 	r->is_in_table = true;
-	hook_table_insert(&table, r, key_of(handle));
+	hook_table_insert(&table, r, hook_mpi_key(handle));
 	live++;
 }
 

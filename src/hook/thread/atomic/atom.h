@@ -12,18 +12,44 @@
 #include "hook/atomic/plain.h"
 #include "hook/thread/sync/sync.h"
 
-/* version, value and size belong to who holds it; in replay to who has the turn. */
+/* version, value, size and lent belong to who holds it; in replay to who has the turn. */
 struct __attribute__((aligned(64))) hook_atom {
 	uint64_t id;
 	uint32_t version[2]; /* see struct hook_sync_spot; replay does not use the second */
-	uint64_t state;      /* recording: writes, times 2, and 1 while an operation is at work */
-	uint32_t size;       /* of the last operation; 0: there was none */
+	/*
+	 * Recording: how often it was written to is the sum of two words, times HOOK_ATOM_WRITE.
+	 * Each has a bit that says that an operation is at work.
+	 */
+	uint64_t state; /* who sets the bit here has taken it */
+	uint32_t size;  /* of the last operation; 0: there was none */
+	uint32_t lent;  /* recording: how often it was taken back from a seat */
 	/* what it left or found; recording sets only the part that has the size */
 	union {
 		uint64_t low;
 		hook_uint128 whole;
 	} value;
+	uint64_t own;  /* the other word: written to by the seat alone */
+	uint64_t seat; /* recording: the thread that need not take it; 0: none */
 };
+
+_Static_assert(sizeof(struct hook_atom) == 64, "an atom is a line of the cache");
+
+#define HOOK_ATOM_TAKEN 1 /* in state */
+#define HOOK_ATOM_OWN 2   /* in own */
+#define HOOK_ATOM_WRITE 4
+
+/*
+ * Recording: which atom a thread is at work with that is its own. A seat is used by one thread
+ * after the other, and never given back to the system: who takes an atom back may look at it at any
+ * time.
+ */
+struct __attribute__((aligned(64))) hook_atom_seat {
+	const struct hook_atom *at_work;
+};
+
+#define HOOK_ATOM_SEATS 1024
+
+extern struct hook_atom_seat hook_atom_seat[HOOK_ATOM_SEATS];
 
 /* What a thread knows of atoms: of those that its stream remembers, by the place there. */
 struct hook_atom_known {
@@ -32,6 +58,7 @@ struct hook_atom_known {
 	 * detector of races been told that what others did before is known?
 	 */
 	uint64_t stamp;
+	uint64_t alone;     /* recording: how often in a row it was the last one there */
 	hook_uint128 value; /* replay */
 };
 
@@ -39,6 +66,7 @@ struct hook_atom_known {
 #define HOOK_ATOMS_NEAR 256
 
 struct hook_atoms {
+	uint64_t seat; /* 0: none is left, or atoms are nobody's */
 	/* where atoms are, by address; a hint */
 	struct {
 		const volatile void *address;
@@ -49,6 +77,12 @@ struct hook_atoms {
 
 /* Is the program one whose atomic operations are recorded? */
 extern bool hook_atoms_on;
+
+/* May the kernel be asked to order threads (hold.h)? */
+extern bool hook_atoms_ordered;
+
+/* No, also not for the first time: a filter of system calls of the program may kill who does. */
+extern bool hook_atoms_forbidden;
 
 extern const struct hook_atomic_table hook_atomic_record, hook_atomic_replay;
 

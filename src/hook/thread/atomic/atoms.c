@@ -4,10 +4,15 @@
  * ones that it used last. Invariant: an atom stays where it is, and stands for its address to the
  * end.
  */
-#include "hook/thread/atomic/atom.h"
+#include "hook/thread/atomic/hold.h"
 
 #include <dlfcn.h>
+#include <linux/membarrier.h>
 #include <stddef.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "base/raw.h"
 
 #include "hook/kit/lock.h"
 #include "hook/kit/pages.h"
@@ -16,9 +21,40 @@
 
 #define CHUNK (256 * 1024) /* bytes of atoms at a time */
 
-bool hook_atoms_on;
+bool hook_atoms_on, hook_atoms_ordered, hook_atoms_forbidden;
 
 static struct hook_atomic_table *table, of_program;
+
+struct hook_atom_seat hook_atom_seat[HOOK_ATOM_SEATS];
+
+static struct hook_lock seats_lock;
+static uint16_t free_seat[HOOK_ATOM_SEATS];
+static uint32_t free_seats, next_seat = 1;
+
+static uint64_t sit_down(void)
+{
+	uint64_t seat = 0;
+
+	if (!hook_atoms_ordered)
+		return 0;
+	hook_lock_take(&seats_lock);
+	if (free_seats)
+		seat = free_seat[--free_seats];
+	else if (next_seat < HOOK_ATOM_SEATS)
+		seat = next_seat++;
+	hook_lock_give(&seats_lock);
+	return seat;
+}
+
+/* The next one who sits there has the atoms that were its own. */
+static void stand_up(uint64_t seat)
+{
+	if (!seat)
+		return;
+	hook_lock_take(&seats_lock);
+	free_seat[free_seats++] = (uint16_t)seat;
+	hook_lock_give(&seats_lock);
+}
 
 void hook_atoms_start(void)
 {
@@ -26,6 +62,13 @@ void hook_atoms_start(void)
 	if (!table || table->version != HOOK_ATOMIC_VERSION)
 		return;
 	of_program = *table;
+	/* In a forked child some are those of threads that it does not have: nobody gets these. */
+	memset(hook_atom_seat, 0, sizeof(hook_atom_seat));
+	seats_lock = (struct hook_lock){0};
+	free_seats = 0;
+	hook_atoms_ordered = !hook_sync_replays && !hook_atoms_forbidden &&
+			     !rp_raw_call(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED,
+					  0, 0, 0, 0, 0);
 	*table = hook_sync_replays ? hook_atomic_replay : hook_atomic_record;
 	table->ordered = 1;
 	hook_atoms_on = true;
@@ -40,16 +83,10 @@ void hook_atoms_stop(void)
 
 void hook_atoms_close(struct hook_thread *t)
 {
+	if (t->sync.atoms)
+		stand_up(t->sync.atoms->seat);
 	hook_pages_free(t->sync.atoms, sizeof(*t->sync.atoms));
 	t->sync.atoms = NULL;
-}
-
-static void say_full(struct hook_thread *t)
-{
-	if (hook_process.mode == HOOK_REPLAY)
-		hook_failed(t, "there is no memory for a table of atomic variables");
-	hook_stop_recording(t, TRACE_STOP_TABLE, 0,
-			    "there is no memory for a table of its atomic variables");
 }
 
 static struct hook_atom *new_atom(void)
@@ -87,10 +124,13 @@ struct hook_atom *hook_atom_find(struct hook_thread *t, const volatile void *p)
 {
 	struct hook_atom *a = atom_at(p);
 
-	if (!t->sync.atoms)
+	if (!t->sync.atoms) {
 		t->sync.atoms = hook_pages(sizeof(*t->sync.atoms));
+		if (t->sync.atoms)
+			t->sync.atoms->seat = sit_down();
+	}
 	if (!a || !t->sync.atoms) {
-		say_full(t);
+		hook_table_is_full(t, "atomic variables");
 		return NULL;
 	}
 	t->sync.atoms->near[hook_atom_place(p)].address = p;

@@ -12,39 +12,60 @@
  * A locked instruction waits for all stores before it. So the one of the program follows that of
  * taking at once, and the quick way keeps nothing on the stack: whatever it calls comes last.
  */
-#include "hook/thread/atomic/atom.h"
+#include "hook/thread/atomic/hold.h"
 
+#include <linux/membarrier.h>
 #include <sched.h>
+#include <sys/syscall.h>
+
+#include "base/raw.h"
 
 #include "hook/thread/sync/streams.h"
 
-#define AT_WORK 1
-#define WRITE 2
+#define WRITE HOOK_ATOM_WRITE
 #define SPINS 64
 
-static __attribute__((noinline)) uint64_t take(struct hook_atom *a)
+static void pause_for(int spins)
+{
+	if (spins < SPINS)
+		__builtin_ia32_pause();
+	else
+		sched_yield();
+}
+
+/* It was taken, and is another thread's. */
+static void take_back(struct hook_thread *t, struct hook_atom *a)
+{
+	const struct hook_atom_seat *seat = &hook_atom_seat[a->seat];
+
+	__atomic_store_n(&a->seat, 0, __ATOMIC_SEQ_CST);
+	a->lent++;
+	/* The program may have forbidden it: that was the end of the recording. */
+	if (hook_process.record.stopped)
+		return;
+	if (rp_raw_call(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0, 0, 0, 0) != 0)
+		hook_stop_recording(t, TRACE_STOP_TABLE, 0,
+				    "the kernel does not order its threads any more");
+	for (int spins = 0; __atomic_load_n(&seat->at_work, __ATOMIC_ACQUIRE) == a; spins++)
+		pause_for(spins);
+}
+
+/* Waits for it. How often it was written to. */
+static __attribute__((noinline)) uint64_t take(struct hook_thread *t, struct hook_atom *a)
 {
 	uint64_t state;
 
 	for (int spins = 0;; spins++) {
 		state = __atomic_load_n(&a->state, __ATOMIC_RELAXED);
-		if (!(state & AT_WORK) &&
-		    __atomic_compare_exchange_n(&a->state, &state, state | AT_WORK, false,
+		if (!(state & HOOK_ATOM_TAKEN) &&
+		    __atomic_compare_exchange_n(&a->state, &state, state | HOOK_ATOM_TAKEN, false,
 						__ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
-			return state;
-		if (spins < SPINS)
-			__builtin_ia32_pause();
-		else
-			sched_yield();
+			break;
+		pause_for(spins);
 	}
-}
-
-/* False if another thread has it. */
-static inline bool try(struct hook_atom *a, uint64_t *state)
-{
-	*state = __atomic_load_n(&a->state, __ATOMIC_RELAXED) & ~(uint64_t)AT_WORK;
-	return __atomic_compare_exchange_n(&a->state, state, *state | AT_WORK, false,
-					   __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+	if (hook_atom_is_of_another(t, a))
+		take_back(t, a);
+	return hook_atom_writes(a);
 }
 
 /* Writes down an operation that holds the atom. */
@@ -76,9 +97,9 @@ static inline bool is_value(const struct hook_atom *a, unsigned int n, hook_uint
 	return a->size == n && a->value.whole == found;
 }
 
-/* The atom has become this, and is free in this state. */
-static inline void give(struct hook_thread *t, struct hook_atom *a, uint64_t state, unsigned int n,
-			hook_uint128 value)
+/* The atom has become this, and was written to so often. */
+static inline void leave_behind(struct hook_thread *t, struct hook_atom *a, uint64_t state,
+				unsigned int n, hook_uint128 value)
 {
 	if (__builtin_expect(a->size != n, 0))
 		a->size = n;
@@ -87,18 +108,26 @@ static inline void give(struct hook_thread *t, struct hook_atom *a, uint64_t sta
 	else
 		a->value.whole = value;
 	hook_atom_known(t, a->id)->stamp = state << HOOK_ATOM_SIZE_BITS | n;
-	__atomic_store_n(&a->state, state, __ATOMIC_RELEASE);
+}
+
+/* And is free. */
+static inline void give(struct hook_thread *t, struct hook_atom *a, uint64_t state, unsigned int n,
+			hook_uint128 value)
+{
+	leave_behind(t, a, state, n, value);
+	hook_atom_let_go(t, a, state);
 }
 
 /*
  * Does the thread know this: was the atom not written to since the thread took it? The value was
- * loaded after the state.
+ * loaded after the state. Each of the two words only grows, so their sum is the same only if both
+ * are.
  */
 static inline bool is_known(struct hook_thread *t, const struct hook_atom *a, uint64_t state,
 			    unsigned int n, hook_uint128 found)
 {
 	return hook_atom_known(t, a->id)->stamp == (state << HOOK_ATOM_SIZE_BITS | n) &&
-	       is_value(a, n, found) && __atomic_load_n(&a->state, __ATOMIC_ACQUIRE) == state &&
+	       is_value(a, n, found) && hook_atom_state(a) == state &&
 	       trace_sync_has(t->record.sync.slot, a->id);
 }
 
@@ -107,22 +136,25 @@ static inline bool is_stopped(const struct hook_thread *t)
 	return hook_process.record.stopped || t->passive;
 }
 
-/* NULL: the long way. Who faults at a bad address has done nothing yet. */
+/*
+ * NULL: the long way. Who faults at a bad address has done nothing yet. Which atom it is is looked
+ * up when no handler of a signal can come any more, which may look up another one there.
+ */
 static inline struct hook_atom *enter(struct hook_thread *t, const volatile void *p)
 {
-	struct hook_atom *a;
+	unsigned int place = hook_atom_place(p);
 
 	if (__builtin_expect(hook_depth || hook_process.noise || !t->sync.atoms || is_stopped(t) ||
 				     trace_sync_is_short(&t->record.sync),
 			     0))
 		return NULL;
-	a = t->sync.atoms->near[hook_atom_place(p)].atom;
-	if (__builtin_expect(t->sync.atoms->near[hook_atom_place(p)].address != p, 0))
-		return NULL;
 	(void)*(const volatile char *)p;
 	hook_depth = HOOK_CLOSED;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
-	return a;
+	if (__builtin_expect(t->sync.atoms->near[place].address == p, 1))
+		return t->sync.atoms->near[place].atom;
+	hook_depth = 0;
+	return NULL;
 }
 
 static inline bool has_to_leave(const struct hook_thread *t)
@@ -201,14 +233,20 @@ static inline bool steps(struct hook_thread *t, const struct hook_atom *a, enum 
 	return op != SYNC_ATOMIC_LOAD && trace_sync_step(&t->record.sync, op, a->id, version);
 }
 
-/* The end of the quick way. */
-static inline uint64_t finish(struct hook_thread *t, struct hook_atom *a, uint32_t what,
-			      uint64_t state, uint64_t found, uint64_t value)
+/* The end of the quick way, with an atom that is the thread's own, or was taken. */
+static inline __attribute__((always_inline)) uint64_t finish(struct hook_thread *t,
+							     struct hook_atom *a, bool own,
+							     uint32_t what, uint64_t state,
+							     uint64_t found, uint64_t value)
 {
 	if (__builtin_expect(!is_expected(a, what, found) || !steps(t, a, op_of(what)), 0))
 		return finish_otherwise(t, a, what, state, found, value);
 	a->version[0]++;
-	give(t, a, state, size_of(what), value);
+	leave_behind(t, a, state, size_of(what), value);
+	if (own)
+		hook_atom_leave_own(t, a, state);
+	else
+		hook_atom_let_go(t, a, state);
 	return done(t, result_of(what, found));
 }
 
@@ -261,7 +299,7 @@ static struct hook_thread *enter_long(const volatile void *p, struct hook_atom *
                                                                                                    \
 		if (!t)                                                                            \
 			return hook_plain_##name##n(p, v);                                         \
-		state = take(a);                                                                   \
+		state = take(t, a);                                                                \
 		was = hook_plain_##name##n(p, v);                                                  \
 		note_and_give(t, a, WHAT(SYNC_ATOMIC_CHANGE, n, 0), state + WRITE, was,            \
 			      (type)HOOK_ATOMIC_AFTER_##name(was, v));                             \
@@ -279,7 +317,7 @@ static struct hook_thread *enter_long(const volatile void *p, struct hook_atom *
                                                                                                    \
 		if (!t)                                                                            \
 			return hook_plain_load##n(p);                                              \
-		state = take(a);                                                                   \
+		state = take(t, a);                                                                \
 		found = hook_plain_load##n(p);                                                     \
 		note_and_give(t, a, WHAT(SYNC_ATOMIC_LOAD, n, 0), state, found, found);            \
 		hook_sync_leave(t);                                                                \
@@ -295,7 +333,7 @@ static struct hook_thread *enter_long(const volatile void *p, struct hook_atom *
 			hook_plain_store##n(p, v, order);                                          \
 			return;                                                                    \
 		}                                                                                  \
-		state = take(a);                                                                   \
+		state = take(t, a);                                                                \
 		hook_plain_store##n(p, v, order);                                                  \
 		note_and_give(t, a, WHAT(SYNC_ATOMIC_STORE, n, 0), state + WRITE, v, v);           \
 		hook_sync_leave(t);                                                                \
@@ -310,7 +348,7 @@ static struct hook_thread *enter_long(const volatile void *p, struct hook_atom *
                                                                                                    \
 		if (!t)                                                                            \
 			return hook_plain_swap##n(p, expected, v);                                 \
-		state = take(a);                                                                   \
+		state = take(t, a);                                                                \
 		swapped = hook_plain_swap##n(p, expected, v);                                      \
 		note_and_give(t, a, WHAT(SYNC_ATOMIC_SWAP, n, swapped),                            \
 			      state + (swapped ? WRITE : 0), *expected, swapped ? v : *expected);  \
@@ -321,7 +359,26 @@ static struct hook_thread *enter_long(const volatile void *p, struct hook_atom *
 
 HOOK_ATOMIC_SIZES(LONG)
 
+/* Of an atom that is not the thread's own. */
+#define TAKE_CHANGE(n, type, name)                                                                 \
+	static __attribute__((noinline))                                                           \
+	type take_##name##n(volatile type *p, type v, struct hook_thread *t, struct hook_atom *a)  \
+	{                                                                                          \
+		uint64_t state;                                                                    \
+		type was;                                                                          \
+                                                                                                   \
+		if (__builtin_expect(!hook_atom_try(t, a, &state), 0)) {                           \
+			hook_depth = 0;                                                            \
+			return long_##name##n(p, v);                                               \
+		}                                                                                  \
+		was = hook_plain_##name##n(p, v);                                                  \
+		return (type)finish(t, a, false, WHAT(SYNC_ATOMIC_CHANGE, n, 0), state + WRITE,    \
+				    (uint64_t)was,                                                 \
+				    (uint64_t)(type)HOOK_ATOMIC_AFTER_##name(was, v));             \
+	}
+
 #define RECORD_CHANGE(n, type, name)                                                               \
+	TAKE_CHANGE(n, type, name)                                                                 \
 	static type record_##name##n(volatile type *p, type v, int order)                          \
 	{                                                                                          \
 		struct hook_thread *t = hook_self;                                                 \
@@ -332,17 +389,30 @@ HOOK_ATOMIC_SIZES(LONG)
 		(void)order;                                                                       \
 		if (__builtin_expect(!a, 0))                                                       \
 			return long_##name##n(p, v);                                               \
-		if (__builtin_expect(!try(a, &state), 0)) {                                        \
-			hook_depth = 0;                                                            \
-			return long_##name##n(p, v);                                               \
-		}                                                                                  \
+		if (!hook_atom_try_own(t, a))                                                      \
+			return take_##name##n(p, v, t, a);                                         \
+		state = hook_atom_writes(a);                                                       \
 		was = hook_plain_##name##n(p, v);                                                  \
-		return (type)finish(t, a, WHAT(SYNC_ATOMIC_CHANGE, n, 0), state + WRITE,           \
+		return (type)finish(t, a, true, WHAT(SYNC_ATOMIC_CHANGE, n, 0), state + WRITE,     \
 				    (uint64_t)was,                                                 \
 				    (uint64_t)(type)HOOK_ATOMIC_AFTER_##name(was, v));             \
 	}
 
 #define RECORD(n, type)                                                                            \
+	static __attribute__((noinline)) void take_store##n(                                       \
+		volatile type *p, type v, int order, struct hook_thread *t, struct hook_atom *a)   \
+	{                                                                                          \
+		uint64_t state;                                                                    \
+                                                                                                   \
+		if (__builtin_expect(!hook_atom_try(t, a, &state), 0)) {                           \
+			hook_depth = 0;                                                            \
+			long_store##n(p, v, order);                                                \
+			return;                                                                    \
+		}                                                                                  \
+		hook_plain_store##n(p, v, order);                                                  \
+		finish(t, a, false, WHAT(SYNC_ATOMIC_STORE, n, 0), state + WRITE, (uint64_t)v,     \
+		       (uint64_t)v);                                                               \
+	}                                                                                          \
 	static type record_load##n(const volatile type *p, int order)                              \
 	{                                                                                          \
 		struct hook_thread *t = hook_self;                                                 \
@@ -353,7 +423,7 @@ HOOK_ATOMIC_SIZES(LONG)
 		(void)order;                                                                       \
 		if (__builtin_expect(!a, 0))                                                       \
 			return long_load##n(p);                                                    \
-		state = __atomic_load_n(&a->state, __ATOMIC_ACQUIRE);                              \
+		state = hook_atom_state(a);                                                        \
 		found = hook_plain_load##n(p);                                                     \
 		if (__builtin_expect(is_known(t, a, state, n, found), 1))                          \
 			return (type)finish_known(t, a, SYNC_ATOMIC_LOAD, TRACE_SYNC_LOOK_KNOWN,   \
@@ -369,13 +439,13 @@ HOOK_ATOMIC_SIZES(LONG)
                                                                                                    \
 		if (__builtin_expect(!a, 0)) {                                                     \
 			long_store##n(p, v, order);                                                \
-		} else if (__builtin_expect(!try(a, &state), 0)) {                                 \
-			hook_depth = 0;                                                            \
-			long_store##n(p, v, order);                                                \
+		} else if (!hook_atom_try_own(t, a)) {                                             \
+			take_store##n(p, v, order, t, a);                                          \
 		} else {                                                                           \
+			state = hook_atom_writes(a);                                               \
 			hook_plain_store##n(p, v, order);                                          \
-			finish(t, a, WHAT(SYNC_ATOMIC_STORE, n, 0), state + WRITE, (uint64_t)v,    \
-			       (uint64_t)v);                                                       \
+			finish(t, a, true, WHAT(SYNC_ATOMIC_STORE, n, 0), state + WRITE,           \
+			       (uint64_t)v, (uint64_t)v);                                          \
 		}                                                                                  \
 	}                                                                                          \
 	static bool record_swap##n(volatile type *p, type *expected, type v, int order,            \
@@ -390,21 +460,21 @@ HOOK_ATOMIC_SIZES(LONG)
 		(void)failed;                                                                      \
 		if (__builtin_expect(!a, 0))                                                       \
 			return long_swap##n(p, expected, v);                                       \
-		state = __atomic_load_n(&a->state, __ATOMIC_ACQUIRE);                              \
+		state = hook_atom_state(a);                                                        \
 		found = hook_plain_load##n(p);                                                     \
 		if (found != *expected && is_known(t, a, state, n, found)) {                       \
 			*expected = found;                                                         \
 			return finish_known(t, a, SYNC_ATOMIC_SWAP, TRACE_SYNC_SWAP_KNOWN, 0);     \
 		}                                                                                  \
-		if (__builtin_expect(!try(a, &state), 0)) {                                        \
+		if (__builtin_expect(!hook_atom_try(t, a, &state), 0)) {                           \
 			hook_depth = 0;                                                            \
 			return long_swap##n(p, expected, v);                                       \
 		}                                                                                  \
 		if (hook_plain_swap##n(p, expected, v))                                            \
-			return finish(t, a, WHAT(SYNC_ATOMIC_SWAP, n, 1), state + WRITE,           \
+			return finish(t, a, false, WHAT(SYNC_ATOMIC_SWAP, n, 1), state + WRITE,    \
 				      (uint64_t)*expected, (uint64_t)v);                           \
-		return finish(t, a, WHAT(SYNC_ATOMIC_SWAP, n, 0), state, (uint64_t)*expected,      \
-			      (uint64_t)*expected);                                                \
+		return finish(t, a, false, WHAT(SYNC_ATOMIC_SWAP, n, 0), state,                    \
+			      (uint64_t)*expected, (uint64_t)*expected);                           \
 	}                                                                                          \
 	HOOK_ATOMIC_CHANGES(RECORD_CHANGE, n, type)
 

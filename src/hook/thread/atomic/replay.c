@@ -121,12 +121,15 @@ static hook_uint128 known(const struct replay *r, int order)
 	return k->value;
 }
 
-/* The short way of what is predicted, as in sync/follow.c: NULL where it is closed. */
+/*
+ * The short way of what is predicted, as in sync/follow.c: NULL where it is closed, as to who looks
+ * for races.
+ */
 static inline struct hook_atom *may_follow(struct hook_thread *t, const volatile void *p)
 {
 	struct hook_atom *a;
 
-	if (hook_sync_quick != HOOK_QUICK_FOLLOW || t->replay.holds ||
+	if (hook_sync_quick != HOOK_QUICK_FOLLOW || hook_race || t->replay.holds ||
 	    t->replay.sync_reader.ops >= t->replay.quick_until)
 		return NULL;
 	a = hook_atom_of(t, p);

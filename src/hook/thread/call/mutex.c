@@ -127,7 +127,9 @@ HOOK_EXPORT int pthread_mutex_destroy(pthread_mutex_t *m)
 	return SYNC_REAL(pthread_mutex_destroy)(m);
 }
 
-static int cond_wait(pthread_cond_t *cond, pthread_mutex_t *m, const void *site)
+/* In line: a debugger names the call by the frame of the function that the program has called. */
+static inline __attribute__((always_inline)) int cond_wait(pthread_cond_t *cond, pthread_mutex_t *m,
+							   const void *site)
 {
 	if (!hook_sync_is_on(site))
 		return SYNC_REAL(pthread_cond_wait)(cond, m);
@@ -135,8 +137,10 @@ static int cond_wait(pthread_cond_t *cond, pthread_mutex_t *m, const void *site)
 		.op = SYNC_COND_WAIT, .object = m, .cond = cond, .site = site});
 }
 
-static int cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *m, const struct timespec *until,
-			  const void *site)
+static inline __attribute__((always_inline)) int cond_timedwait(pthread_cond_t *cond,
+								pthread_mutex_t *m,
+								const struct timespec *until,
+								const void *site)
 {
 	if (!hook_sync_is_on(site))
 		return SYNC_REAL(pthread_cond_timedwait)(cond, m, until);

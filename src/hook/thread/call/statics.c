@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "hook/common/hook.h"
+#include "hook/thread/race/race.h"
 #include "hook/thread/serial/baton.h"
 
 int __cxa_guard_acquire(uint8_t *guard);
@@ -103,6 +104,7 @@ static void made(uint8_t *guard, __typeof__(release) *how)
 	int depth = hook_depth;
 
 	hook_statics -= hook_statics > 0;
+	hook_race_guard_makes(guard);
 	hide(depth);
 	how(guard);
 	hook_depth = depth;
@@ -117,9 +119,12 @@ HOOK_EXPORT int __cxa_guard_acquire(uint8_t *guard)
 		find();
 		hook_depth = depth;
 	}
+	hook_race_guard(guard);
 	hide(depth);
 	makes = real.acquire(guard);
 	hook_depth = depth;
+	/* Who makes it may have waited for another who gave it up. */
+	hook_race_guard_made(guard);
 	hook_statics += makes != 0;
 	return makes;
 }

@@ -354,7 +354,7 @@ void hook_sync_look(struct hook_thread *t)
 	if (t->wait.looks_alike < LOOKS_PER_SECOND * patience())
 		return;
 	t->wait.looks_alike = 0;
-	if (all.behind && do_what_was_lost())
+	if (all.behind && (hook_sync_pass_step() || do_what_was_lost()))
 		return;
 	if (is_at_end(&all))
 		hook_end_speak(t, t->wait.in);

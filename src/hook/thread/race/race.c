@@ -14,6 +14,7 @@
 
 #include "hook/common/addresses.h"
 #include "hook/common/process.h"
+#include "hook/thread/atomic/atom.h"
 #include "hook/thread/call/once.h"
 #include "hook/thread/evaluate/stacks.h"
 #include "hook/thread/serial/baton.h"
@@ -245,6 +246,8 @@ const struct hook_sync_mode *hook_race_start(const struct hook_sync_mode *mode)
 	snprintf(watch, sizeof(watch), "races-watch-%04u-%u", hook_process.rank,
 		 hook_process.process);
 	dir = open(hook_process.session, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (hook_atoms_forbidden)
+		table->forbidden();
 	if (dir < 0 || table->start(dir, name, watch, &frames) != 0)
 		hook_failed(hook_thread_self(), "what is found cannot be written to the session");
 	close(dir);

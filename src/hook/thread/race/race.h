@@ -59,6 +59,15 @@ extern bool hook_race_obeys;
 /* The table of our Valgrind tool, if the program runs in it; else NULL. */
 const struct hook_race_table *hook_race_of_valgrind(void);
 
+/* Does the program run in it? One thread at a time runs then. */
+extern bool hook_race_in_valgrind;
+
+/*
+ * In Valgrind: wakes who waits at the word, as soon as the calling thread does not run any more.
+ * False: the tool does not know how.
+ */
+bool hook_race_of_valgrind_wake(const int *word);
+
 /* Before the first thread: a block of the heap. */
 void hook_race_of_valgrind_early(const void *p, size_t n);
 
@@ -112,6 +121,33 @@ static inline void hook_race_atomic(const void *object, int what, int order)
 {
 	if (__builtin_expect(hook_race != NULL, 0))
 		hook_race->atomic(object, what, order);
+}
+
+/*
+ * Of a variable of a function (C++): before a thread looks whether it is made, after it found that
+ * it is, and before it tells that it has made it.
+ */
+static inline bool hook_race_minds_guards(void)
+{
+	return __builtin_expect(hook_race != NULL, 0) && hook_race->guard;
+}
+
+static inline void hook_race_guard(const void *guard)
+{
+	if (hook_race_minds_guards())
+		hook_race->guard(guard);
+}
+
+static inline void hook_race_guard_made(const void *guard)
+{
+	if (hook_race_minds_guards())
+		hook_race->acquire(guard);
+}
+
+static inline void hook_race_guard_makes(const void *guard)
+{
+	if (hook_race_minds_guards())
+		hook_race->release(guard);
 }
 
 static inline void hook_race_fence(int order)

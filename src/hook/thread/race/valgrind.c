@@ -9,6 +9,8 @@
 #include "hook/race/module.h"
 #include "hook/thread/race/race.h"
 
+bool hook_race_in_valgrind;
+
 #define TOOL ((uintptr_t)'R' << 24 | (uintptr_t)'P' << 16)
 
 static uintptr_t request(enum hook_race_request what, uintptr_t a, uintptr_t b, uintptr_t c)
@@ -116,15 +118,35 @@ static void reset(const void *address, size_t n)
 	request(HOOK_RACE_REQUEST_RESET, (uintptr_t)address, n, 0);
 }
 
+static void reset_data(const void *address, size_t n)
+{
+	request(HOOK_RACE_REQUEST_RESET_DATA, (uintptr_t)address, n, 0);
+}
+
 static void counts(const uint64_t *events, const uint64_t *operations)
 {
 	request(HOOK_RACE_REQUEST_COUNTS, (uintptr_t)events, (uintptr_t)operations, 0);
+}
+
+static void guard(const void *object)
+{
+	request(HOOK_RACE_REQUEST_GUARD, (uintptr_t)object, 0, 0);
 }
 
 void hook_race_of_valgrind_early(const void *p, size_t n)
 {
 	if (hook_process.replay.races)
 		reset(p, n);
+}
+
+bool hook_race_of_valgrind_wake(const int *word)
+{
+	return request(HOOK_RACE_REQUEST_WAKE, (uintptr_t)word, 0, 0) != 0;
+}
+
+static void forbidden(void)
+{
+	request(HOOK_RACE_REQUEST_FORBIDDEN, 0, 0, 0);
 }
 
 static const struct hook_race_table table = {
@@ -144,11 +166,14 @@ static const struct hook_race_table table = {
 	.arrive = arrive,
 	.leave = leave,
 	.reset = reset,
-	.reset_data = reset,
+	.reset_data = reset_data,
 	.counts = counts,
+	.guard = guard,
+	.forbidden = forbidden,
 };
 
 const struct hook_race_table *hook_race_of_valgrind(void)
 {
-	return request(HOOK_RACE_REQUEST_VERSION, 0, 0, 0) == HOOK_RACE_VERSION ? &table : NULL;
+	hook_race_in_valgrind = request(HOOK_RACE_REQUEST_VERSION, 0, 0, 0) == HOOK_RACE_VERSION;
+	return hook_race_in_valgrind ? &table : NULL;
 }

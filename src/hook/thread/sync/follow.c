@@ -3,8 +3,9 @@
  * Replay of what nearly every operation is: a mutex of the normal kind whose turn has come to this
  * thread is taken, as predicted, or one is given back. A pair has two locked instructions, as many
  * as libc's own. So the turn is passed on just before the mutex is free: who comes in between tries
- * again.
+ * again. Who looks for races is told as by the other way (race/race.c).
  */
+#include "hook/thread/race/race.h"
 #include "hook/thread/sync/quick.h"
 #include "hook/thread/sync/wait.h"
 
@@ -33,6 +34,7 @@ int hook_sync_follow_lock(pthread_mutex_t *m, const void *site)
 	spot.version[1] = 1;
 	t->sync.digest = trace_sync_digest(t->sync.digest, SYNC_MUTEX_LOCK, *spot.id);
 	trace_sync_follow(r, *spot.id, turn);
+	hook_race_acquire(m);
 	return 0;
 }
 
@@ -43,6 +45,7 @@ int hook_sync_follow_unlock(pthread_mutex_t *m, const void *site)
 
 	if (__builtin_expect(!may_follow(m, site) || !spot.version[1], 0))
 		return hook_sync_slow_unlock(m, site);
+	hook_race_release(m);
 	turn = spot.version[0] + spot.version[1];
 	spot.version[1] = 0;
 	__atomic_store_n(spot.version, turn, __ATOMIC_RELEASE);

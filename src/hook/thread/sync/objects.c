@@ -71,16 +71,6 @@ static struct hook_sync_entry *search(int table, struct hook_sync_entry *entries
 	return NULL;
 }
 
-static void say_full(void)
-{
-	struct hook_thread *t = hook_thread_self();
-
-	if (hook_process.mode == HOOK_REPLAY)
-		hook_failed(t, "there is no memory for a table of objects");
-	hook_stop_recording(t, TRACE_STOP_TABLE, 0,
-			    "there is no memory for a table of the objects it synchronises on");
-}
-
 struct hook_sync_entry *hook_sync_entry(void *object)
 {
 	static struct hook_sync_entry shared;
@@ -95,7 +85,7 @@ struct hook_sync_entry *hook_sync_entry(void *object)
 	}
 	if (e)
 		return e;
-	say_full();
+	hook_table_is_full(hook_thread_self(), "objects that threads synchronise on");
 	return &shared;
 }
 

@@ -365,12 +365,13 @@ static int held_by;
 #define PATIENCE_NS 10000000
 #define PATIENCE_TICKS 24
 
-static void pass_step(void)
+bool hook_sync_pass_step(void)
 {
 	uint32_t turn = __atomic_exchange_n(&held_turn, 0, __ATOMIC_ACQ_REL);
 
 	if (turn)
 		hook_sync_pass(held_version, turn);
+	return turn;
 }
 
 void hook_sync_let_go(struct hook_thread *t)
@@ -378,7 +379,7 @@ void hook_sync_let_go(struct hook_thread *t)
 	if (!t->replay.holds)
 		return;
 	t->replay.holds = false;
-	pass_step();
+	hook_sync_pass_step();
 }
 
 /* Of a thread of ours, or UINT64_MAX if it is gone. */
@@ -404,12 +405,13 @@ void hook_sync_hurry_step(struct hook_sync_patience *p)
 		return;
 	}
 	if (cpu - p->cpu >= PATIENCE_NS || ++p->ticks >= PATIENCE_TICKS)
-		pass_step();
+		hook_sync_pass_step();
 }
 
 /*
- * A step is passed on when the thread comes to its next operation, or has computed for long while
- * somebody waits: what it looks at and sets after a step, without a lock, others find as it was.
+ * A step is passed on when the thread comes to its next operation or call of MPI, or has computed
+ * for long while somebody waits: what it looks at and sets after a step, without a lock, others
+ * find as it was.
  */
 static void replay_step(struct hook_thread *t, const struct hook_sync_call *c)
 {

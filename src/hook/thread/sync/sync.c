@@ -67,8 +67,7 @@ static enum hook_quick how_quick(void)
 		return HOOK_QUICK_NEVER;
 	if (hook_process.mode == HOOK_RECORD)
 		return hook_signals ? HOOK_QUICK_LOCK : HOOK_QUICK_PAIR;
-	return hook_signals || hook_process.replay.evaluate || hook_process.replay.checkpoint ||
-			       hook_race
+	return hook_signals || hook_process.replay.evaluate || hook_process.replay.checkpoint
 		       ? HOOK_QUICK_NEVER
 		       : HOOK_QUICK_FOLLOW;
 }
@@ -126,8 +125,6 @@ void hook_sync_start(void)
 	hook_sync_resolve();
 	hook_end_watch_signals();
 	hook_sync_open(hook_thread_self());
-	if (hook_process.mode == HOOK_RECORD)
-		hook_gomp_warn();
 	hook_sync_replays = hook_process.mode == HOOK_REPLAY;
 	hook_sync_plain = hook_sync_replays ? &hook_sync_replay : &hook_sync_record;
 	if (hook_process.replay.races)
@@ -135,8 +132,10 @@ void hook_sync_start(void)
 	hook_sync_mode = hook_sync_plain;
 	serial = runs_serially();
 	hook_sync_minds_blocks = serial || hook_race;
-	if (hook_process.mode == HOOK_RECORD)
+	if (hook_process.mode == HOOK_RECORD) {
+		hook_gomp_warn();
 		tell_of_engines(serial);
+	}
 	if (!serial) {
 		hook_sync_quick = how_quick();
 		hook_atoms_start();

@@ -77,7 +77,8 @@ extern const struct hook_sync_mode *hook_sync_mode;  /* NULL: nothing is to be d
 extern const struct hook_sync_mode *hook_sync_plain; /* the same without the baton */
 extern const struct hook_sync_mode hook_sync_record, hook_sync_replay;
 
-/* Replay: the thread comes to an operation, and passes on the turn of its last step. */
+/* Replay: the thread comes to an operation, or to a call of MPI, and passes on the turn of its last
+   step. */
 void hook_sync_let_go(struct hook_thread *t);
 
 /*
@@ -90,6 +91,9 @@ struct hook_sync_patience {
 	uint64_t cpu;
 };
 void hook_sync_hurry_step(struct hook_sync_patience *p);
+
+/* At once, where all wait; false: nobody has it. */
+bool hook_sync_pass_step(void);
 
 extern bool hook_sync_replays;
 /* Somebody minds when blocks of the heap are allocated: serial mode, or who looks for races. */

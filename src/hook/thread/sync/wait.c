@@ -19,6 +19,7 @@
 #include "hook/kit/random.h"
 #include "hook/session/halt.h"
 #include "hook/thread/life/stuck.h"
+#include "hook/thread/race/race.h"
 #include "hook/thread/serial/baton.h"
 #include "hook/thread/sync/sync.h"
 
@@ -70,6 +71,18 @@ static bool is_turn(const uint32_t *version, uint32_t turn)
 	return __atomic_load_n(version, __ATOMIC_ACQUIRE) == turn;
 }
 
+/* False: one thread at a time runs, wherever it is. */
+static bool runs_beside_others(void)
+{
+	return !hook_halt_in_turns() && !hook_race_in_valgrind;
+}
+
+static void note_processor(struct hook_thread *t)
+{
+	if (!hook_race_in_valgrind)
+		t->wait.processor = REAL(sched_getcpu)();
+}
+
 /*
  * A turn that is near comes sooner than a sleeping thread could be woken, if its owner runs: two
  * that alternate then never sleep. That needs a thread that runs on another processor, and nobody
@@ -82,7 +95,7 @@ static bool may_spin(const struct hook_thread *t, const uint32_t *version, uint3
 	struct hook_sync_around around;
 
 	if (turn - __atomic_load_n(version, __ATOMIC_RELAXED) > FAR_TURNS || hook_sync_crowd() ||
-	    hook_halt_in_turns())
+	    !runs_beside_others())
 		return false;
 	around = hook_sync_around(t);
 	if (around.here || __atomic_load_n(&spinners, __ATOMIC_RELAXED) >= (int)around.elsewhere)
@@ -278,7 +291,7 @@ void hook_sync_await(struct hook_thread *t, uint32_t *version, uint32_t turn)
 
 	if (comes_at_once(version, turn))
 		return;
-	t->wait.processor = REAL(sched_getcpu)();
+	note_processor(t);
 	if (may_spin(t, version, turn) && spin(version, turn))
 		return;
 	w.thread = t;
@@ -298,7 +311,7 @@ void hook_sync_await(struct hook_thread *t, uint32_t *version, uint32_t turn)
 			learn_wake(__builtin_ia32_rdtsc() - w.woken);
 		if (w.moved)
 			move_back(&w);
-		t->wait.processor = REAL(sched_getcpu)();
+		note_processor(t);
 	}
 	t->wait.state = HOOK_THREAD_RUNS;
 	t->wait.version = NULL;
@@ -314,7 +327,7 @@ static __attribute__((noinline)) void wake_one(const uint32_t *version, uint32_t
 		if (w->version == version && w->turn == turn) {
 			wake = &w->go;
 			/* Time would make a difference in what is compared. */
-			if (!hook_halt_in_turns()) {
+			if (runs_beside_others()) {
 				move_away(w);
 				w->woken = __builtin_ia32_rdtsc();
 			}
@@ -324,7 +337,7 @@ static __attribute__((noinline)) void wake_one(const uint32_t *version, uint32_t
 		}
 	}
 	hook_lock_give(&buckets[b].locked);
-	if (wake)
+	if (wake && !(hook_race_in_valgrind && hook_race_of_valgrind_wake(wake)))
 		syscall(SYS_futex, wake, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 	errno = error;
 }

@@ -6,7 +6,7 @@
  * that was written is known, or 0; where something may be written from the scan to the child's
  * birth, all is in the list.
  */
-#include "hook/image/written.h"
+#include "hook/image/written/written.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,9 +16,10 @@
 
 #include "ckpt/raw.h"
 #include "hook/common/process.h"
+#include "hook/image/written/apart.h"
 #include "hook/image/image.h"
 #include "hook/image/park.h"
-#include "hook/image/scan.h"
+#include "hook/image/written/scan.h"
 
 /* From linux/userfaultfd.h of Linux 6.7. */
 #ifndef UFFD_FEATURE_WP_UNPOPULATED
@@ -52,6 +53,7 @@ void hook_image_forget_written(void)
 {
 	written.opened = false;
 	written.armed = 0;
+	hook_image_apart_forget();
 }
 
 static bool open_all(void)
@@ -136,7 +138,7 @@ static bool is_in_use(const struct raw_map *m)
 	return is_inside(m, (uint64_t)__builtin_frame_address(0)) || is_inside(m, written.stack) ||
 	       ((uint64_t)&written < m->end && (uint64_t)(&written + 1) > m->start) ||
 	       ((uint64_t)&hook_image < m->end && (uint64_t)(&hook_image + 1) > m->start) ||
-	       is_inside(m, (uint64_t)&hook_park);
+	       is_inside(m, (uint64_t)&hook_park) || hook_image_apart_uses(m);
 }
 
 /*
@@ -167,6 +169,8 @@ static bool look_at(const struct raw_map *m)
 
 	if (in_use || rc == -EPERM)
 		add(m->start, m->end);
+	else if (rc == 0 && written.known && !hook_image.verifies)
+		hook_image_apart_look(m, written.pagemap, written.span, written.spans);
 	if (rc != -EPERM)
 		return rc == 0;
 	/* What cannot be protected is looked at each time. */
@@ -200,6 +204,7 @@ void hook_image_find_written(void)
 	bool good;
 
 	written.known = false;
+	hook_image_apart_forget();
 	if (!open_all())
 		return;
 	written.pagemap = (int)raw(SYS_open, "/proc/self/pagemap", O_RDONLY | O_CLOEXEC, 0);
@@ -210,6 +215,10 @@ void hook_image_find_written(void)
 		raw(SYS_close, written.pagemap);
 	raw(SYS_madvise, list, sizeof(list), MADV_DONTNEED);
 	written.known = written.known && good;
+	if (written.known)
+		hook_image_apart_begin();
+	else
+		hook_image_apart_forget();
 	written.armed = good ? hook_image.head.number : 0;
 	written.stack = (uint64_t)__builtin_frame_address(0);
 }
