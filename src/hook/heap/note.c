@@ -40,8 +40,8 @@ static void record(uint32_t kind, uint64_t a, uint64_t b, uint64_t c)
 	struct hook_thread *t = hook_thread_self();
 	uint8_t bytes[1 + 3 * RP_VARINT_MAX];
 	char name[TRACE_NAME_BYTES + 16];
+	int error = errno, rc = 0;
 	size_t n = 0;
-	int rc = 0;
 
 	if (t->passive)
 		return;
@@ -52,6 +52,7 @@ static void record(uint32_t kind, uint64_t a, uint64_t b, uint64_t c)
 	}
 	if (!rc)
 		rc = trace_stream_reserve(&note.out, sizeof(bytes));
+	errno = error;
 	if (rc) {
 		hook_stop_growing(t, rc);
 		return;
@@ -96,6 +97,7 @@ static void replay_open(void)
 	struct hook_thread *t = hook_thread_self();
 	char name[TRACE_NAME_BYTES + 16];
 	const char *why;
+	int error = errno;
 
 	if (note.opened)
 		return;
@@ -103,6 +105,7 @@ static void replay_open(void)
 	hook_stream_name(t, "heap", name, sizeof(name));
 	if (trace_view_open(&note.in, hook_process.rank_fd, name, &why) != 0)
 		note.in = (struct trace_view){0}; /* damage was told before anything ran */
+	errno = error;
 	advance();
 }
 

@@ -53,14 +53,6 @@ static bool is_replayed(const void *site)
 	return in_replay() && hook_io_is_programs(site);
 }
 
-/* The call that succeeded when recorded has been made again. */
-static int made(int rc, int error)
-{
-	(void)rc;
-	errno = error;
-	return 0;
-}
-
 /* Of a process that leaves alone what is there, in the place of the real calls. */
 static int unlink_own(int dir, const char *path)
 {
@@ -74,8 +66,18 @@ static int rename_own(int from_dir, const char *from, int to_dir, const char *to
 	return 0;
 }
 
+/* The call that succeeded when recorded is made again, whatever comes of it. */
+#define MADE(call)                                                                                 \
+	({                                                                                         \
+		int error_ = errno;                                                                \
+                                                                                                   \
+		(void)(call);                                                                      \
+		errno = error_;                                                                    \
+		0;                                                                                 \
+	})
+
 #define AGAIN(name, call)                                                                          \
-	(is_replayed(SITE) ? (outcome(#name, 0, SITE) < 0 ? -1 : made((call), errno))              \
+	(is_replayed(SITE) ? (outcome(#name, 0, SITE) < 0 ? -1 : MADE(call))                       \
 			   : outcome(#name, (call), SITE))
 
 #define HERE(path)                                                                                 \

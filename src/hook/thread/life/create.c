@@ -333,7 +333,7 @@ static HOOK_FRAME int create_hooked(const struct creation *n)
 {
 	struct hook_sync_call c = {.op = SYNC_CREATE, .object = (void *)n, .site = n->site};
 	struct hook_thread *t = hook_thread_self();
-	int rc;
+	int error = errno, rc;
 
 	hook_depth = HOOK_CLOSED;
 	hook_runtime_find();
@@ -350,6 +350,7 @@ static HOOK_FRAME int create_hooked(const struct creation *n)
 	else
 		rc = hook_sync_mode->value(t, &c, trace_sync_op_id(c.op), act);
 	hook_sync_leave(t);
+	errno = error;
 	return rc;
 }
 
