@@ -92,6 +92,9 @@ struct replay_front {
 int replay_session_open(struct replay_front *f, const char *trace)
 	__attribute__((warn_unused_result));
 void replay_session_read(struct replay_front *f);
+/* A file of the form of a rank's last word; false: there is none. */
+bool replay_session_read_word(const struct replay_front *f, const char *prefix, size_t rank,
+			      struct replay_word *w);
 void replay_session_release(struct replay_front *f);
 void replay_session_close(struct replay_front *f);
 
@@ -150,6 +153,8 @@ void replay_report_failure(const struct replay_front *f);
 bool replay_report_refusal(const struct replay_front *f);
 /* The input files that are not what they were; `end` follows each sentence. How many were named. */
 size_t replay_report_inputs(const struct replay_front *f, const char *end);
+/* Says of which ranks the pipes and sockets got something else than recorded; false: of none. */
+bool replay_report_gave(const struct replay_front *f);
 void replay_report_stuck(const struct replay_front *f);
 void replay_report_end(const struct replay_front *f);
 /* A rank has died, and the launcher has ended others that had more to do. */

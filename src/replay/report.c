@@ -127,6 +127,28 @@ void replay_report_divergence(const struct replay_front *f)
 	replay_report_inputs(f, ": that is the likely cause");
 }
 
+bool replay_report_gave(const struct replay_front *f)
+{
+	size_t said = 0;
+
+	for (size_t i = 0; i < f->ranks && said < SHOWN; i++) {
+		struct replay_word w = {0};
+		char *place, *thread;
+
+		if (!replay_session_read_word(f, REPLAY_GAVE, i, &w))
+			continue;
+		replay_output_end_line(f);
+		place = replay_place_text(&w);
+		thread = thread_of(&w);
+		rp_say("%srank %zu%s, %s%s: the %s bytes for a pipe, socket or queue are not the "
+		       "recorded ones",
+		       said++ ? "  " : "replay diverged: ", i, thread, w.call, place, w.text);
+		free(place);
+		free(thread);
+	}
+	return said > 0;
+}
+
 static const char *or_force(const struct replay_front *f, const char *text, size_t n)
 {
 	size_t end = strlen(REPLAY_RECORD_AGAIN);

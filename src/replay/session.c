@@ -348,28 +348,29 @@ static void parse_word(struct replay_word *w, const char *text)
 		w->thread = rp_strdup("0");
 }
 
-static void read_word(struct replay_front *f, size_t rank)
+bool replay_session_read_word(const struct replay_front *f, const char *prefix, size_t rank,
+			      struct replay_word *w)
 {
-	char name[24], text[8192];
+	char name[24], text[REPLAY_WORD_BYTES];
 	ssize_t n;
 	int fd;
 
-	snprintf(name, sizeof(name), "end-%04zu", rank);
+	snprintf(name, sizeof(name), "%s%04zu", prefix, rank);
 	fd = openat(f->session_fd, name, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return;
+		return false;
 	n = read(fd, text, sizeof(text) - 1);
 	close(fd);
 	text[n > 0 ? n : 0] = 0;
-	parse_word(&f->word[rank], text);
-	f->words++;
+	parse_word(w, text);
+	return true;
 }
 
 void replay_session_read(struct replay_front *f)
 {
 	for (size_t rank = 0; rank < f->ranks; rank++) {
 		if (!f->word[rank].why)
-			read_word(f, rank);
+			f->words += replay_session_read_word(f, "end-", rank, &f->word[rank]);
 	}
 }
 

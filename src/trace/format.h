@@ -253,7 +253,9 @@ enum trace_input_kind {
 	TRACE_IN_NOTE = 19,   /* not an input: "key=value", for `reprise info` */
 	TRACE_IN_DATA = 20,   /* what a call on a descriptor wrote to the program's memory */
 	TRACE_IN_SIGNAL = 21, /* a handler runs: struct trace_signal (trace/numbers.h) */
-	TRACE_IN_KINDS = 22,
+	TRACE_IN_GAVE =
+		22, /* what a call was given: a hash of bytes to write, or a signal to send */
+	TRACE_IN_KINDS = 23,
 };
 
 /*

@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The golden trace of format version 4: the lists of version 3, and digests up to the last event,
- * of a thread that was killed inside of it and of one that was not. Never changed, nor is the
- * trace.
+ * The golden trace of format version 4: the lists of version 3, digests up to the last event, of a
+ * thread that was killed inside of it and of one that was not, and what was written to a pipe.
+ * Never changed, nor is the trace.
  */
 #ifndef GOLDEN_FORMAT_4_H
 #define GOLDEN_FORMAT_4_H
 
 #include "format-3.h"
+
+static const struct input_spec format_4_input[] = {
+	{TRACE_IN_RESULT, 1460, NULL},
+	{TRACE_IN_GAVE, 4, NULL},
+	{TRACE_IN_RESULT, (uint64_t)-11, NULL},
+};
 
 static const struct stream_spec format_4_streams[] = {
 	{.rank = 0,
@@ -35,6 +41,7 @@ static const struct stream_spec format_4_streams[] = {
 	 .events = 1509,
 	 .digest = 7,
 	 GOLDEN_ORDER(second_thread)},
+	{.rank = 0, .name = "0.1.input", .thread = "0.1", GOLDEN_INPUT(format_4_input)},
 	{.rank = 0,
 	 .name = "0.1.sync",
 	 .thread = "0.1",

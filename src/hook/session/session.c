@@ -390,26 +390,49 @@ static void publish(const char *bytes, size_t n)
 	unlink(temp);
 }
 
+static void word(struct hook_text *out, const struct hook_thread *t, const char *why,
+		 const char *call, int64_t value, const char *text, void *const *frames, int count)
+{
+	add_line(out, "why", why);
+	add_line(out, "thread", t->name);
+	add_number(out, "event", (int64_t)t->replay.events);
+	add_line(out, "call", call);
+	add_number(out, "value", value);
+	add_line(out, "text", text);
+	for (int i = 0; i < count; i++) {
+		struct place place = {(uintptr_t)frames[i], out, "where=", "\n"};
+
+		dl_iterate_phdr(add_place, &place);
+	}
+}
+
 void hook_session_last_word(const struct hook_thread *t, const char *why, const char *call,
 			    int64_t value, const char *text, void *const *frames, int count)
 {
 	char buffer[REPLAY_WORD_BYTES];
 	struct hook_text out = hook_text_in(buffer, sizeof(buffer));
 
-	add_line(&out, "why", why);
-	add_line(&out, "thread", t->name);
-	add_number(&out, "event", (int64_t)t->replay.events);
-	add_line(&out, "call", call);
-	add_number(&out, "value", value);
-	add_line(&out, "text", text);
-	for (int i = 0; i < count; i++) {
-		struct place place = {(uintptr_t)frames[i], &out, "where=", "\n"};
-
-		dl_iterate_phdr(add_place, &place);
-	}
+	word(&out, t, why, call, value, text, frames, count);
 	if (strcmp(why, REPLAY_WHY_END) == 0 || strcmp(why, REPLAY_WHY_DIVERGED) == 0)
 		hook_sync_tell(t, strcmp(why, REPLAY_WHY_END) != 0, &out);
 	publish(buffer, (size_t)(out.at - buffer));
+}
+
+void hook_session_gave(const struct hook_thread *t, const char *call, const char *text,
+		       void *const *frames, int count)
+{
+	char path[1100], buffer[REPLAY_WORD_BYTES];
+	struct hook_text name = session_path(path, sizeof(path), REPLAY_GAVE);
+	struct hook_text out = hook_text_in(buffer, sizeof(buffer));
+	int fd;
+
+	hook_text_padded(&name, hook_process.rank, 4);
+	word(&out, t, REPLAY_WHY_DIVERGED, call, 0, text, frames, count);
+	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return;
+	hook_write(fd, buffer, (size_t)(out.at - buffer));
+	close(fd);
 }
 
 bool hook_session_is_released(void)

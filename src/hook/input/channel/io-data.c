@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Data through channels. Bytes that were read are recorded. Of a write only the count is recorded:
- * the program writes again, and nobody is there to read it.
+ * Data through channels. Bytes that were read are recorded. Of a write the count and a hash are
+ * recorded: the program writes again, and nobody is there to read it.
  */
 #undef _FORTIFY_SOURCE
 #include <errno.h>
@@ -84,6 +84,13 @@ ssize_t hook_channel_preadv(int fd, const struct iovec *parts, int n, off64_t at
 	return hook_io_result(&io);
 }
 
+static void gave(struct hook_io *io, int fd, const struct iovec *parts, size_t n)
+{
+	if (io->result > 0)
+		hook_io_gave(io, parts, n, (size_t)io->result);
+	hook_channel_step_out(io, fd, parts, n);
+}
+
 ssize_t hook_channel_write(int fd, const void *p, size_t n)
 {
 	struct iovec part = {(void *)p, n};
@@ -91,7 +98,7 @@ ssize_t hook_channel_write(int fd, const void *p, size_t n)
 
 	if (io.live)
 		hook_io_did(&io, REAL(write)(fd, p, n));
-	hook_channel_step_out(&io, fd, &part, 1);
+	gave(&io, fd, &part, 1);
 	return hook_io_result(&io);
 }
 
@@ -101,7 +108,7 @@ ssize_t hook_channel_writev(int fd, const struct iovec *parts, int n)
 
 	if (io.live)
 		hook_io_did(&io, REAL(writev)(fd, parts, n));
-	hook_channel_step_out(&io, fd, parts, (size_t)n);
+	gave(&io, fd, parts, (size_t)n);
 	return hook_io_result(&io);
 }
 
@@ -263,7 +270,7 @@ HOOK_EXPORT ssize_t send(int fd, const void *p, size_t n, int flags)
 
 	if (io.live)
 		hook_io_did(&io, REAL(send)(fd, p, n, flags));
-	hook_channel_step_out(&io, fd, &part, 1);
+	gave(&io, fd, &part, 1);
 	return hook_io_result(&io);
 }
 
@@ -277,7 +284,7 @@ HOOK_EXPORT ssize_t sendto(int fd, const void *p, size_t n, int flags, __CONST_S
 
 	if (io.live)
 		hook_io_did(&io, REAL(sendto)(fd, p, n, flags, to, length));
-	hook_channel_step_out(&io, fd, &part, 1);
+	gave(&io, fd, &part, 1);
 	return hook_io_result(&io);
 }
 
@@ -289,7 +296,7 @@ HOOK_EXPORT ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
 
 	if (io.live)
 		hook_io_did(&io, REAL(sendmsg)(fd, m, flags));
-	hook_channel_step_out(&io, fd, m->msg_iov, m->msg_iovlen);
+	gave(&io, fd, m->msg_iov, m->msg_iovlen);
 	return hook_io_result(&io);
 }
 
@@ -306,7 +313,7 @@ HOOK_EXPORT int sendmmsg(int fd, struct mmsghdr *m, unsigned int n, int flags)
 	for (int64_t i = 0; i < count; i++) {
 		hook_io_part(&io, &m[i].msg_len, sizeof(m[i].msg_len), sizeof(m[i].msg_len));
 		io.result = m[i].msg_len;
-		hook_channel_step_out(&io, fd, m[i].msg_hdr.msg_iov, m[i].msg_hdr.msg_iovlen);
+		gave(&io, fd, m[i].msg_hdr.msg_iov, m[i].msg_hdr.msg_iovlen);
 	}
 	io.result = count;
 	return (int)hook_io_result(&io);

@@ -74,6 +74,8 @@ HOOK_EXPORT int mq_unlink(const char *name)
 		HOOK_IO(io, #name, HOOK_IO_GIVES);                                                 \
 		if (io.live)                                                                       \
 			hook_io_did(&io, REAL(name) arguments);                                    \
+		if (io.result == 0)                                                                \
+			hook_io_gave(&io, &(struct iovec){(void *)p, n}, 1, n);                    \
 		return (int)hook_io_result(&io);                                                   \
 	}
 

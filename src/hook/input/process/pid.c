@@ -204,6 +204,8 @@ static int send_to_others(pid_t pid, int sig)
 		hook_io_did(&io, REAL(kill)(pid, sig));
 	else if (target)
 		REAL(kill)(target, sig);
+	if (io.result == 0)
+		hook_signal_check(io.t, "kill", sig);
 	return (int)hook_io_result(&io);
 }
 
@@ -214,6 +216,7 @@ HOOK_EXPORT int kill(pid_t pid, int sig)
 
 	if (!to_itself && hook_io_is_programs(SITE))
 		return send_to_others(pid, sig);
+	hook_signal_sends("kill", sig, SITE);
 	hook_signal_pass();
 	pid = hook_input_real_pid(pid);
 	rc = comes_as_recorded(pid, sig) ? 0 : REAL(kill)(pid, sig);
@@ -225,6 +228,7 @@ HOOK_EXPORT int sigqueue(pid_t pid, int sig, const union sigval value)
 {
 	int rc;
 
+	hook_signal_sends("sigqueue", sig, SITE);
 	hook_signal_pass();
 	pid = real_pid(pid);
 	rc = comes_as_recorded(pid, sig) ? 0 : REAL(sigqueue)(pid, sig, value);
@@ -241,6 +245,7 @@ HOOK_EXPORT int killpg(pid_t whom, int signal)
 
 HOOK_EXPORT int tgkill(pid_t pid, pid_t tid, int signal)
 {
+	hook_signal_sends("tgkill", signal, SITE);
 	return REAL(tgkill)(real_pid(pid), real_pid(tid), signal);
 }
 

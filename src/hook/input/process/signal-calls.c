@@ -10,6 +10,7 @@
 #include "hook/common/real.h"
 #include "hook/common/signal.h"
 #include "hook/input/channel/call.h"
+#include "hook/kit/text.h"
 #include "hook/thread/serial/baton.h"
 #include "hook/thread/sync/sync.h"
 
@@ -166,12 +167,51 @@ HOOK_EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct timespe
 		return rc;                                                                         \
 	}
 
+void hook_signal_check(struct hook_thread *t, const char *call, int sig)
+{
+	int recorded = (int)hook_input_given(t, call, (uint32_t)sig);
+	char then[32], now[32];
+	struct hook_text expected = hook_text_in(then, sizeof(then));
+	struct hook_text found = hook_text_in(now, sizeof(now));
+
+	if (recorded == sig)
+		return;
+	hook_text_add(&expected, "signal ");
+	hook_text_number(&expected, recorded);
+	hook_text_add(&found, "signal ");
+	hook_text_number(&found, sig);
+	hook_diverged(t, call, then, now);
+}
+
+void hook_signal_sends(const char *call, int sig, const void *site)
+{
+	int error = errno;
+
+	if (!hook_self || !hook_io_is_programs(site))
+		return;
+	hook_depth = HOOK_CLOSED;
+	hook_signal_check(hook_self, call, sig);
+	hook_depth = hook_self->passive;
+	errno = error;
+}
+
 /* Sending: to itself, a signal with a handler comes in replay when it came. */
-DEFINE_PASS(raise, (int sig), hook_signal_is_recorded(sig) ? 0 : REAL(raise)(sig))
-DEFINE_PASS(pthread_kill, (pthread_t thread, int sig),
-	    hook_signal_is_recorded(sig) ? 0 : REAL(pthread_kill)(thread, sig))
-DEFINE_PASS(pthread_sigqueue, (pthread_t thread, int sig, const union sigval value),
-	    hook_signal_is_recorded(sig) ? 0 : REAL(pthread_sigqueue)(thread, sig, value))
+#define DEFINE_SEND(name, parameters, arguments)                                                   \
+	HOOK_EXPORT int name parameters                                                            \
+	{                                                                                          \
+		int rc;                                                                            \
+                                                                                                   \
+		hook_signal_sends(#name, sig, SITE);                                               \
+		hook_signal_pass();                                                                \
+		rc = hook_signal_is_recorded(sig) ? 0 : REAL(name) arguments;                      \
+		hook_signal_pass();                                                                \
+		return rc;                                                                         \
+	}
+
+DEFINE_SEND(raise, (int sig), (sig))
+DEFINE_SEND(pthread_kill, (pthread_t thread, int sig), (thread, sig))
+DEFINE_SEND(pthread_sigqueue, (pthread_t thread, int sig, const union sigval value),
+	    (thread, sig, value))
 
 /*
  * Serial mode asks threads by SIGTRAP what they do (hook/thread/serial/probe.h), also those that

@@ -29,6 +29,12 @@ int hook_input_number(uint32_t kind, const char *call, hook_input_number_fn *fet
 ssize_t hook_input_bytes(uint32_t kind, const char *call, hook_input_bytes_fn *fetch, void *ctx,
 			 void *buffer, size_t size);
 
+/*
+ * What the program gives to a call, or a hash of it: as it was when recorded. Without a recording
+ * to compare with, that is the value itself.
+ */
+uint32_t hook_input_given(struct hook_thread *t, const char *call, uint32_t value);
+
 /* Recording: a record of the thread; a failure to write it ends the recording. */
 void hook_input_put_number(struct hook_thread *t, uint32_t kind, uint64_t value);
 void hook_input_put_bytes(struct hook_thread *t, uint32_t kind, const void *bytes, size_t n);

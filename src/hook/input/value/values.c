@@ -25,6 +25,7 @@ struct mode {
 		      hook_input_number_fn *fetch, void *ctx, uint64_t *value);
 	ssize_t (*bytes)(struct hook_thread *t, uint32_t kind, const char *call,
 			 hook_input_bytes_fn *fetch, void *ctx, void *buffer, size_t size);
+	uint32_t (*given)(struct hook_thread *t, const char *call, uint32_t value);
 };
 
 static const char *const kind_names[TRACE_IN_KINDS] = {
@@ -45,6 +46,7 @@ static const char *const kind_names[TRACE_IN_KINDS] = {
 	[TRACE_IN_NOTE] = "nothing",
 	[TRACE_IN_RESULT] = "a call on a descriptor",
 	[TRACE_IN_DATA] = "bytes from a descriptor",
+	[TRACE_IN_GAVE] = "bytes for a descriptor",
 	[TRACE_IN_SIGNAL] = "a signal",
 };
 
@@ -118,6 +120,13 @@ void hook_input_put_bytes(struct hook_thread *t, uint32_t kind, const void *byte
 		return;
 	rc = record_open(t);
 	record_done(t, rc ? rc : trace_input_put_bytes(&t->record.input, kind, bytes, n));
+}
+
+static uint32_t record_given(struct hook_thread *t, const char *call, uint32_t value)
+{
+	(void)call;
+	hook_input_put_bytes(t, TRACE_IN_GAVE, &value, sizeof(value));
+	return value;
 }
 
 /* A thread that asked for no input has no stream: its view stays empty. */
@@ -226,6 +235,25 @@ static ssize_t replay_bytes(struct hook_thread *t, uint32_t kind, const char *ca
 	return (ssize_t)n;
 }
 
+static uint32_t replay_given(struct hook_thread *t, const char *call, uint32_t value)
+{
+	struct trace_input_rec rec;
+
+	if (!hook_input_take(t, TRACE_IN_GAVE, call, &rec))
+		hook_end_of_recording(t, call);
+	if (rec.kind != TRACE_IN_GAVE || rec.length != sizeof(value))
+		hook_diverged(t, call, "a call that fails", "one that does not");
+	memcpy(&value, rec.bytes, sizeof(value));
+	return value;
+}
+
+static uint32_t inert_given(struct hook_thread *t, const char *call, uint32_t value)
+{
+	(void)t;
+	(void)call;
+	return value;
+}
+
 static int inert_number(struct hook_thread *t, uint32_t kind, const char *call,
 			hook_input_number_fn *fetch, void *ctx, uint64_t *value)
 {
@@ -262,11 +290,11 @@ static ssize_t explore_bytes(struct hook_thread *t, uint32_t kind, const char *c
 	return record_bytes(t, kind, call, hook_explore_bytes, &s, buffer, size);
 }
 
-static const struct mode explore = {explore_number, explore_bytes};
+static const struct mode explore = {explore_number, explore_bytes, record_given};
 static const struct mode modes[] = {
-	[HOOK_INERT] = {inert_number, inert_bytes},
-	[HOOK_RECORD] = {record_number, record_bytes},
-	[HOOK_REPLAY] = {replay_number, replay_bytes},
+	[HOOK_INERT] = {inert_number, inert_bytes, inert_given},
+	[HOOK_RECORD] = {record_number, record_bytes, record_given},
+	[HOOK_REPLAY] = {replay_number, replay_bytes, replay_given},
 };
 
 static const struct mode *mode(void)
@@ -313,6 +341,11 @@ ssize_t hook_input_bytes(uint32_t kind, const char *call, hook_input_bytes_fn *f
 	hook_residue_end();
 	errno = n < 0 ? (int)-n : error;
 	return n < 0 ? -1 : n;
+}
+
+uint32_t hook_input_given(struct hook_thread *t, const char *call, uint32_t value)
+{
+	return mode()->given(t, call, value);
 }
 
 void hook_input_note(uint32_t kind, const char *text)

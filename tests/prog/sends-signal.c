@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rank 1 ends itself by a signal, and by another one if there is a file FILE: sends-signal FILE
+ * HOW. The others wait for it.
+ */
+#include <mpi.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void send_by(const char *how, int sig)
+{
+	if (strcmp(how, "raise") == 0)
+		raise(sig);
+	else if (strcmp(how, "kill") == 0)
+		kill(getpid(), sig);
+	else if (strcmp(how, "thread") == 0)
+		pthread_kill(pthread_self(), sig);
+	else if (strcmp(how, "queue") == 0)
+		sigqueue(getpid(), sig, (union sigval){0});
+}
+
+int main(int argc, char **argv)
+{
+	int rank;
+
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Barrier(MPI_COMM_WORLD);
+	if (rank == 1)
+		send_by(argv[2], pathconf(argv[1], _PC_NAME_MAX) > 0 ? SIGTERM : SIGUSR1);
+	MPI_Barrier(MPI_COMM_WORLD);
+	MPI_Finalize();
+	return 0;
+}
