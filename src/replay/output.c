@@ -25,6 +25,7 @@
 #include "replay/output-compare.h"
 #include "replay/output-names.h"
 #include "replay/pass.h"
+#include "replay/unread.h"
 #include "trace/output.h"
 #include "trace/theirs.h"
 #include "trace/written.h"
@@ -126,7 +127,10 @@ static bool judge_process(const struct replay_front *f, size_t rank,
 		c->found += b.children;
 		c->flags |= a.flags | b.flags;
 	}
-	if (other)
+	if (other && replay_unread(f)) {
+		replay_unread_say();
+		other = false;
+	} else if (other)
 		replay_output_say_difference(f, rank, &a, &b, &d, first);
 	else if (strict && ends_in_the_middle(&a, &b))
 		say_cut(f, rank, &a, &b);
@@ -335,7 +339,7 @@ int replay_output_judge(const struct replay_front *f, int code)
 		if (replay_alone_is_in(f, i))
 			others += judge_rank(f, i, !diverged && !others, &own);
 	}
-	if (!others && !diverged && replay_report_gave(f))
+	if (!others && !diverged && !replay_unread(f) && replay_report_gave(f))
 		others = own = true;
 	/* Files may be the work of several ranks. */
 	if (!others && !diverged && (f->alone || f->image))

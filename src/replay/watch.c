@@ -23,6 +23,7 @@
 #include "launch/front.h"
 #include "replay/halt.h"
 #include "replay/job.h"
+#include "replay/unread.h"
 #include "replay/pass.h"
 
 #define NAP_MS 5
@@ -222,20 +223,16 @@ static int verdict(struct replay_front *f)
 {
 	if (f->unserved)
 		return f->unserved;
-	if (replay_front_any(f, REPLAY_WHY_DIVERGED)) {
-		replay_report_divergence(f);
-		return RP_EXIT_DIVERGED;
-	}
+	if (replay_front_any(f, REPLAY_WHY_DIVERGED))
+		return replay_unread_or(f, replay_report_divergence);
 	if (replay_front_any(f, REPLAY_WHY_FAILURE)) {
 		replay_report_failure(f);
 		return RP_EXIT_BAD_INPUT;
 	}
 	if (replay_report_refusal(f))
 		return RP_EXIT_BAD_INPUT;
-	if (f->stuck) {
-		replay_report_stuck(f);
-		return RP_EXIT_DIVERGED;
-	}
+	if (f->stuck)
+		return replay_unread_or(f, replay_report_stuck);
 	if ((f->death_awaited || f->past_end || (f->words == f->ranks && is_all_done(f))) &&
 	    replay_halt_at_end(f))
 		return -1;
@@ -296,10 +293,8 @@ static int code_at_end(struct replay_front *f, int status)
 		replay_job_clear(f, NULL, 0);
 		return ended_as_recorded(f) ? recorded_code(f) : code;
 	}
-	if (replay_front_any(f, REPLAY_WHY_DIVERGED)) {
-		replay_report_divergence(f);
-		return RP_EXIT_DIVERGED;
-	}
+	if (replay_front_any(f, REPLAY_WHY_DIVERGED))
+		return replay_unread_or(f, replay_report_divergence);
 	if (replay_front_any(f, REPLAY_WHY_FAILURE)) {
 		replay_report_failure(f);
 		return RP_EXIT_BAD_INPUT;
@@ -310,15 +305,17 @@ static int code_at_end(struct replay_front *f, int status)
 	f->complete = ended_as_recorded(f);
 	if (f->run->meta.ended != TRACE_ENDED_UNKNOWN && f->complete)
 		return recorded_code(f);
-	if (f->death_awaited && f->words < f->ranks) {
-		replay_report_left_behind(f);
-		return RP_EXIT_DIVERGED;
-	}
+	if (f->death_awaited && f->words < f->ranks)
+		return replay_unread_or(f, replay_report_left_behind);
 	code = launch_ended_code(&ended);
 	if (code == recorded_code(f) && replay_report_unseen_run(f))
 		return RP_EXIT_DIVERGED;
 	if (f->ranks == 1 && f->run->meta.ended != TRACE_ENDED_UNKNOWN &&
 	    code != recorded_code(f)) {
+		if (replay_unread(f)) {
+			replay_unread_say();
+			return code;
+		}
 		replay_report_other_status(f, code, recorded_code(f));
 		return RP_EXIT_DIVERGED;
 	}
