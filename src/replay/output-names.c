@@ -44,15 +44,29 @@ static int compare(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+/* By exec, so that there is no end of it. */
+static bool became_another(const struct trace_run_rank *rank, const struct trace_run_stream *s)
+{
+	for (size_t i = 0; i < rank->streams; i++) {
+		const struct trace_run_stream *next = &rank->stream[i];
+
+		if (next->kind == TRACE_STREAM_ORDER && next->pid == s->pid &&
+		    next->process > s->process)
+			return true;
+	}
+	return false;
+}
+
 static void gather(const struct replay_front *f, size_t rank, struct names *then, struct names *now)
 {
 	for (size_t k = 0; k < f->run->rank[rank].streams; k++) {
 		const struct trace_run_stream *s = &f->run->rank[rank].stream[k];
 		struct trace_output o;
 
-		/* How far one came that did not end by itself is chance. */
+		/* How far one came that did not end by itself, nor became another, is chance. */
 		if (s->kind == TRACE_STREAM_ORDER && strcmp(s->thread, "0") == 0 &&
-		    (s->end < TRACE_END_EXIT || s->end > TRACE_END_EARLY))
+		    (s->end < TRACE_END_EXIT || s->end > TRACE_END_EARLY) &&
+		    !became_another(&f->run->rank[rank], s))
 			then->partial = true;
 		if (s->kind != TRACE_STREAM_OUTPUT)
 			continue;

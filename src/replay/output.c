@@ -85,6 +85,7 @@ static bool is_reproduced(const struct replay_front *f, size_t rank)
 
 struct children {
 	uint64_t recorded, found, flags;
+	uint64_t commands; /* of the recorded ones, less those that were found */
 };
 
 /*
@@ -125,6 +126,7 @@ static bool judge_process(const struct replay_front *f, size_t rank,
 		other = replay_output_differ(&a, &b, may, &d);
 		c->recorded += a.children;
 		c->found += b.children;
+		c->commands += a.commands - b.commands;
 		c->flags |= a.flags | b.flags;
 	}
 	if (other && replay_unread(f)) {
@@ -154,9 +156,16 @@ static bool judge_rank(const struct replay_front *f, size_t rank, bool first, bo
 	*own |= other;
 	c.recorded &= (1ull << 48) - 1;
 	c.found &= (1ull << 48) - 1;
-	if (other || c.recorded == c.found || c.flags & TRACE_OUTPUT_UNSEEN ||
-	    !is_reproduced(f, rank) || replay_front_has_processes(f))
+	c.commands &= (1ull << 48) - 1;
+	if (other || !is_reproduced(f, rank) || replay_front_has_processes(f))
 		return other;
+	if (c.commands) {
+		rp_say("%srank %zu: its child processes executed something else than recorded",
+		       first ? "replay diverged: " : "  ", rank);
+		return true;
+	}
+	if (c.recorded == c.found || c.flags & TRACE_OUTPUT_UNSEEN)
+		return false;
 	rp_say("%srank %zu: its child processes printed something else than recorded; child "
 	       "processes run again, they are not replayed",
 	       first ? "replay diverged: " : "  ", rank);

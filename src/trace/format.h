@@ -350,6 +350,13 @@ struct trace_output_page {
 	uint64_t writing;
 };
 
+/* The same, behind it, since version 4. */
+#define TRACE_OUTPUT_RAN_AT 1536
+
+struct trace_output_ran {
+	uint64_t commands; /* sum of a hash of what each child that it forked executed */
+};
+
 enum trace_output_was {
 	TRACE_OUTPUT_CLOSED = 0,
 	TRACE_OUTPUT_TERMINAL = 1,

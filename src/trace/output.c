@@ -17,6 +17,8 @@ static int read_page(struct trace_output *o, const struct trace_view *view)
 {
 	const struct trace_output_page *page =
 		(const struct trace_output_page *)((const char *)view->header + TRACE_OUTPUT_AT);
+	const struct trace_output_ran *ran =
+		(const struct trace_output_ran *)((const char *)view->header + TRACE_OUTPUT_RAN_AT);
 	uint64_t value;
 
 	for (int i = 0; i < 2; i++) {
@@ -32,7 +34,8 @@ static int read_page(struct trace_output *o, const struct trace_view *view)
 	}
 	o->writing = __atomic_load_n(&page->writing, __ATOMIC_RELAXED) != 0;
 	if (!trace_word_unpack(page->flags, &o->flags) ||
-	    !trace_word_unpack(page->children, &o->children))
+	    !trace_word_unpack(page->children, &o->children) ||
+	    !trace_word_unpack(ran->commands, &o->commands))
 		return -EBADMSG;
 	return 0;
 }

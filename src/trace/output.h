@@ -20,6 +20,11 @@ static inline struct trace_output_page *trace_output_page(struct trace_header *h
 	return (struct trace_output_page *)((char *)header + TRACE_OUTPUT_AT);
 }
 
+static inline struct trace_output_ran *trace_output_ran(struct trace_header *header)
+{
+	return (struct trace_output_ran *)((char *)header + TRACE_OUTPUT_RAN_AT);
+}
+
 struct trace_output_file {
 	char *path;
 	bool appended;
@@ -37,7 +42,7 @@ struct trace_output {
 	uint64_t flags;
 	bool writing; /* the process ended while a thread was writing something that is not in here
 		       */
-	uint64_t children;
+	uint64_t children, commands;
 	struct trace_output_file *file; /* that it wrote anew, or appended to */
 	size_t files;
 };

@@ -38,6 +38,16 @@ static int run(char *text)
 	       waitpid(pid, &status, 0) != pid || status;
 }
 
+static int run_forked(const char *word)
+{
+	int status = 0;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(execlp("true", "true", word, NULL));
+	return waitpid(pid, &status, 0) != pid || status;
+}
+
 static int without_name(const char *text)
 {
 	int fd = open(".", O_RDWR | O_TMPFILE, 0600);
@@ -112,6 +122,10 @@ int main(int argc, char **argv)
 		return pclose(popen(other ? "cat >from-pipe" : "cat >from-pipe-2", "w"));
 	if (strcmp(way, "spawn") == 0)
 		return run(other ? "echo 1 >by-spawn" : "echo 2 >by-spawn");
+	if (strcmp(way, "forks") == 0)
+		return run_forked(other ? "1" : "2");
+	if (strcmp(way, "becomes") == 0)
+		return execl("/bin/true", "true", name, NULL);
 	if (strcmp(way, "dies") == 0)
 		return raise(other ? SIGTERM : SIGHUP);
 	if (strcmp(way, "dies-unseen") == 0)

@@ -278,12 +278,18 @@ void hook_output_ran(char *const argv[], const char *file)
 	uint64_t hash = 0;
 	int error;
 
-	if (!keeps(&names))
+	if (!keeps(&names) && !hook_output_of_forked())
 		return;
+	argv = argv ? argv : one;
+	for (char *const *p = argv; *p; p++)
+		hash = XXH3_64bits_withSeed(*p, strlen(*p), hash);
+	if (hook_output_of_forked()) {
+		hook_output_child_ran(hash);
+		return;
+	}
 	error = begin();
 	hook_text_add(&text, "run");
-	for (char *const *p = argv ? argv : one; *p; p++) {
-		hash = XXH3_64bits_withSeed(*p, strlen(*p), hash);
+	for (char *const *p = argv; *p; p++) {
 		hook_text_add(&text, " ");
 		hook_text_add(&text, *p);
 	}

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -42,6 +43,7 @@ struct chain {
 
 bool hook_output_exits, hook_output_typed;
 static enum role role;
+static bool forked; /* by who is recorded */
 static struct hook_lock lock;
 static __thread bool busy;
 static struct chain chains[2];
@@ -159,6 +161,19 @@ void hook_output_unlock(void)
 bool hook_output_of_child(void)
 {
 	return role == ROLE_CHILD;
+}
+
+bool hook_output_of_forked(void)
+{
+	return forked;
+}
+
+void hook_output_child_ran(uint64_t hash)
+{
+	struct trace_output_ran *ran =
+		(void *)((char *)page - TRACE_OUTPUT_AT + TRACE_OUTPUT_RAN_AT);
+
+	hook_page_change(&ran->commands, hook_page_plus, hash >> 16);
 }
 
 bool hook_output_keeps(void)
@@ -396,8 +411,12 @@ void hook_output_attach(void)
 	errno = error;
 }
 
+/* It may be told so several times. */
 void hook_output_is_child(void)
 {
+	static long child;
+	long pid = syscall(SYS_getpid);
+
 	if (role == ROLE_NONE)
 		return;
 	lock = (struct hook_lock){0};
@@ -406,5 +425,8 @@ void hook_output_is_child(void)
 		hook_output_theirs_inherited();
 	reset_chains();
 	hook_output_tag_owner();
+	if (pid != child)
+		forked = role == ROLE_OWN && page;
+	child = pid;
 	role = ROLE_CHILD;
 }

@@ -13,6 +13,9 @@ void hook_output_unlock(void);
 
 /* Is it a child, whose files are noted by another stream? */
 bool hook_output_of_child(void);
+/* A child that the recorded process has forked itself; what it executes is added up. */
+bool hook_output_of_forked(void);
+void hook_output_child_ran(uint64_t hash);
 
 /* Does this process have the stream, and may it be put into? */
 bool hook_output_keeps(void);

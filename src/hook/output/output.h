@@ -86,7 +86,10 @@ void hook_output_appends(int dir, const char *path, int fd);
 void hook_output_renamed(int from_dir, const char *from, int to_dir, const char *to);
 /* What it does to names is chance from here on: they are not compared. */
 void hook_output_names_vary(void);
-/* It has started a program: its arguments, or, without them, all in one word. */
+/*
+ * It starts a program, becomes one, or is a forked child that does: the arguments, or, without
+ * them, all in one word.
+ */
 void hook_output_ran(char *const argv[], const char *file);
 /* It has done something to a name: "mkdir", "chmod 0600"; words that are too long are cut off. */
 #define HOOK_OUTPUT_WORDS 256

@@ -9,6 +9,7 @@
 #include "hook/common/hook.h"
 #include "hook/common/process.h"
 #include "hook/common/real.h"
+#include "hook/output/output.h"
 #include "hook/thread/race/race.h"
 
 /* Threads are gone afterwards: what they noted of their accesses is looked at now. */
@@ -23,32 +24,38 @@ static size_t room_of(char *const env[])
 
 HOOK_EXPORT int execve(const char *path, char *const argv[], char *const env[])
 {
+	hook_output_ran(argv, path);
 	return REAL(execve)(path, argv, WHOLE(env));
 }
 
 HOOK_EXPORT int execv(const char *path, char *const argv[])
 {
+	hook_output_ran(argv, path);
 	return REAL(execve)(path, argv, WHOLE(environ));
 }
 
 HOOK_EXPORT int execvpe(const char *file, char *const argv[], char *const env[])
 {
+	hook_output_ran(argv, file);
 	return REAL(execvpe)(file, argv, WHOLE(env));
 }
 
 HOOK_EXPORT int execvp(const char *file, char *const argv[])
 {
+	hook_output_ran(argv, file);
 	return REAL(execvpe)(file, argv, WHOLE(environ));
 }
 
 HOOK_EXPORT int fexecve(int fd, char *const argv[], char *const env[])
 {
+	hook_output_ran(argv, "");
 	return REAL(fexecve)(fd, argv, WHOLE(env));
 }
 
 HOOK_EXPORT int execveat(int dir, const char *path, char *const argv[], char *const env[],
 			 int flags)
 {
+	hook_output_ran(argv, path);
 	return REAL(execveat)(dir, path, argv, WHOLE(env), flags);
 }
 
@@ -84,6 +91,7 @@ HOOK_EXPORT int execl(const char *path, const char *first, ...)
 	va_start(ap, first);
 	LIST(argv, first, ap);
 	va_end(ap);
+	hook_output_ran(argv, path);
 	return REAL(execve)(path, argv, WHOLE(environ));
 }
 
@@ -95,6 +103,7 @@ HOOK_EXPORT int execlp(const char *file, const char *first, ...)
 	va_start(ap, first);
 	LIST(argv, first, ap);
 	va_end(ap);
+	hook_output_ran(argv, file);
 	return REAL(execvpe)(file, argv, WHOLE(environ));
 }
 
@@ -107,5 +116,6 @@ HOOK_EXPORT int execle(const char *path, const char *first, ...)
 	LIST(argv, first, ap);
 	env = va_arg(ap, char *const *);
 	va_end(ap);
+	hook_output_ran(argv, path);
 	return REAL(execve)(path, argv, WHOLE(env));
 }
