@@ -153,8 +153,10 @@ void replay_report_failure(const struct replay_front *f);
 bool replay_report_refusal(const struct replay_front *f);
 /* The input files that are not what they were; `end` follows each sentence. How many were named. */
 size_t replay_report_inputs(const struct replay_front *f, const char *end);
-/* Says of which ranks the pipes and sockets got something else than recorded; false: of none. */
-bool replay_report_gave(const struct replay_front *f);
+/* Says of which ranks pipes and sockets got more or fewer bytes than recorded; false: of none. */
+bool replay_report_gave_more(const struct replay_front *f);
+/* The same of other bytes, which need not be another run: those that a program never sets. */
+void replay_report_gave(const struct replay_front *f);
 void replay_report_stuck(const struct replay_front *f);
 void replay_report_end(const struct replay_front *f);
 /* A rank has died, and the launcher has ended others that had more to do. */

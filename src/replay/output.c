@@ -348,8 +348,10 @@ int replay_output_judge(const struct replay_front *f, int code)
 		if (replay_alone_is_in(f, i))
 			others += judge_rank(f, i, !diverged && !others, &own);
 	}
-	if (!others && !diverged && !replay_unread(f) && replay_report_gave(f))
+	if (!others && !diverged && !replay_unread(f) && replay_report_gave_more(f))
 		others = own = true;
+	if (!others && !diverged && !f->pass && !replay_unread(f))
+		replay_report_gave(f);
 	/* Files may be the work of several ranks. */
 	if (!others && !diverged && (f->alone || f->image))
 		say_not_compared(f);

@@ -127,7 +127,8 @@ void replay_report_divergence(const struct replay_front *f)
 	replay_report_inputs(f, ": that is the likely cause");
 }
 
-bool replay_report_gave(const struct replay_front *f)
+static bool say_gave(const struct replay_front *f, const char *file, const char *before,
+		     const char *what)
 {
 	size_t said = 0;
 
@@ -135,18 +136,29 @@ bool replay_report_gave(const struct replay_front *f)
 		struct replay_word w = {0};
 		char *place, *thread;
 
-		if (!replay_session_read_word(f, REPLAY_GAVE, i, &w))
+		if (!replay_session_read_word(f, file, i, &w))
 			continue;
 		replay_output_end_line(f);
 		place = replay_place_text(&w);
 		thread = thread_of(&w);
-		rp_say("%srank %zu%s, %s%s: the %s bytes for a pipe, socket or queue are not the "
-		       "recorded ones",
-		       said++ ? "  " : "replay diverged: ", i, thread, w.call, place, w.text);
+		rp_say("%srank %zu%s, %s%s: %s bytes for a pipe, socket or queue %s",
+		       said++ ? "  " : before, i, thread, w.call, place, w.text, what);
 		free(place);
 		free(thread);
 	}
 	return said > 0;
+}
+
+bool replay_report_gave_more(const struct replay_front *f)
+{
+	return say_gave(f, REPLAY_GAVE_MORE, "replay diverged: ", "are not as many as recorded");
+}
+
+void replay_report_gave(const struct replay_front *f)
+{
+	if (say_gave(f, REPLAY_GAVE, "", "are not the recorded ones"))
+		rp_say("  if the program has set all of them, and they hold no address, the replay "
+		       "differs there");
 }
 
 static const char *or_force(const struct replay_front *f, const char *text, size_t n)

@@ -48,7 +48,8 @@ static inline size_t replay_credit_row(size_t ranks)
 
 #define REPLAY_PRINTED "output-"
 #define REPLAY_WORD "word-" /* and the rank: its last word before it has its name */
-#define REPLAY_GAVE "gave-" /* and the rank: where it first wrote something else to a channel */
+#define REPLAY_GAVE "gave-" /* and the rank: where it first wrote other bytes to a channel */
+#define REPLAY_GAVE_MORE "gave-more-" /* the same: where it wrote more or fewer bytes */
 #define REPLAY_WORD_BYTES 8192
 #define REPLAY_THEIRS "theirs-" /* and the rank, four digits: files its children may write */
 

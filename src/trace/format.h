@@ -253,10 +253,15 @@ enum trace_input_kind {
 	TRACE_IN_NOTE = 19,   /* not an input: "key=value", for `reprise info` */
 	TRACE_IN_DATA = 20,   /* what a call on a descriptor wrote to the program's memory */
 	TRACE_IN_SIGNAL = 21, /* a handler runs: struct trace_signal (trace/numbers.h) */
-	TRACE_IN_GAVE =
-		22, /* what a call was given: a hash of bytes to write, or a signal to send */
-	TRACE_IN_KINDS = 23,
+	TRACE_IN_GAVE = 22,   /* 4 bytes: what a call was given to write: TRACE_GAVE */
+	TRACE_IN_SENT = 23,   /* 4 bytes: the number of a signal that was sent */
+	TRACE_IN_KINDS = 24,
 };
+
+/* Of bytes to write: some bits of a hash of them, and some of their number. */
+#define TRACE_GAVE(hash, bytes)                                                                    \
+	((uint32_t)(hash) << 8 | (uint32_t)((uint64_t)(bytes)*0x9e3779b97f4a7c15ull >> 56))
+#define TRACE_GAVE_NUMBER 0xffu
 
 /*
  * File records: what the process opened to read, once per state of a file. Varints: flags, device,

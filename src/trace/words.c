@@ -34,7 +34,7 @@ static const char *const input_words[] = {
 	[TRACE_IN_RESULT] = "result",     [TRACE_IN_DATA] = "data",
 	[TRACE_IN_SIGNAL] = "signal",     [TRACE_IN_TID] = "tid",
 	[TRACE_IN_CHILD] = "child",       [TRACE_IN_GROUP] = "group",
-	[TRACE_IN_GAVE] = "gave",
+	[TRACE_IN_GAVE] = "gave",         [TRACE_IN_SENT] = "sent",
 };
 
 static const char *word(const char *const *words, size_t n, uint32_t i)

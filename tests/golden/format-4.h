@@ -12,6 +12,7 @@
 static const struct input_spec format_4_input[] = {
 	{TRACE_IN_RESULT, 1460, NULL},
 	{TRACE_IN_GAVE, 4, NULL},
+	{TRACE_IN_SENT, 4, NULL},
 	{TRACE_IN_RESULT, (uint64_t)-11, NULL},
 };
 

@@ -3,17 +3,22 @@
  * Writes to a pipe or a socket, each way, and prints nothing of it: gives WAY FILE. If there is a
  * file FILE, it writes something else, of the same length or, with WAY "longer", of another one.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <mqueue.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#define SHARED 65536
 
 static const char *text;
 static int to, from;
@@ -116,6 +121,71 @@ static int queue(void)
 	return q == -1 || mq_send(q, text, 8, 1) != 0 || mq_unlink("/reprise-gives") != 0;
 }
 
+static int by_popen(void)
+{
+	FILE *f = popen("cat >/dev/null", "w");
+
+	return !f || fputs(text, f) < 0 || pclose(f) != 0;
+}
+
+/* A position of -1 is that of a stream. */
+static int at_the_end(void)
+{
+	struct iovec part = {(void *)text, 8};
+
+	return pwritev2(to, &part, 1, -1, 0) != 8 || drain(8);
+}
+
+/* Whoever reads it all may do with the memory what it likes. */
+static void *take(void *memory)
+{
+	size_t left = SHARED;
+
+	for (char bytes[4096]; left;) {
+		ssize_t n = read(from, bytes, sizeof(bytes));
+
+		if (n <= 0)
+			return NULL;
+		left -= (size_t)n;
+	}
+	munmap(memory, SHARED);
+	return memory;
+}
+
+static int handed(void)
+{
+	for (int i = 0; i < 20; i++) {
+		char *memory = mmap(NULL, SHARED, PROT_READ | PROT_WRITE,
+				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		void *taken;
+		pthread_t t;
+
+		memset(memory, i + 1, SHARED);
+		if (pthread_create(&t, NULL, take, memory) != 0 ||
+		    write(to, memory, SHARED) != SHARED || pthread_join(t, &taken) || !taken)
+			return 1;
+	}
+	return 0;
+}
+
+static void *sleep_a_little(void *arg)
+{
+	usleep(20000);
+	return arg;
+}
+
+/* How often is chance. */
+static int asks(void)
+{
+	pthread_t t;
+
+	if (pthread_create(&t, NULL, sleep_a_little, NULL) != 0)
+		return 1;
+	while (pthread_tryjoin_np(t, NULL) == EBUSY)
+		kill(getpid(), 0);
+	return raise(0);
+}
+
 /* More than there is room for: it is the part that was taken which counts. */
 static int partly(void)
 {
@@ -135,6 +205,8 @@ int main(int argc, char **argv)
 		return 1;
 	to = ends[0];
 	from = ends[1];
+	if (strcmp(way, "print") == 0)
+		return send(1, text, 8, 0) != 8;
 	puts("begins");
 	if (strcmp(way, "write") == 0)
 		return write_one();
@@ -163,6 +235,24 @@ int main(int argc, char **argv)
 	if (strcmp(way, "event") == 0) {
 		text = other ? "x" : "xx";
 		return event();
+	}
+	if (strcmp(way, "popen") == 0)
+		return by_popen();
+	if (strcmp(way, "pwritev2") == 0)
+		return at_the_end();
+	if (strcmp(way, "elsewhere") == 0) {
+		text = "a text.";
+		return write(other ? from : to, text, 8) != 8;
+	}
+	if (strcmp(way, "handed") == 0)
+		return handed();
+	if (strcmp(way, "unreadable") == 0)
+		return write(to, (void *)16, 8) != -1 || write_one();
+	if (strcmp(way, "asks") == 0)
+		return asks();
+	if (strcmp(way, "shorter") == 0) {
+		text = other ? "a" : "a text.";
+		return write(to, text, strlen(text)) <= 0;
 	}
 	if (strcmp(way, "longer") == 0) {
 		text = other ? "a text. And more." : "a text.";

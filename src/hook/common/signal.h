@@ -99,10 +99,15 @@ static inline void hook_signal_pass(void)
 
 /*
  * The program sends this signal, which may end somebody who cannot tell of it: a replay that sends
- * another one ends there. The second one is for calls of the program, and looks whether it is one.
+ * another one ends there.
  */
 void hook_signal_check(struct hook_thread *t, const char *call, int sig);
+
+/* The same of a call by which the program sends it to itself, if that would end it. */
 void hook_signal_sends(const char *call, int sig, const void *site);
+
+/* Has it neither a handler, nor is it ignored, nor reported as a fault? */
+bool hook_signal_may_end(int sig);
 
 /* Replay: is this signal, sent by the program to itself, one that comes as it was recorded? */
 bool hook_signal_is_recorded(int sig);

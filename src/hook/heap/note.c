@@ -52,9 +52,9 @@ static void record(uint32_t kind, uint64_t a, uint64_t b, uint64_t c)
 	}
 	if (!rc)
 		rc = trace_stream_reserve(&note.out, sizeof(bytes));
-	errno = error;
 	if (rc) {
 		hook_stop_growing(t, rc);
+		errno = error;
 		return;
 	}
 	bytes[n++] = (uint8_t)kind;
@@ -62,6 +62,7 @@ static void record(uint32_t kind, uint64_t a, uint64_t b, uint64_t c)
 	n += rp_varint_put(bytes + n, b);
 	n += rp_varint_put(bytes + n, c);
 	trace_stream_append(&note.out, bytes, n);
+	errno = error;
 }
 
 static uint64_t number(void)

@@ -418,11 +418,11 @@ void hook_session_last_word(const struct hook_thread *t, const char *why, const 
 	publish(buffer, (size_t)(out.at - buffer));
 }
 
-void hook_session_gave(const struct hook_thread *t, const char *call, const char *text,
-		       void *const *frames, int count)
+void hook_session_gave(const struct hook_thread *t, const char *file, const char *call,
+		       const char *text, void *const *frames, int count)
 {
 	char path[1100], buffer[REPLAY_WORD_BYTES];
-	struct hook_text name = session_path(path, sizeof(path), REPLAY_GAVE);
+	struct hook_text name = session_path(path, sizeof(path), file);
 	struct hook_text out = hook_text_in(buffer, sizeof(buffer));
 	int fd;
 

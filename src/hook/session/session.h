@@ -59,10 +59,11 @@ extern bool hook_session_is_mute;
 void hook_session_last_word(const struct hook_thread *t, const char *why, const char *call,
 			    int64_t value, const char *text, void *const *frames, int count);
 
-/* Writes S/gave-NNNN, once: in this call the program gave something else to be written. */
+/* Writes such a file of the rank, once: in this call the program gave something else to be written.
+ */
 #define HOOK_SESSION_FRAMES 48
-void hook_session_gave(const struct hook_thread *t, const char *call, const char *text,
-		       void *const *frames, int count);
+void hook_session_gave(const struct hook_thread *t, const char *file, const char *call,
+		       const char *text, void *const *frames, int count);
 
 /* "module+0xoffset" of an address, if it lies in a file. */
 void hook_session_place(const void *address, struct hook_text *out);

@@ -48,6 +48,16 @@ void hook_channel_mark(int fd, enum hook_channel_kind kind)
 		__atomic_add_fetch(&hook_channels, 1, __ATOMIC_RELAXED);
 }
 
+void hook_channel_is_foreign(int fd, const void *site)
+{
+	static struct hook_unseen given = {
+		.key = "given-sockets",
+		.what = "what comes through sockets that the program was started with"};
+
+	if (fd > STDERR_FILENO && hook_io_is_programs(site))
+		hook_unseen(&given);
+}
+
 void hook_channel_forget(int fd)
 {
 	if (!hook_channel_kind(fd) || !is_ours())

@@ -43,6 +43,9 @@ static inline bool hook_channel_has(int fd, const void *site)
 /* The same for a call that makes one. */
 bool hook_channel_may_make(const void *site);
 
+/* Of a call on a socket that is no channel: the program was started with it. That is told. */
+void hook_channel_is_foreign(int fd, const void *site);
+
 /*
  * A call has made a channel: io->result, or the given one. In replay the channel is made here.
  * `flags` has O_CLOEXEC and O_NONBLOCK.

@@ -9,6 +9,8 @@
 
 #include "hook/common/real.h"
 #include "hook/input/channel/channel.h"
+#include "hook/input/channel/given.h"
+#include "hook/output/output.h"
 
 #define SITE __builtin_return_address(0)
 
@@ -84,31 +86,33 @@ ssize_t hook_channel_preadv(int fd, const struct iovec *parts, int n, off64_t at
 	return hook_io_result(&io);
 }
 
-static void gave(struct hook_io *io, int fd, const struct iovec *parts, size_t n)
+static void gave(struct hook_io *io, int fd, const struct iovec *parts, size_t n, uint32_t given)
 {
 	if (io->result > 0)
-		hook_io_gave(io, parts, n, (size_t)io->result);
+		hook_io_gave(io, given, (size_t)io->result);
 	hook_channel_step_out(io, fd, parts, n);
 }
 
 ssize_t hook_channel_write(int fd, const void *p, size_t n)
 {
 	struct iovec part = {(void *)p, n};
+	uint32_t given = hook_given(fd, 0, &part, 1);
 	HOOK_IO(io, "write", HOOK_IO_GIVES);
 
 	if (io.live)
 		hook_io_did(&io, REAL(write)(fd, p, n));
-	gave(&io, fd, &part, 1);
+	gave(&io, fd, &part, 1, given);
 	return hook_io_result(&io);
 }
 
 ssize_t hook_channel_writev(int fd, const struct iovec *parts, int n)
 {
+	uint32_t given = hook_given(fd, 0, parts, (size_t)n);
 	HOOK_IO(io, "writev", HOOK_IO_GIVES);
 
 	if (io.live)
 		hook_io_did(&io, REAL(writev)(fd, parts, n));
-	gave(&io, fd, parts, (size_t)n);
+	gave(&io, fd, parts, (size_t)n, given);
 	return hook_io_result(&io);
 }
 
@@ -124,8 +128,10 @@ static ssize_t receive(int fd, void *buffer, size_t n, int flags)
 
 HOOK_EXPORT ssize_t recv(int fd, void *buffer, size_t n, int flags)
 {
-	if (!hook_channel_has(fd, SITE))
+	if (!hook_channel_has(fd, SITE)) {
+		hook_channel_is_foreign(fd, SITE);
 		return REAL(recv)(fd, buffer, n, flags);
+	}
 	return receive(fd, buffer, n, flags);
 }
 
@@ -155,8 +161,10 @@ static ssize_t receive_from(int fd, void *buffer, size_t n, int flags, struct so
 HOOK_EXPORT ssize_t recvfrom(int fd, void *buffer, size_t n, int flags, __SOCKADDR_ARG from,
 			     socklen_t *length)
 {
-	if (!hook_channel_has(fd, SITE))
+	if (!hook_channel_has(fd, SITE)) {
+		hook_channel_is_foreign(fd, SITE);
 		return REAL(recvfrom)(fd, buffer, n, flags, from, length);
+	}
 	return receive_from(fd, buffer, n, flags, from.__sockaddr__, length);
 }
 
@@ -221,8 +229,10 @@ static void message_in(const struct hook_io *io, int fd, const struct msghdr *m,
 
 HOOK_EXPORT ssize_t recvmsg(int fd, struct msghdr *m, int flags)
 {
-	if (!hook_channel_has(fd, SITE))
+	if (!hook_channel_has(fd, SITE)) {
+		hook_channel_is_foreign(fd, SITE);
 		return REAL(recvmsg)(fd, m, flags);
+	}
 	socklen_t name_room = m->msg_namelen;
 	size_t control_room = m->msg_controllen;
 	HOOK_IO(io, "recvmsg", HOOK_IO_GETS);
@@ -261,16 +271,25 @@ HOOK_EXPORT int recvmmsg(int fd, struct mmsghdr *m, unsigned int n, int flags,
 	return (int)hook_io_result(&io);
 }
 
+/* Standard output may be a socket. */
+static ssize_t printed(int fd, const void *p, ssize_t done)
+{
+	if (done > 0 && hook_output_has(fd))
+		hook_output_wrote(fd, p, done);
+	return done;
+}
+
 HOOK_EXPORT ssize_t send(int fd, const void *p, size_t n, int flags)
 {
 	if (!hook_channel_has(fd, SITE))
-		return REAL(send)(fd, p, n, flags);
+		return printed(fd, p, REAL(send)(fd, p, n, flags));
 	struct iovec part = {(void *)p, n};
+	uint32_t given = hook_given(fd, flags, &part, 1);
 	HOOK_IO(io, "send", HOOK_IO_GIVES);
 
 	if (io.live)
 		hook_io_did(&io, REAL(send)(fd, p, n, flags));
-	gave(&io, fd, &part, 1);
+	gave(&io, fd, &part, 1, given);
 	return hook_io_result(&io);
 }
 
@@ -278,25 +297,32 @@ HOOK_EXPORT ssize_t sendto(int fd, const void *p, size_t n, int flags, __CONST_S
 			   socklen_t length)
 {
 	if (!hook_channel_has(fd, SITE))
-		return REAL(sendto)(fd, p, n, flags, to, length);
+		return printed(fd, p, REAL(sendto)(fd, p, n, flags, to, length));
 	struct iovec part = {(void *)p, n};
+	uint32_t given = hook_given(fd, flags, &part, 1);
 	HOOK_IO(io, "sendto", HOOK_IO_GIVES);
 
 	if (io.live)
 		hook_io_did(&io, REAL(sendto)(fd, p, n, flags, to, length));
-	gave(&io, fd, &part, 1);
+	gave(&io, fd, &part, 1, given);
 	return hook_io_result(&io);
 }
 
 HOOK_EXPORT ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
 {
-	if (!hook_channel_has(fd, SITE))
-		return REAL(sendmsg)(fd, m, flags);
+	if (!hook_channel_has(fd, SITE)) {
+		ssize_t done = REAL(sendmsg)(fd, m, flags);
+
+		if (done > 0 && hook_output_has(fd))
+			hook_output_wrote_parts(fd, m->msg_iov, (int)m->msg_iovlen, done);
+		return done;
+	}
+	uint32_t given = hook_given_message(fd, flags, m);
 	HOOK_IO(io, "sendmsg", HOOK_IO_GIVES);
 
 	if (io.live)
 		hook_io_did(&io, REAL(sendmsg)(fd, m, flags));
-	gave(&io, fd, m->msg_iov, m->msg_iovlen);
+	gave(&io, fd, m->msg_iov, m->msg_iovlen, given);
 	return hook_io_result(&io);
 }
 
@@ -304,17 +330,22 @@ HOOK_EXPORT int sendmmsg(int fd, struct mmsghdr *m, unsigned int n, int flags)
 {
 	if (!hook_channel_has(fd, SITE))
 		return REAL(sendmmsg)(fd, m, n, flags);
+	uint32_t given = hook_given_messages(fd, flags, m, n);
 	HOOK_IO(io, "sendmmsg", HOOK_IO_GIVES);
 
 	if (io.live)
 		hook_io_did(&io, REAL(sendmmsg)(fd, m, n, flags));
 	int64_t count = io.result;
+	size_t taken = 0;
 
 	for (int64_t i = 0; i < count; i++) {
 		hook_io_part(&io, &m[i].msg_len, sizeof(m[i].msg_len), sizeof(m[i].msg_len));
 		io.result = m[i].msg_len;
-		gave(&io, fd, m[i].msg_hdr.msg_iov, m[i].msg_hdr.msg_iovlen);
+		taken += m[i].msg_len;
+		hook_channel_step_out(&io, fd, m[i].msg_hdr.msg_iov, m[i].msg_hdr.msg_iovlen);
 	}
+	if (count > 0)
+		hook_io_gave(&io, given, taken);
 	io.result = count;
 	return (int)hook_io_result(&io);
 }

@@ -11,6 +11,7 @@
 
 #include "hook/common/real.h"
 #include "hook/input/channel/channel.h"
+#include "hook/input/channel/given.h"
 #include "hook/input/process/told.h"
 #include "hook/session/unseen.h"
 
@@ -71,11 +72,13 @@ HOOK_EXPORT int mq_unlink(const char *name)
 	{                                                                                          \
 		if (!hook_channel_has(queue, SITE))                                                \
 			return REAL(name) arguments;                                               \
+		uint32_t given =                                                                   \
+			hook_given(queue, 0, &(struct iovec){(void *)p, n}, 1) + (priority << 8);  \
 		HOOK_IO(io, #name, HOOK_IO_GIVES);                                                 \
 		if (io.live)                                                                       \
 			hook_io_did(&io, REAL(name) arguments);                                    \
 		if (io.result == 0)                                                                \
-			hook_io_gave(&io, &(struct iovec){(void *)p, n}, 1, n);                    \
+			hook_io_gave(&io, given, n);                                               \
 		return (int)hook_io_result(&io);                                                   \
 	}
 

@@ -44,15 +44,19 @@ static int accepted(int fd, struct sockaddr *from, socklen_t *length, int flags)
 
 HOOK_EXPORT int accept(int fd, __SOCKADDR_ARG from, socklen_t *length)
 {
-	if (!hook_channel_has(fd, SITE))
+	if (!hook_channel_has(fd, SITE)) {
+		hook_channel_is_foreign(fd, SITE);
 		return REAL(accept)(fd, from, length);
+	}
 	return accepted(fd, from.__sockaddr__, length, 0);
 }
 
 HOOK_EXPORT int accept4(int fd, __SOCKADDR_ARG from, socklen_t *length, int flags)
 {
-	if (!hook_channel_has(fd, SITE))
+	if (!hook_channel_has(fd, SITE)) {
+		hook_channel_is_foreign(fd, SITE);
 		return REAL(accept4)(fd, from, length, flags);
+	}
 	return accepted(fd, from.__sockaddr__, length, flags);
 }
 

@@ -4,9 +4,6 @@
  * All such calls are ordered by one object, as if they took one lock, but nobody waits for it when
  * recording. A call in which the thread was cancelled has an errno of its own.
  */
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include "hook/input/channel/io.h"
 
 #include <errno.h>
@@ -17,8 +14,6 @@
 #include "hook/common/signal.h"
 #include "hook/input/descriptor/file.h"
 #include "hook/program/residue.h"
-#include "hook/program/sanitizer.h"
-#include "hook/session/session.h"
 #include "hook/thread/serial/baton.h"
 #include "hook/thread/sync/sync.h"
 
@@ -128,43 +123,6 @@ size_t hook_io_part(struct hook_io *io, void *p, size_t n, size_t room)
 		done += rec.length;
 	} while (rec.length == TRACE_INPUT_CHUNK);
 	return done;
-}
-
-/* Of all that was given, how much that is; of what was taken, the bytes. */
-static uint32_t hash_given(const struct iovec *parts, size_t n, size_t taken)
-{
-	uint64_t hash = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		size_t size = parts[i].iov_len < taken ? parts[i].iov_len : taken;
-
-		hash = XXH3_64bits_withSeed(parts[i].iov_base, size, hash + parts[i].iov_len);
-		taken -= size;
-	}
-	return (uint32_t)(hash + taken);
-}
-
-/* The first time of the process; what comes then may follow from it. */
-static void tell_gave(const struct hook_io *io, size_t taken)
-{
-	static bool told;
-	char text[64];
-	struct hook_text out = hook_text_in(text, sizeof(text));
-	void *frames[HOOK_SESSION_FRAMES];
-
-	if (__atomic_exchange_n(&told, true, __ATOMIC_RELAXED))
-		return;
-	hook_text_number(&out, (int64_t)taken);
-	hook_session_gave(io->t, io->call, text, frames,
-			  hook_sanitizer_backtrace(frames, HOOK_SESSION_FRAMES));
-}
-
-void hook_io_gave(struct hook_io *io, const struct iovec *parts, size_t n, size_t taken)
-{
-	uint32_t hash = hash_given(parts, n, taken);
-
-	if (hook_input_given(io->t, io->call, hash) != hash)
-		tell_gave(io, taken);
 }
 
 static ssize_t told_in_turn(const char *call, hook_input_bytes_fn *fetch, void *ctx, void *buffer,

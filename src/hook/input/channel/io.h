@@ -11,8 +11,6 @@
 #ifndef HOOK_INPUT_IO_H
 #define HOOK_INPUT_IO_H
 
-#include <sys/uio.h>
-
 #include "hook/input/value/input.h"
 #include "hook/program/runtime.h"
 
@@ -64,13 +62,6 @@ int64_t hook_io_result(struct hook_io *io);
  * recording. Returns how many they are; in replay they are put there, `room` at most.
  */
 size_t hook_io_part(struct hook_io *io, void *p, size_t n, size_t room);
-
-/*
- * What the call was given to write, after its result is known, and how much of it it took. In
- * replay, that it is something else is told at the end: the program goes on, since nobody is there
- * to read it.
- */
-void hook_io_gave(struct hook_io *io, const struct iovec *parts, size_t n, size_t taken);
 
 /*
  * What the system tells: bytes put in the buffer, or -1 and errno. If the program has threads, it

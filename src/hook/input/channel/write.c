@@ -94,6 +94,8 @@ HOOK_EXPORT ssize_t pwritev2(int fd, const struct iovec *parts, int count, off_t
 {
 	ssize_t done;
 
+	if (at == -1 && count > 0 && hook_channel_has(fd, SITE))
+		return hook_channel_writev(fd, parts, count);
 	if (!hook_output_has(fd))
 		return REAL(pwritev2)(fd, parts, count, at, flags);
 	IN_ORDER(fd, SITE);

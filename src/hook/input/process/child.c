@@ -8,6 +8,7 @@
 #include "hook/common/child.h"
 
 #include <errno.h>
+#include <stdio_ext.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -450,6 +451,9 @@ int hook_child_pclose(FILE *f)
 
 	if (!hook_io_is_programs(NULL))
 		return REAL(pclose)(f);
+	/* What is still to be written is the program's. */
+	if (__fwriting(f))
+		fflush(f);
 	HOOK_IO(io, "pclose", HOOK_IO_GETS);
 	hook_channel_forget(fd);
 	if (io.live) {

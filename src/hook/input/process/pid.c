@@ -202,10 +202,10 @@ static int send_to_others(pid_t pid, int sig)
 
 	if (io.live)
 		hook_io_did(&io, REAL(kill)(pid, sig));
-	else if (target)
-		REAL(kill)(target, sig);
-	if (io.result == 0)
+	if (io.result == 0 && sig)
 		hook_signal_check(io.t, "kill", sig);
+	if (!io.live && target)
+		REAL(kill)(target, sig);
 	return (int)hook_io_result(&io);
 }
 
@@ -216,8 +216,8 @@ HOOK_EXPORT int kill(pid_t pid, int sig)
 
 	if (!to_itself && hook_io_is_programs(SITE))
 		return send_to_others(pid, sig);
-	hook_signal_sends("kill", sig, SITE);
 	hook_signal_pass();
+	hook_signal_sends("kill", sig, SITE);
 	pid = hook_input_real_pid(pid);
 	rc = comes_as_recorded(pid, sig) ? 0 : REAL(kill)(pid, sig);
 	hook_signal_pass();
@@ -228,8 +228,8 @@ HOOK_EXPORT int sigqueue(pid_t pid, int sig, const union sigval value)
 {
 	int rc;
 
-	hook_signal_sends("sigqueue", sig, SITE);
 	hook_signal_pass();
+	hook_signal_sends("sigqueue", sig, SITE);
 	pid = real_pid(pid);
 	rc = comes_as_recorded(pid, sig) ? 0 : REAL(sigqueue)(pid, sig, value);
 	hook_signal_pass();
@@ -245,8 +245,13 @@ HOOK_EXPORT int killpg(pid_t whom, int signal)
 
 HOOK_EXPORT int tgkill(pid_t pid, pid_t tid, int signal)
 {
+	int rc;
+
+	hook_signal_pass();
 	hook_signal_sends("tgkill", signal, SITE);
-	return REAL(tgkill)(real_pid(pid), real_pid(tid), signal);
+	rc = REAL(tgkill)(real_pid(pid), real_pid(tid), signal);
+	hook_signal_pass();
+	return rc;
 }
 
 static int fetch_getpgid(void *ctx, uint64_t *value)
@@ -411,4 +416,33 @@ HOOK_EXPORT int sched_getparam(pid_t pid, struct sched_param *param)
 HOOK_EXPORT int sched_setparam(pid_t pid, const struct sched_param *param)
 {
 	return REAL(sched_setparam)(real_pid(pid), param);
+}
+
+/* As the kernel has it; libc has no header for these two. */
+struct capabilities {
+	uint32_t version;
+	int pid;
+};
+
+static int with_capabilities(long number, struct capabilities *head, void *data)
+{
+	struct capabilities with;
+	long rc;
+
+	if (!head)
+		return (int)syscall(number, head, data);
+	with = (struct capabilities){head->version, real_pid(head->pid)};
+	rc = syscall(number, &with, data);
+	head->version = with.version;
+	return (int)rc;
+}
+
+HOOK_EXPORT int capget(struct capabilities *head, void *data)
+{
+	return with_capabilities(SYS_capget, head, data);
+}
+
+HOOK_EXPORT int capset(struct capabilities *head, void *data)
+{
+	return with_capabilities(SYS_capset, head, data);
 }

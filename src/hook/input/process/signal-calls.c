@@ -169,7 +169,7 @@ HOOK_EXPORT int clock_nanosleep(clockid_t clock, int flags, const struct timespe
 
 void hook_signal_check(struct hook_thread *t, const char *call, int sig)
 {
-	int recorded = (int)hook_input_given(t, call, (uint32_t)sig);
+	int recorded = (int)hook_input_given(t, TRACE_IN_SENT, call, (uint32_t)sig);
 	char then[32], now[32];
 	struct hook_text expected = hook_text_in(then, sizeof(then));
 	struct hook_text found = hook_text_in(now, sizeof(now));
@@ -187,7 +187,7 @@ void hook_signal_sends(const char *call, int sig, const void *site)
 {
 	int error = errno;
 
-	if (!hook_self || !hook_io_is_programs(site))
+	if (!hook_self || !hook_io_is_programs(site) || !hook_signal_may_end(sig))
 		return;
 	hook_depth = HOOK_CLOSED;
 	hook_signal_check(hook_self, call, sig);
@@ -201,8 +201,8 @@ void hook_signal_sends(const char *call, int sig, const void *site)
 	{                                                                                          \
 		int rc;                                                                            \
                                                                                                    \
-		hook_signal_sends(#name, sig, SITE);                                               \
 		hook_signal_pass();                                                                \
+		hook_signal_sends(#name, sig, SITE);                                               \
 		rc = hook_signal_is_recorded(sig) ? 0 : REAL(name) arguments;                      \
 		hook_signal_pass();                                                                \
 		return rc;                                                                         \

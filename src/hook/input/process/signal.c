@@ -485,3 +485,10 @@ bool hook_signal_is_recorded(int sig)
 	return hook_process.mode == HOOK_REPLAY && hook_signals && sig > 0 && sig < SIGNALS &&
 	       !hook_signal_is_fatal(sig) && has_handler(&actions[sig]);
 }
+
+bool hook_signal_may_end(int sig)
+{
+	return sig > 0 && sig < SIGNALS && !hook_signal_is_fatal(sig) &&
+	       actions[sig].sa_handler == SIG_DFL && sig != SIGCHLD && sig != SIGCONT &&
+	       sig != SIGURG && sig != SIGWINCH;
+}

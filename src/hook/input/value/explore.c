@@ -43,8 +43,8 @@ static void open_prelude(struct hook_thread *t)
 static bool is_left_out(uint32_t kind)
 {
 	return kind == TRACE_IN_MODULE || kind == TRACE_IN_NOTE || kind == TRACE_IN_RESULT ||
-	       kind == TRACE_IN_DATA || kind == TRACE_IN_GAVE || kind == TRACE_IN_SIGNAL ||
-	       kind == TRACE_IN_CHILD;
+	       kind == TRACE_IN_DATA || kind == TRACE_IN_GAVE || kind == TRACE_IN_SENT ||
+	       kind == TRACE_IN_SIGNAL || kind == TRACE_IN_CHILD;
 }
 
 /* false: past the cut, or there are no more. */

@@ -33,7 +33,7 @@ ssize_t hook_input_bytes(uint32_t kind, const char *call, hook_input_bytes_fn *f
  * What the program gives to a call, or a hash of it: as it was when recorded. Without a recording
  * to compare with, that is the value itself.
  */
-uint32_t hook_input_given(struct hook_thread *t, const char *call, uint32_t value);
+uint32_t hook_input_given(struct hook_thread *t, uint32_t kind, const char *call, uint32_t value);
 
 /* Recording: a record of the thread; a failure to write it ends the recording. */
 void hook_input_put_number(struct hook_thread *t, uint32_t kind, uint64_t value);

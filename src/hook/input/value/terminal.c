@@ -6,6 +6,7 @@
  */
 #undef _FORTIFY_SOURCE
 #include <errno.h>
+#include <net/if.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -35,6 +36,19 @@ static int brings(unsigned long request)
 		return sizeof(pid_t);
 	case FIONREAD:
 		return sizeof(int);
+	case SIOCGIFNAME:
+	case SIOCGIFFLAGS:
+	case SIOCGIFADDR:
+	case SIOCGIFDSTADDR:
+	case SIOCGIFBRDADDR:
+	case SIOCGIFNETMASK:
+	case SIOCGIFMETRIC:
+	case SIOCGIFMTU:
+	case SIOCGIFHWADDR:
+	case SIOCGIFINDEX:
+	case SIOCGIFTXQLEN:
+	case SIOCGIFMAP:
+		return sizeof(struct ifreq);
 	case TCSETS:
 	case TCSETSW:
 	case TCSETSF:

@@ -25,7 +25,7 @@ struct mode {
 		      hook_input_number_fn *fetch, void *ctx, uint64_t *value);
 	ssize_t (*bytes)(struct hook_thread *t, uint32_t kind, const char *call,
 			 hook_input_bytes_fn *fetch, void *ctx, void *buffer, size_t size);
-	uint32_t (*given)(struct hook_thread *t, const char *call, uint32_t value);
+	uint32_t (*given)(struct hook_thread *t, uint32_t kind, const char *call, uint32_t value);
 };
 
 static const char *const kind_names[TRACE_IN_KINDS] = {
@@ -47,6 +47,7 @@ static const char *const kind_names[TRACE_IN_KINDS] = {
 	[TRACE_IN_RESULT] = "a call on a descriptor",
 	[TRACE_IN_DATA] = "bytes from a descriptor",
 	[TRACE_IN_GAVE] = "bytes for a descriptor",
+	[TRACE_IN_SENT] = "a signal to be sent",
 	[TRACE_IN_SIGNAL] = "a signal",
 };
 
@@ -122,10 +123,10 @@ void hook_input_put_bytes(struct hook_thread *t, uint32_t kind, const void *byte
 	record_done(t, rc ? rc : trace_input_put_bytes(&t->record.input, kind, bytes, n));
 }
 
-static uint32_t record_given(struct hook_thread *t, const char *call, uint32_t value)
+static uint32_t record_given(struct hook_thread *t, uint32_t kind, const char *call, uint32_t value)
 {
 	(void)call;
-	hook_input_put_bytes(t, TRACE_IN_GAVE, &value, sizeof(value));
+	hook_input_put_bytes(t, kind, &value, sizeof(value));
 	return value;
 }
 
@@ -235,21 +236,22 @@ static ssize_t replay_bytes(struct hook_thread *t, uint32_t kind, const char *ca
 	return (ssize_t)n;
 }
 
-static uint32_t replay_given(struct hook_thread *t, const char *call, uint32_t value)
+static uint32_t replay_given(struct hook_thread *t, uint32_t kind, const char *call, uint32_t value)
 {
 	struct trace_input_rec rec;
 
-	if (!hook_input_take(t, TRACE_IN_GAVE, call, &rec))
-		hook_end_of_recording(t, call);
-	if (rec.kind != TRACE_IN_GAVE || rec.length != sizeof(value))
+	if (!replay_next(t, kind, call, &rec))
+		return value;
+	if (rec.kind != kind || rec.length != sizeof(value))
 		hook_diverged(t, call, "a call that fails", "one that does not");
 	memcpy(&value, rec.bytes, sizeof(value));
 	return value;
 }
 
-static uint32_t inert_given(struct hook_thread *t, const char *call, uint32_t value)
+static uint32_t inert_given(struct hook_thread *t, uint32_t kind, const char *call, uint32_t value)
 {
 	(void)t;
+	(void)kind;
 	(void)call;
 	return value;
 }
@@ -343,9 +345,9 @@ ssize_t hook_input_bytes(uint32_t kind, const char *call, hook_input_bytes_fn *f
 	return n < 0 ? -1 : n;
 }
 
-uint32_t hook_input_given(struct hook_thread *t, const char *call, uint32_t value)
+uint32_t hook_input_given(struct hook_thread *t, uint32_t kind, const char *call, uint32_t value)
 {
-	return mode()->given(t, call, value);
+	return mode()->given(t, kind, call, value);
 }
 
 void hook_input_note(uint32_t kind, const char *text)
