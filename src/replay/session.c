@@ -109,7 +109,7 @@ static bool may_be_aborted(const struct trace_run *run)
 /* On a full disk, a write to a hole in a mapped file kills the writer. So the file has no holes. */
 static int make_state(struct replay_front *f)
 {
-	size_t size = sizeof(*f->state) + f->ranks * sizeof(f->state->slot[0]);
+	size_t size = replay_state_bytes(f->ranks);
 	int fd = openat(f->session_fd, "state", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	void *p = MAP_FAILED;
 	int rc;
@@ -366,11 +366,26 @@ bool replay_session_read_word(const struct replay_front *f, const char *prefix, 
 	return true;
 }
 
+static bool read_spare(const struct replay_front *f, size_t rank, struct replay_word *w)
+{
+	const struct replay_spare *spare = replay_spare(f->state, rank);
+	uint32_t n = __atomic_load_n(&spare->length, __ATOMIC_ACQUIRE);
+	char text[sizeof(spare->text) + 1];
+
+	if (!n || n > sizeof(spare->text))
+		return false;
+	memcpy(text, spare->text, n);
+	text[n] = 0;
+	parse_word(w, text);
+	return true;
+}
+
 void replay_session_read(struct replay_front *f)
 {
 	for (size_t rank = 0; rank < f->ranks; rank++) {
 		if (!f->word[rank].why)
-			f->words += replay_session_read_word(f, "end-", rank, &f->word[rank]);
+			f->words += replay_session_read_word(f, "end-", rank, &f->word[rank]) ||
+				    read_spare(f, rank, &f->word[rank]);
 	}
 }
 
@@ -380,5 +395,6 @@ void replay_session_release(struct replay_front *f)
 
 	if (fd >= 0)
 		close(fd);
+	__atomic_store_n(&f->state->released, 1, __ATOMIC_RELEASE);
 	f->released = true;
 }

@@ -215,11 +215,32 @@ struct replay_slot {
 struct replay_state_file {
 	uint64_t magic;
 	uint32_t ranks;
-	uint32_t parted; /* a rank has given up a meeting, and goes on */
-	uint32_t met[4]; /* how many ranks have come to each meeting (hook_session_meet) */
-	char host[96];   /* the front's */
+	uint32_t parted;   /* a rank has given up a meeting, and goes on */
+	uint32_t met[4];   /* how many ranks have come to each meeting (hook_session_meet) */
+	uint32_t released; /* S/all is there, for who cannot look */
+	char host[96];     /* the front's */
 	struct replay_slot slot[];
 };
+
+/*
+ * Behind the slots, one for each rank: the beginning of its last word, if it can open no files any
+ * more.
+ */
+struct replay_spare {
+	uint32_t length; /* 0: it is not used */
+	char text[1020];
+};
+
+static inline struct replay_spare *replay_spare(struct replay_state_file *file, size_t rank)
+{
+	return (struct replay_spare *)&file->slot[file->ranks] + rank;
+}
+
+static inline size_t replay_state_bytes(size_t ranks)
+{
+	return sizeof(struct replay_state_file) +
+	       ranks * (sizeof(struct replay_slot) + sizeof(struct replay_spare));
+}
 
 /* Reasons, as written after "why=". */
 #define REPLAY_WHY_END "end"   /* the recording ends here (the run was killed) */

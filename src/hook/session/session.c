@@ -298,7 +298,7 @@ void hook_session_map(void)
 		file = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 		if (file != MAP_FAILED && file->magic == REPLAY_STATE_MAGIC &&
 		    hook_process.rank < file->ranks &&
-		    sizeof(*file) + file->ranks * sizeof(file->slot[0]) <= (size_t)st.st_size)
+		    replay_state_bytes(file->ranks) <= (size_t)st.st_size)
 			hook_slot = &file->slot[hook_process.rank];
 		state = hook_slot == &no_slot ? NULL : file;
 		gethostname(host, sizeof(host) - 1);
@@ -365,6 +365,19 @@ static void add_number(struct hook_text *out, const char *key, int64_t value)
 	hook_text_add(out, "\n");
 }
 
+/* Of a process that has given up its rights, or has no descriptor left. */
+static void publish_spare(const char *bytes, size_t n)
+{
+	struct replay_spare *spare = state ? replay_spare(state, hook_process.rank) : NULL;
+
+	if (!spare || spare->length)
+		return;
+	n = n < sizeof(spare->text) ? n : sizeof(spare->text);
+	memcpy(spare->text, bytes, n);
+	__atomic_store_n(&spare->length, (uint32_t)n, __ATOMIC_RELEASE);
+	hook_slot->state = REPLAY_AT_END;
+}
+
 static void publish(const char *bytes, size_t n)
 {
 	char path[1100], temp[1100];
@@ -378,8 +391,10 @@ static void publish(const char *bytes, size_t n)
 		return;
 	/* Where the disk may be full, the front has left room in it (replay/images.c). */
 	fd = open(temp, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-	if (fd < 0)
+	if (fd < 0) {
+		publish_spare(bytes, n);
 		return;
+	}
 	if (hook_write(fd, bytes, n) == (ssize_t)n && ftruncate(fd, (off_t)n) == 0 &&
 	    link(temp, path) == 0) {
 		for (int nap = 0; hook_session_is_slow && nap < SLOW_NAPS; nap++)
@@ -439,6 +454,8 @@ bool hook_session_is_released(void)
 {
 	char path[1100];
 
+	if (state && __atomic_load_n(&state->released, __ATOMIC_ACQUIRE))
+		return true;
 	session_path(path, sizeof(path), "all");
 	return access(path, F_OK) == 0;
 }
