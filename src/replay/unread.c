@@ -12,7 +12,7 @@ bool replay_unread(const struct replay_front *f)
 	struct pollfd to[] = {{.fd = STDOUT_FILENO}, {.fd = STDERR_FILENO}};
 
 	return !f->pass && !f->output && poll(to, 2, 0) > 0 &&
-	       (to[0].revents | to[1].revents) & POLLERR;
+	       (to[0].revents | to[1].revents) & (POLLERR | POLLHUP);
 }
 
 void replay_unread_say(void)

@@ -258,10 +258,9 @@ enum trace_input_kind {
 	TRACE_IN_KINDS = 24,
 };
 
-/* Of bytes to write: some bits of a hash of them, and some of their number. */
-#define TRACE_GAVE(hash, bytes)                                                                    \
-	((uint32_t)(hash) << 8 | (uint32_t)((uint64_t)(bytes)*0x9e3779b97f4a7c15ull >> 56))
-#define TRACE_GAVE_NUMBER 0xffu
+/* Of bytes to write: some bits of a hash of them, and some of a hash of their number. */
+#define TRACE_GAVE_NUMBER 0xfffu
+#define TRACE_GAVE(hash, number) ((uint32_t)(hash) << 12 | ((uint32_t)(number)&TRACE_GAVE_NUMBER))
 
 /*
  * File records: what the process opened to read, once per state of a file. Varints: flags, device,

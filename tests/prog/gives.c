@@ -168,6 +168,19 @@ static int handed(void)
 	return 0;
 }
 
+/* All of these fail, as they do natively. */
+static int unreadable(void)
+{
+	static char there[8];
+	volatile size_t most = (size_t)-1;
+	void *volatile nowhere = NULL;
+
+	return write(to, (void *)16, 8) != -1 || write(to, nowhere, 8) != -1 ||
+	       writev(to, nowhere, 1) != -1 || sendmsg(to, NULL, 0) != -1 ||
+	       sendmmsg(to, NULL, 1, 0) != -1 || send(to, (void *)-4096, 8192, 0) != -1 ||
+	       write(to, there, most) != -1;
+}
+
 static void *sleep_a_little(void *arg)
 {
 	usleep(20000);
@@ -247,7 +260,7 @@ int main(int argc, char **argv)
 	if (strcmp(way, "handed") == 0)
 		return handed();
 	if (strcmp(way, "unreadable") == 0)
-		return write(to, (void *)16, 8) != -1 || write_one();
+		return unreadable() || write_one();
 	if (strcmp(way, "asks") == 0)
 		return asks();
 	if (strcmp(way, "shorter") == 0) {

@@ -43,6 +43,7 @@ struct chain {
 
 bool hook_output_exits, hook_output_typed;
 static enum role role;
+static long child;  /* that this process is, or 0 */
 static bool forked; /* by who is recorded */
 static struct hook_lock lock;
 static __thread bool busy;
@@ -165,7 +166,7 @@ bool hook_output_of_child(void)
 
 bool hook_output_of_forked(void)
 {
-	return forked;
+	return forked && syscall(SYS_getpid) == child;
 }
 
 void hook_output_child_ran(uint64_t hash)
@@ -414,7 +415,6 @@ void hook_output_attach(void)
 /* It may be told so several times. */
 void hook_output_is_child(void)
 {
-	static long child;
 	long pid = syscall(SYS_getpid);
 
 	if (role == ROLE_NONE)

@@ -107,6 +107,8 @@ void hook_output_reopened(int before, int fd, const char *path); /* fd < 0: that
 /* Replay: was the standard descriptor behind this one a terminal? -1: it is none, ask the kernel.
  */
 int hook_output_was_terminal(int fd);
+/* In replay: was it a socket? */
+bool hook_output_was_socket(int fd);
 
 /* Stdio's own calls come to us (hook/input/channel/slots.c); done once. */
 void hook_output_watch_stdio(void);

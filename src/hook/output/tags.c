@@ -191,6 +191,11 @@ int hook_output_was_terminal(int fd)
 	return word ? (word & 15) == TRACE_OUTPUT_TERMINAL : -1;
 }
 
+bool hook_output_was_socket(int fd)
+{
+	return (recorded(fd) & 15) == TRACE_OUTPUT_SOCKET;
+}
+
 void hook_output_stat(int fd, struct stat *st)
 {
 	static const mode_t modes[16] = {[TRACE_OUTPUT_TERMINAL] = S_IFCHR,

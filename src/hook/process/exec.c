@@ -10,13 +10,17 @@
 #include "hook/common/process.h"
 #include "hook/common/real.h"
 #include "hook/output/output.h"
+#include "hook/thread/life/stuck.h"
 #include "hook/thread/race/race.h"
 
 /* Threads are gone afterwards: what they noted of their accesses is looked at now. */
 static size_t room_of(char *const env[])
 {
-	if (hook_process_is_this())
+	if (hook_process_is_this()) {
+		if (hook_self && hook_sync_has_others(hook_self))
+			hook_output_ends_with_others();
 		hook_race_finish();
+	}
 	return hook_environ_room(env);
 }
 

@@ -54,8 +54,11 @@ void hook_channel_is_foreign(int fd, const void *site)
 		.key = "given-sockets",
 		.what = "what comes through sockets that the program was started with"};
 
-	if (fd > STDERR_FILENO && hook_io_is_programs(site))
+	int error = errno;
+
+	if (fd > STDERR_FILENO && hook_io_is_programs(site) && REAL(fcntl)(fd, F_GETFD) >= 0)
 		hook_unseen(&given);
+	errno = error;
 }
 
 void hook_channel_forget(int fd)

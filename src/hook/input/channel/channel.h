@@ -68,10 +68,11 @@ void hook_channel_step_out(const struct hook_io *io, int fd, const struct iovec 
 
 /* The calls that have wrappers elsewhere. */
 ssize_t hook_channel_read(int fd, const char *call, void *buffer, size_t n);
-ssize_t hook_channel_readv(int fd, const struct iovec *parts, int n);
+/* `flags` are those of preadv2 and pwritev2. */
+ssize_t hook_channel_readv(int fd, const struct iovec *parts, int n, int flags);
 ssize_t hook_channel_preadv(int fd, const struct iovec *parts, int n, off64_t at);
 ssize_t hook_channel_write(int fd, const void *p, size_t n);
-ssize_t hook_channel_writev(int fd, const struct iovec *parts, int n);
+ssize_t hook_channel_writev(int fd, const struct iovec *parts, int n, int flags);
 int hook_channel_close(int fd);
 int hook_channel_dup(int fd, int lowest, int flags);
 int hook_channel_dup_to(int fd, int to, int flags);

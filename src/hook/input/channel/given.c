@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -20,15 +21,20 @@
 #include "hook/session/session.h"
 
 #define PAGE 4096ul
-#define LARGE (64ul << 10)
-#define MOST (1ul << 20)
+#define MOST (256ul << 10)
 
-/* A program may write what it cannot read, to find that out. The kernel looks before it refuses
- * this. */
+/*
+ * A program may write what it cannot read, to find that out. The kernel looks before it refuses
+ * this; but it takes NULL for nothing to look at.
+ */
 static bool can_read(const void *p, size_t n)
 {
-	uintptr_t at = (uintptr_t)p & -8ul, end = (uintptr_t)p + n;
+	uintptr_t at = (uintptr_t)p & -8ul, end;
 
+	if (n == 0)
+		return true;
+	if (n > SSIZE_MAX || !at || __builtin_add_overflow((uintptr_t)p, n, &end))
+		return false;
 	for (; at < end; at = (at & -PAGE) + PAGE) {
 		if (syscall(SYS_rt_sigprocmask, -1, at, NULL, 8) != 0 && errno == EFAULT)
 			return false;
@@ -36,9 +42,20 @@ static bool can_read(const void *p, size_t n)
 	return true;
 }
 
+/* Ours, in a frame of a caller. */
+static bool is_here(const void *p)
+{
+	return (uintptr_t)p - (uintptr_t)__builtin_frame_address(0) < PAGE;
+}
+
 static bool takes_all(int fd, int flags)
 {
 	return !(flags & MSG_DONTWAIT) && !(REAL(fcntl)(fd, F_GETFL) & O_NONBLOCK);
+}
+
+static bool is_over(void)
+{
+	return !hook_self || hook_self->passive || hook_is_stopped(hook_self);
 }
 
 uint32_t hook_given(int fd, int flags, const struct iovec *parts, size_t n)
@@ -47,11 +64,13 @@ uint32_t hook_given(int fd, int flags, const struct iovec *parts, size_t n)
 	size_t all = 0, left;
 	int error = errno;
 
-	if (!can_read(parts, n * sizeof(*parts)))
+	if (is_over())
+		return 0;
+	if (n > IOV_MAX || (!is_here(parts) && !can_read(parts, n * sizeof(*parts))))
 		n = 0;
 	for (size_t i = 0; i < n; i++)
 		all += parts[i].iov_len;
-	left = all <= LARGE || takes_all(fd, flags) ? all : MOST;
+	left = all <= MOST || takes_all(fd, flags) ? all : MOST;
 	for (size_t i = 0; i < n && left; i++) {
 		size_t size = parts[i].iov_len < left ? parts[i].iov_len : left;
 
@@ -60,13 +79,13 @@ uint32_t hook_given(int fd, int flags, const struct iovec *parts, size_t n)
 		left -= size;
 	}
 	errno = error;
-	return TRACE_GAVE(hash, all);
+	return TRACE_GAVE(hash, XXH3_64bits(&all, sizeof(all)));
 }
 
 uint32_t hook_given_message(int fd, int flags, const struct msghdr *m)
 {
 	int error = errno;
-	bool is = can_read(m, sizeof(*m));
+	bool is = !is_over() && can_read(m, sizeof(*m));
 
 	errno = error;
 	return is ? hook_given(fd, flags, m->msg_iov, m->msg_iovlen) : 0;

@@ -63,12 +63,13 @@ ssize_t hook_channel_read(int fd, const char *call, void *buffer, size_t n)
 	return hook_io_result(&io);
 }
 
-ssize_t hook_channel_readv(int fd, const struct iovec *parts, int n)
+ssize_t hook_channel_readv(int fd, const struct iovec *parts, int n, int flags)
 {
 	HOOK_IO(io, "readv", HOOK_IO_GETS);
 
 	if (io.live)
-		hook_io_did(&io, REAL(readv)(fd, parts, n));
+		hook_io_did(&io, flags ? REAL(preadv2)(fd, parts, n, -1, flags)
+				       : REAL(readv)(fd, parts, n));
 	scattered(&io, parts, (size_t)n);
 	if (room_of(parts, (size_t)n))
 		hook_channel_step_in(&io, fd, 0);
@@ -96,8 +97,8 @@ static void gave(struct hook_io *io, int fd, const struct iovec *parts, size_t n
 ssize_t hook_channel_write(int fd, const void *p, size_t n)
 {
 	struct iovec part = {(void *)p, n};
-	uint32_t given = hook_given(fd, 0, &part, 1);
 	HOOK_IO(io, "write", HOOK_IO_GIVES);
+	uint32_t given = hook_given(fd, 0, &part, 1);
 
 	if (io.live)
 		hook_io_did(&io, REAL(write)(fd, p, n));
@@ -105,13 +106,14 @@ ssize_t hook_channel_write(int fd, const void *p, size_t n)
 	return hook_io_result(&io);
 }
 
-ssize_t hook_channel_writev(int fd, const struct iovec *parts, int n)
+ssize_t hook_channel_writev(int fd, const struct iovec *parts, int n, int flags)
 {
-	uint32_t given = hook_given(fd, 0, parts, (size_t)n);
 	HOOK_IO(io, "writev", HOOK_IO_GIVES);
+	uint32_t given = hook_given(fd, flags & RWF_NOWAIT ? MSG_DONTWAIT : 0, parts, (size_t)n);
 
 	if (io.live)
-		hook_io_did(&io, REAL(writev)(fd, parts, n));
+		hook_io_did(&io, flags ? REAL(pwritev2)(fd, parts, n, -1, flags)
+				       : REAL(writev)(fd, parts, n));
 	gave(&io, fd, parts, (size_t)n, given);
 	return hook_io_result(&io);
 }
@@ -137,8 +139,10 @@ HOOK_EXPORT ssize_t recv(int fd, void *buffer, size_t n, int flags)
 
 HOOK_EXPORT ssize_t __recv_chk(int fd, void *buffer, size_t n, size_t room, int flags)
 {
-	if (n > room || !hook_channel_has(fd, SITE))
+	if (n > room || !hook_channel_has(fd, SITE)) {
+		hook_channel_is_foreign(fd, SITE);
 		return REAL(__recv_chk)(fd, buffer, n, room, flags);
+	}
 	return receive(fd, buffer, n, flags);
 }
 
@@ -171,8 +175,10 @@ HOOK_EXPORT ssize_t recvfrom(int fd, void *buffer, size_t n, int flags, __SOCKAD
 HOOK_EXPORT ssize_t __recvfrom_chk(int fd, void *buffer, size_t n, size_t room, int flags,
 				   struct sockaddr *from, socklen_t *length)
 {
-	if (n > room || !hook_channel_has(fd, SITE))
+	if (n > room || !hook_channel_has(fd, SITE)) {
+		hook_channel_is_foreign(fd, SITE);
 		return REAL(__recvfrom_chk)(fd, buffer, n, room, flags, from, length);
+	}
 	return receive_from(fd, buffer, n, flags, from, length);
 }
 
@@ -249,8 +255,10 @@ HOOK_EXPORT ssize_t recvmsg(int fd, struct msghdr *m, int flags)
 HOOK_EXPORT int recvmmsg(int fd, struct mmsghdr *m, unsigned int n, int flags,
 			 struct timespec *timeout)
 {
-	if (!hook_channel_has(fd, SITE))
+	if (!hook_channel_has(fd, SITE)) {
+		hook_channel_is_foreign(fd, SITE);
 		return REAL(recvmmsg)(fd, m, n, flags, timeout);
+	}
 	HOOK_IO(io, "recvmmsg", HOOK_IO_GETS);
 
 	if (io.live)
@@ -271,10 +279,14 @@ HOOK_EXPORT int recvmmsg(int fd, struct mmsghdr *m, unsigned int n, int flags,
 	return (int)hook_io_result(&io);
 }
 
-/* Standard output may be a socket. */
-static ssize_t printed(int fd, const void *p, ssize_t done)
+/* Standard output may be a socket; in replay it may be none any more. */
+static ssize_t printed(int fd, const void *p, size_t n, ssize_t done)
 {
-	if (done > 0 && hook_output_has(fd))
+	if (!hook_output_has(fd))
+		return done;
+	if (done < 0 && errno == ENOTSOCK && hook_output_was_socket(fd))
+		return write(fd, p, n);
+	if (done > 0)
 		hook_output_wrote(fd, p, done);
 	return done;
 }
@@ -282,10 +294,10 @@ static ssize_t printed(int fd, const void *p, ssize_t done)
 HOOK_EXPORT ssize_t send(int fd, const void *p, size_t n, int flags)
 {
 	if (!hook_channel_has(fd, SITE))
-		return printed(fd, p, REAL(send)(fd, p, n, flags));
+		return printed(fd, p, n, REAL(send)(fd, p, n, flags));
 	struct iovec part = {(void *)p, n};
-	uint32_t given = hook_given(fd, flags, &part, 1);
 	HOOK_IO(io, "send", HOOK_IO_GIVES);
+	uint32_t given = hook_given(fd, flags, &part, 1);
 
 	if (io.live)
 		hook_io_did(&io, REAL(send)(fd, p, n, flags));
@@ -297,10 +309,10 @@ HOOK_EXPORT ssize_t sendto(int fd, const void *p, size_t n, int flags, __CONST_S
 			   socklen_t length)
 {
 	if (!hook_channel_has(fd, SITE))
-		return printed(fd, p, REAL(sendto)(fd, p, n, flags, to, length));
+		return printed(fd, p, n, REAL(sendto)(fd, p, n, flags, to, length));
 	struct iovec part = {(void *)p, n};
-	uint32_t given = hook_given(fd, flags, &part, 1);
 	HOOK_IO(io, "sendto", HOOK_IO_GIVES);
+	uint32_t given = hook_given(fd, flags, &part, 1);
 
 	if (io.live)
 		hook_io_did(&io, REAL(sendto)(fd, p, n, flags, to, length));
@@ -317,12 +329,13 @@ HOOK_EXPORT ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
 			hook_output_wrote_parts(fd, m->msg_iov, (int)m->msg_iovlen, done);
 		return done;
 	}
-	uint32_t given = hook_given_message(fd, flags, m);
 	HOOK_IO(io, "sendmsg", HOOK_IO_GIVES);
+	uint32_t given = hook_given_message(fd, flags, m);
 
 	if (io.live)
 		hook_io_did(&io, REAL(sendmsg)(fd, m, flags));
-	gave(&io, fd, m->msg_iov, m->msg_iovlen, given);
+	if (io.result >= 0)
+		gave(&io, fd, m->msg_iov, m->msg_iovlen, given);
 	return hook_io_result(&io);
 }
 
@@ -330,8 +343,8 @@ HOOK_EXPORT int sendmmsg(int fd, struct mmsghdr *m, unsigned int n, int flags)
 {
 	if (!hook_channel_has(fd, SITE))
 		return REAL(sendmmsg)(fd, m, n, flags);
-	uint32_t given = hook_given_messages(fd, flags, m, n);
 	HOOK_IO(io, "sendmmsg", HOOK_IO_GIVES);
+	uint32_t given = hook_given_messages(fd, flags, m, n);
 
 	if (io.live)
 		hook_io_did(&io, REAL(sendmmsg)(fd, m, n, flags));

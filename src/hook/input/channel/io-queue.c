@@ -72,9 +72,9 @@ HOOK_EXPORT int mq_unlink(const char *name)
 	{                                                                                          \
 		if (!hook_channel_has(queue, SITE))                                                \
 			return REAL(name) arguments;                                               \
-		uint32_t given =                                                                   \
-			hook_given(queue, 0, &(struct iovec){(void *)p, n}, 1) + (priority << 8);  \
 		HOOK_IO(io, #name, HOOK_IO_GIVES);                                                 \
+		uint32_t given =                                                                   \
+			hook_given(queue, 0, &(struct iovec){(void *)p, n}, 1) + (priority << 12); \
 		if (io.live)                                                                       \
 			hook_io_did(&io, REAL(name) arguments);                                    \
 		if (io.result == 0)                                                                \

@@ -48,7 +48,7 @@ HOOK_EXPORT ssize_t writev(int fd, const struct iovec *parts, int count)
 	ssize_t done;
 
 	if (count > 0 && hook_channel_has(fd, SITE))
-		return hook_channel_writev(fd, parts, count);
+		return hook_channel_writev(fd, parts, count, 0);
 	if (!hook_output_has(fd))
 		return REAL(writev)(fd, parts, count);
 	IN_ORDER(fd, SITE);
@@ -95,7 +95,7 @@ HOOK_EXPORT ssize_t pwritev2(int fd, const struct iovec *parts, int count, off_t
 	ssize_t done;
 
 	if (at == -1 && count > 0 && hook_channel_has(fd, SITE))
-		return hook_channel_writev(fd, parts, count);
+		return hook_channel_writev(fd, parts, count, flags);
 	if (!hook_output_has(fd))
 		return REAL(pwritev2)(fd, parts, count, at, flags);
 	IN_ORDER(fd, SITE);

@@ -358,7 +358,7 @@ HOOK_EXPORT ssize_t readv(int fd, const struct iovec *parts, int count)
 	ssize_t sum = 0;
 
 	if (count > 0 && comes(fd, SITE))
-		return hook_channel_readv(fd, parts, count);
+		return hook_channel_readv(fd, parts, count, 0);
 	if (__builtin_expect(!hook_input_devices, 1) || count <= 0 || !hook_input_device_is(fd))
 		return REAL(readv)(fd, parts, count);
 	for (int i = 0; i < count; i++) {
@@ -407,7 +407,7 @@ HOOK_EXPORT ssize_t preadv2(int fd, const struct iovec *parts, int count, off_t 
 {
 	if (count <= 0 || !hook_channel_has(fd, SITE))
 		return REAL(preadv2)(fd, parts, count, at, flags);
-	return at == -1 ? hook_channel_readv(fd, parts, count)
+	return at == -1 ? hook_channel_readv(fd, parts, count, flags)
 			: hook_channel_preadv(fd, parts, count, at);
 }
 

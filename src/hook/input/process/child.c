@@ -452,8 +452,8 @@ int hook_child_pclose(FILE *f)
 	if (!hook_io_is_programs(NULL))
 		return REAL(pclose)(f);
 	/* What is still to be written is the program's. */
-	if (__fwriting(f))
-		fflush(f);
+	bool lost = __fwriting(f) && fflush(f) != 0;
+	int error = errno, rc;
 	HOOK_IO(io, "pclose", HOOK_IO_GETS);
 	hook_channel_forget(fd);
 	if (io.live) {
@@ -462,5 +462,9 @@ int hook_child_pclose(FILE *f)
 		hook_sync_let_go(io.t);
 		compare("pclose", io.result < 0 ? -1 : (int)io.result, REAL(pclose)(f));
 	}
-	return (int)hook_io_result(&io);
+	rc = (int)hook_io_result(&io);
+	if (rc != 0 || !lost)
+		return rc;
+	errno = error;
+	return -1;
 }

@@ -214,7 +214,7 @@ static void stop_here(const char *call)
 			    "the program has installed a filter of system calls (seccomp) that "
 			    "forbids calls which recording needs");
 	trace_stream_frozen = true;
-	hook_depth = 0;
+	hook_depth = t->passive;
 }
 
 static void filter_comes(const char *call, unsigned long program)

@@ -433,7 +433,8 @@ static int with_capabilities(long number, struct capabilities *head, void *data)
 		return (int)syscall(number, head, data);
 	with = (struct capabilities){head->version, real_pid(head->pid)};
 	rc = syscall(number, &with, data);
-	head->version = with.version;
+	if (head->version != with.version)
+		head->version = with.version;
 	return (int)rc;
 }
 

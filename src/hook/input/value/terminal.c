@@ -49,6 +49,7 @@ static int brings(unsigned long request)
 	case SIOCGIFTXQLEN:
 	case SIOCGIFMAP:
 		return sizeof(struct ifreq);
+	case SIOCGIFCONF:
 	case TCSETS:
 	case TCSETSW:
 	case TCSETSF:
@@ -64,6 +65,13 @@ static int brings(unsigned long request)
 	}
 }
 
+static void put_interfaces(struct hook_io *io, struct ifconf *list, size_t room)
+{
+	hook_io_part(io, &list->ifc_len, sizeof(list->ifc_len), sizeof(list->ifc_len));
+	if (list->ifc_buf)
+		hook_io_part(io, list->ifc_buf, (size_t)list->ifc_len, room);
+}
+
 HOOK_EXPORT int ioctl(int fd, unsigned long request, ...)
 {
 	int n = brings(request);
@@ -75,9 +83,12 @@ HOOK_EXPORT int ioctl(int fd, unsigned long request, ...)
 	va_end(args);
 	if (n < 0 || !is_asked(fd, SITE))
 		return REAL(ioctl)(fd, request, arg);
+	size_t room = request == SIOCGIFCONF ? (size_t)((struct ifconf *)arg)->ifc_len : 0;
 	HOOK_IO(io, "ioctl", HOOK_IO_GETS);
 	if (io.live)
 		hook_io_did(&io, REAL(ioctl)(fd, request, arg));
+	if (io.result >= 0 && request == SIOCGIFCONF)
+		put_interfaces(&io, arg, room);
 	if (io.result >= 0 && n)
 		hook_io_part(&io, arg, (size_t)n, (size_t)n);
 	return (int)hook_io_result(&io);
