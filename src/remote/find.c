@@ -20,7 +20,12 @@
 #define NEAR 0.0001    /* seconds of processor time that need not be divided */
 #define PASSAGES 50000 /* that are compared before a nearer place is looked for */
 #define PASSAGES_LAST 2000000
-#define WALK_FIRST 5000 /* steps on foot before a nearer place is looked for */
+/*
+ * Steps on foot before a nearer place is looked for. Calls are run over from the last event on, so
+ * it takes few of them; a rank that says its last word takes some for each letter of its paths. A
+ * nearer place may be in a loop.
+ */
+#define WALK_FIRST 60000
 #define WALK_LAST 3000000
 #define SLACK 0.5    /* seconds more than it should take */
 #define CALL_BYTES 2 /* of a system call */
