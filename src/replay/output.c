@@ -158,8 +158,7 @@ static bool judge_rank(const struct replay_front *f, size_t rank, bool first, bo
 		return other;
 	if (c.commands)
 		rp_say("rank %zu: its child processes executed something else than recorded; one "
-		       "that "
-		       "was ended before it did may be the cause",
+		       "that was ended before it did may be the cause",
 		       rank);
 	if (c.recorded == c.found || c.flags & TRACE_OUTPUT_UNSEEN)
 		return false;

@@ -15,7 +15,7 @@
 /*
  * Of all parts, also what the call will not take, and of the descriptor, whose number is the same
  * in replay. `flags` are those of send(). Where no more can be taken than there is room for, it is
- * the first megabyte. Memory that cannot be read counts as none.
+ * the first 256 KiB. Memory that cannot be read counts as none.
  */
 uint32_t hook_given(int fd, int flags, const struct iovec *parts, size_t n);
 
